@@ -55,7 +55,8 @@ var arrows = []arrow{
 		tests: []string{"corpus/record", "corpus/attest", "corpus/bundle", "corpus/exchange", "corpus/probe",
 			"templates"}},
 	{from: "cmd/verify/kit", may: []string{"corpus/audit", "corpus/record", "corpus/tlog", "corpus/attest",
-		"corpus/bundle", "corpus/visible"}, tests: []string{"corpus/exchange", "corpus/probe"}},
+		"corpus/bundle", "corpus/durable", "corpus/monitor", "corpus/visible"},
+		tests: []string{"corpus/exchange", "corpus/probe"}},
 
 	{from: "content"},
 	{from: "content/api"},
@@ -111,6 +112,8 @@ var arrows = []arrow{
 		"corpus/verdict"}},
 	{from: "corpus/did", may: []string{"corpus/attest/wallet"}, tests: []string{"corpus/attest"}},
 	{from: "corpus/networks", tests: []string{"corpus/attest/wallet"}},
+	{from: "corpus/monitor", may: []string{"corpus/attest", "corpus/audit", "corpus/derive", "corpus/record",
+		"corpus/rule", "corpus/tlog", "corpus/visible"}, tests: []string{"corpus/durable"}},
 	{from: "corpus/onpage", may: []string{"corpus/exchange", "corpus/probe", "corpus/verdict"}},
 	{from: "corpus/verdict"},
 	{from: "corpus/visible"},

@@ -100,6 +100,7 @@ func testFiles() map[string]string {
 		".well-known/store-signing-key": "00ff\n", ".well-known/did.json": `{"id":"did:web:store.example"}`,
 		".well-known/anchor-log.json": `{"format":"store-anchor-log/v1"}`, "corpus/1.json": `{"round":{}}`,
 		"corpus/log/checkpoint": "store.example/corpus\n", "corpus/log/tile/0/000.p/7": "tile",
+		"corpus/hosts/1/first.txt": "door.example\n", "corpus/keys.json": "{}\n", "corpus/headers/1.json": "{}",
 		"corpus/parts/1/000001.jsonl": "{}\n", "corpus/1.ots": "proof", "corpus/index/1.json": `{"page":1}`,
 		"corpus/feed/1.json": `{"page":1}`, "corpus/changes/2026-W41.json": `{"changes":1}`,
 		"guide/free.md": "## Free\n", "corpus/diff/2026-W40.json": `{"diff":40}`,

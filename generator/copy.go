@@ -8,8 +8,11 @@ import (
 	"iter"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"store.example/agentstore/corpus/record"
 )
 
 // The log and the evidence of the record are published as they stand: tiles, bundles, checkpoints,
@@ -69,6 +72,7 @@ func (s *source) recordFile(name, key string, once bool) (unit, error) {
 func copied(u unit) string { return u.value.(string) }
 
 func wholeName(name string) (string, bool) { return name, true }
+
 func suffixed(end string) func(string) (string, bool) {
 	return func(name string) (string, bool) { return strings.CutSuffix(name, end) }
 }
@@ -84,6 +88,35 @@ func recordCheckpoint(s *source) iter.Seq2[unit, error] {
 		if err != nil || len(raw) > 0 {
 			yield(unit{value: raw, made: func(d *digester) { d.text(string(raw)) }}, err)
 		}
+	}
+}
+
+// recordRing streams the keys of the record as they stand in it.
+func recordRing(s *source) iter.Seq2[unit, error] {
+	return func(yield func(unit, error) bool) {
+		if s.record == nil {
+			return
+		}
+		raw, err := fs.ReadFile(s.Corpus, record.RingFile)
+		if !errors.Is(err, fs.ErrNotExist) {
+			yield(unit{value: raw, made: func(d *digester) { d.text(string(raw)) }}, err)
+		}
+	}
+}
+
+// sealedFiles streams files of the rounds that were sealed: those with a mark behind the number of
+// their round, which is left out of their keys but for a slash.
+func sealedFiles(mark string) func(*source) iter.Seq2[unit, error] {
+	return func(s *source) iter.Seq2[unit, error] {
+		return recordFiles("rounds", true, func(name string) (string, bool) {
+			number, rest, marked := strings.Cut(name, mark)
+			n, err := strconv.ParseInt(number, 10, 64)
+			_, sealed := s.record.Round(n)
+			if rest != "" {
+				number += "/" + rest
+			}
+			return number, marked && err == nil && sealed
+		})(s)
 	}
 }
 

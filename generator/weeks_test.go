@@ -121,7 +121,7 @@ func contentRows() map[string]bool {
 		delete(rows, r.name)
 	}
 	for _, name := range []string{"sitemap", "sitemap_parts", "round", "round_parts", "log_checkpoint", "log_tiles",
-		"log_checkpoints", "log_cosignatures",
+		"log_checkpoints", "log_cosignatures", "round_headers", "host_index", "key_ring",
 		"evidence_packs", "evidence_indexes", "words"} {
 		delete(rows, name)
 	}

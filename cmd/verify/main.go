@@ -1,13 +1,14 @@
-// Verify checks, with no network and no server code, a clone of a published store or of its record,
-// or one exported bundle: every byte of a tree is covered by the signature of the store's key, or
-// named as left out; each row of a record is signed and in its place, the rounds form one chain,
-// nothing is missing from the log, each host index is what the rows give, every verdict whose walk
-// is kept is reached again; and what the proofs of time show.
+// Verify checks, with no server code and, but for -follow, no network, a clone of a published store
+// or of its record, or one exported bundle: every byte of a tree is covered by the signature of the
+// store's key, or named as left out; each row of a record is signed and in its place, the rounds
+// form one chain, nothing is missing from the log, each host index is what the rows give, every
+// verdict whose walk is kept is reached again; and what the proofs of time show.
 //
 //	verify [-ring FILE] [-remember FILE] [-as-of WEEK] [-policy FILE] [-json] [-no-judge] DIR|FILE
 //	verify -export HOST|HOST@ROUND|FILE [-o FILE] DIR
 //	verify -proof HOST@ROUND|@ROUND|LEAF [-o FILE] DIR
 //	verify [-ring FILE] [-policy FILE] [-leaf FILE] FILE.tlog-proof
+//	verify -follow URL -remember FILE [-host NAME]… [-exec PROGRAM] [-ring FILE] [-policy FILE] [-as-of WEEK] [-json]
 //
 // With -remember it keeps the last checkpoint it verified in a file and refuses, from then on, a
 // history that does not go on from it, even if the store itself signed it. With -export it puts
@@ -28,9 +29,15 @@
 // file's extra line; where it is not, as in the store's answers, -leaf gives its bytes. Such a file
 // brings no keys: they are those of -ring, or the log of -policy, whose quorum it must meet.
 //
+// With -follow it reads a published record over HTTP, static files alone, and goes on from what it
+// remembers: one step, for cron. It says what changed, and of each host that is named it checks the
+// new rows and the index that commits to them. Of a log that signed two histories it keeps both
+// heads beside what it remembers; -exec names a program that is told of that, and of what does not
+// hold.
+//
 // It exits with 0 when everything holds, 3 when something does not (each line names a file), 4 when
-// what is there holds and does not show all that it has to, 1 when the tree could not be read and 2
-// when it was called wrongly.
+// what is there holds and does not show all that it has to, 5 when the log signed two histories, 1
+// when the tree could not be read and 2 when it was called wrongly.
 package main
 
 import (

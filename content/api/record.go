@@ -34,6 +34,21 @@ var recordDocuments = []Document{
 			HTML),
 	},
 	{
+		Name: "round_headers", Path: "/corpus/headers/{sequence}.json", Summary: "The signed header of one round.",
+		Description: "With log, host index and keys all that `verify -follow` reads.", Tags: []string{tagRecord},
+		Params: []Param{Sequence}, Files: pages("/corpus/headers/{sequence}.json", JSON), Cache: Immutable,
+	},
+	{
+		Name: "host_index", Summary: "Each round's index over every host ever seen.",
+		Description: "Below the number of a round: C2SP tlog-tiles, and `first.txt`, the first host of each bundle.",
+		Tags:        []string{tagRecord}, Files: []Representation{{MediaType: Binary, Path: "corpus/hosts/{file...}"}},
+		Cache: Immutable,
+	},
+	{
+		Name: "key_ring", Path: "/corpus/keys.json", Summary: "The public keys of the record.",
+		Tags: []string{tagRecord}, Files: pages("/corpus/keys.json", JSON), Cache: Checked,
+	},
+	{
 		Name: "trajectory", Path: "/corpus/trajectory",
 		Summary: "One point for each round: counts with their denominators.", Tags: []string{tagRecord},
 		Files: pages("/corpus/trajectory", JSON, Markdown, HTML),

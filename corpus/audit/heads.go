@@ -76,6 +76,20 @@ func (c *checker) quorum() {
 	}
 }
 
+// Quorum counts the cosignatures of a checkpoint, by their lines, as a policy demands.
+func Quorum(p tlog.Policy, c tlog.Checkpoint, lines []byte) (*QuorumReport, error) {
+	signed := make(map[string]bool)
+	for _, w := range p.Witnesses {
+		by, err := tlog.Cosignatures(c, lines, []tlog.Witness{w.Witness})
+		if err != nil {
+			return nil, err
+		}
+		signed[w.Key()] = len(by) > 0
+	}
+	met, lacking := p.Met(func(w tlog.Witness) bool { return signed[w.Key()] })
+	return &QuorumReport{Name: p.Quorum, Met: met, Lacking: lacking}, nil
+}
+
 // cosignatures reads what third parties signed, and checks what the witnesses that the caller knows
 // did.
 func (c *checker) cosignatures(head tlog.Checkpoint) {

@@ -146,47 +146,60 @@ func TestEverySubsetOfTheWeeksOfABundle(t *testing.T) {
 				t.Errorf("%v: %d rounds, %d hosts and %d observations in the bundle, want rounds %v", of, len(b.Rounds),
 					len(b.Hosts), len(b.After), held)
 			}
-			for subset := range 1 << len(held) {
-				var gone []int64
-				for i, n := range held {
-					if subset&(1<<i) != 0 {
-						gone = append(gone, n)
-					}
-				}
-				rowsAlone := b
-				rowsAlone.Rows = cut(t, r, b, gone...).Rows
-				for what, left := range map[string]Bundle{"rounds": cut(t, r, b, gone...), "rows": rowsAlone} {
-					report, err := Verify(encoded(t, left), Options{Unjudged: true})
-					if err != nil {
-						t.Fatal(err)
-					}
-					whole := subset == 0 || what == "rows" && len(left.Rows) == len(b.Rows)
-					if report.Sound() != whole || whole && report.CompleteTo != rounded {
-						t.Errorf("%v, without %s %v: %v %v", of, what, gone, report.Problems, report.Unproven)
-					}
-					if report.Refused() && len(left.Rounds) > 0 {
-						t.Errorf("%v, without %s %v: refused, and all that is left is good: %v", of, what, gone,
-							report.Problems)
-					}
-					for _, h := range report.Hosts {
-						for _, n := range hosts[h.Host] {
-							named := slices.ContainsFunc(report.Unproven, func(u Unproven) bool {
-								return u.Host == h.Host &&
-									slices.ContainsFunc(u.Rounds, func(s Span) bool { return s.From <= n && n <= s.To })
-							})
-							if missing := slices.Contains(gone, n) && n <= report.CompleteTo; missing && !named ||
-								!missing && named && slices.Contains(h.Present, n) {
-								t.Errorf("%v, without %s %v: of %s, round %d is named: %v: %v", of, what, gone, h.Host,
-									n, named, report.Unproven)
-							}
-						}
-						if n := int64(len(h.Present)); h.Whole != (n == h.Rows) {
-							t.Errorf("%v, without %s %v: %s is whole: %v, with %d of %d rows", of, what, gone, h.Host,
-								h.Whole, n, h.Rows)
-						}
-					}
-				}
+			everySubset(t, r, b, held, hosts)
+		}
+	}
+}
+
+// everySubset takes every set of the rounds that a bundle holds out of it. hosts are those that are
+// asked for, with the rounds in which they have a row; the newest round is the last one held.
+func everySubset(t *testing.T, r *record.Record, b Bundle, held []int64, hosts map[string][]int64) {
+	t.Helper()
+	for subset := range 1 << len(held) {
+		var gone []int64
+		for i, n := range held {
+			if subset&(1<<i) != 0 {
+				gone = append(gone, n)
 			}
+		}
+		rowsAlone := b
+		rowsAlone.Rows = cut(t, r, b, gone...).Rows
+		for what, left := range map[string]Bundle{"rounds": cut(t, r, b, gone...), "rows": rowsAlone} {
+			whole := subset == 0 || what == "rows" && len(left.Rows) == len(b.Rows)
+			wantLacking(t, left, what, gone, whole, held[len(held)-1], hosts)
+		}
+	}
+}
+
+// wantLacking demands that a bundle from which rounds are gone is refused, or unproven with those
+// rounds named in which its hosts have rows.
+func wantLacking(t *testing.T, left Bundle, what string, gone []int64, whole bool, newest int64,
+	hosts map[string][]int64) {
+	t.Helper()
+	report, err := Verify(encoded(t, left), Options{Unjudged: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Sound() != whole || whole && report.CompleteTo != newest {
+		t.Errorf("without %s %v: %v %v", what, gone, report.Problems, report.Unproven)
+	}
+	if report.Refused() && len(left.Rounds) > 0 {
+		t.Errorf("without %s %v: refused, and all that is left is good: %v", what, gone, report.Problems)
+	}
+	for _, h := range report.Hosts {
+		for _, n := range hosts[h.Host] {
+			named := slices.ContainsFunc(report.Unproven, func(u Unproven) bool {
+				return u.Host == h.Host &&
+					slices.ContainsFunc(u.Rounds, func(s Span) bool { return s.From <= n && n <= s.To })
+			})
+			if missing := slices.Contains(gone, n) && n <= report.CompleteTo; missing && !named ||
+				!missing && named && slices.Contains(h.Present, n) {
+				t.Errorf("without %s %v: of %s, round %d is named: %v: %v", what, gone, h.Host, n, named,
+					report.Unproven)
+			}
+		}
+		if n := int64(len(h.Present)); h.Whole != (n == h.Rows) {
+			t.Errorf("without %s %v: %s is whole: %v, with %d of %d rows", what, gone, h.Host, h.Whole, n, h.Rows)
 		}
 	}
 }

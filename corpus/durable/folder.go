@@ -18,21 +18,30 @@ type Folder struct {
 // LockFile is beside the record's own directories and no part of it.
 const LockFile = ".lock"
 
+// ErrHeld is returned where another process holds a lock.
+var ErrHeld = errors.New("another process is at work on it")
+
 // Open opens dir for writing and waits until no other process writes to it.
-func Open(dir string) (*Folder, error) {
+func Open(dir string) (*Folder, error) { return open(dir, LockFile, true) }
+
+// Hold opens dir for whoever writes to some of its files, for which a lock of a name of their own
+// stands. It does not wait: ErrHeld if another process holds that.
+func Hold(dir, name string) (*Folder, error) { return open(dir, name, false) }
+
+func open(dir, name string, wait bool) (*Folder, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("opening record: %w", err)
+		return nil, fmt.Errorf("opening folder: %w", err)
 	}
-	lock, err := root.OpenFile(LockFile, os.O_CREATE|os.O_RDWR, 0o644)
+	lock, err := root.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
 	if err == nil {
-		err = exclusive(lock)
+		err = exclusive(lock, wait)
 	}
 	if err != nil {
 		if lock != nil {
 			err = errors.Join(err, lock.Close())
 		}
-		return nil, errors.Join(fmt.Errorf("locking record: %w", err), root.Close())
+		return nil, errors.Join(fmt.Errorf("locking %s: %w", dir, err), root.Close())
 	}
 	return &Folder{Root: root, lock: lock}, nil
 }

@@ -8,4 +8,4 @@ import (
 )
 
 // exclusive refuses: where files cannot be locked the record is read, not written.
-func exclusive(*os.File) error { return errors.ErrUnsupported }
+func exclusive(*os.File, bool) error { return errors.ErrUnsupported }

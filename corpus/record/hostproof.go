@@ -2,7 +2,6 @@ package record
 
 import (
 	"fmt"
-	"sort"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/tlog"
@@ -53,37 +52,14 @@ func (r *Record) ProveHost(sequence int64, host string) (HostProof, error) {
 	round := r.rounds[sequence-1]
 	out := HostProof{Host: host, Sequence: sequence, Size: committed.Size, Root: committed.Root, Places: []PlacedHost{}}
 	out.Claim = HostClaim(round.LeavesEnd())
-	index := tlog.OpenAt(hostsFS{r.fsys, sequence}, committed.Size, committed.Root)
-	place := func(position int64) (p PlacedHost, err error) {
-		raw, err := index.Entry(position)
-		if err == nil {
-			p.Position = position
-			p.Entry, err = ParseHostEntry(raw)
-		}
-		return p, err
+	index := OpenHostTable(r.fsys, sequence, out.Size, out.Root)
+	if out.Places, err = index.Find(host); err != nil {
+		return HostProof{}, fmt.Errorf("proving %s: %w", host, err)
 	}
-	var fault error
-	at := int64(sort.Search(int(out.Size), func(i int) bool {
-		p, err := place(int64(i))
-		if err != nil {
-			fault = err
+	for i := range out.Places {
+		if out.Places[i].Hashes, err = index.log.Inclusion(out.Places[i].Position, out.Size); err != nil {
+			return HostProof{}, fmt.Errorf("proving %s: %w", host, err)
 		}
-		return p.Entry.Host >= host
-	}))
-	for position := max(0, at-1); fault == nil && position <= at && position < out.Size; position++ {
-		var p PlacedHost
-		if p, fault = place(position); fault != nil {
-			break
-		}
-		if p.Entry.Host == host {
-			out.Places = out.Places[:0]
-		}
-		if p.Hashes, fault = index.Inclusion(position, out.Size); fault == nil {
-			out.Places = append(out.Places, p)
-		}
-	}
-	if fault != nil {
-		return HostProof{}, fmt.Errorf("proving %s: %w", host, fault)
 	}
 	proof, err := r.Log.Prove(round.HostsLeaf(), round.LeavesEnd(), r.ring)
 	out.Log = string(proof.Text())

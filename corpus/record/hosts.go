@@ -136,10 +136,9 @@ func (r *Record) hostIndex(sequence int64) (hostsLeaf, error) {
 	if err != nil {
 		return hostsLeaf{}, err
 	}
-	var leaf hostsLeaf
-	if err := attest.ParseCanonical(raw, &leaf); err != nil || leaf.Type != "hosts" || leaf.Sequence != sequence {
-		not := fmt.Errorf("reading host index: leaf %d is not that of round %d", round.HostsLeaf(), sequence)
-		return leaf, errors.Join(not, err)
+	leaf, err := parseHostsLeaf(raw, sequence)
+	if err != nil {
+		return leaf, fmt.Errorf("reading host index: leaf %d: %w", round.HostsLeaf(), err)
 	}
 	return leaf, nil
 }
@@ -259,6 +258,9 @@ type hostsFS struct {
 	sequence int64
 }
 
-func (h hostsFS) Open(name string) (fs.File, error) {
-	return h.record.Open(HostsPath(h.sequence, name[len("log/"):]))
-}
+func (h hostsFS) Open(name string) (fs.File, error) { return h.record.Open(h.path(name)) }
+
+// ReadFile leaves it to the record how a file is read.
+func (h hostsFS) ReadFile(name string) ([]byte, error) { return fs.ReadFile(h.record, h.path(name)) }
+
+func (h hostsFS) path(name string) string { return HostsPath(h.sequence, name[len("log/"):]) }

@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"iter"
 
 	"store.example/agentstore/corpus/attest"
@@ -33,6 +34,23 @@ func EncodeRoundLeaf(r Round, header []byte) ([]byte, error) {
 // EncodeHostsLeaf returns the leaf that commits to a round's host index.
 func EncodeHostsLeaf(sequence, size int64, root attest.Digest) ([]byte, error) {
 	return attest.JCS(hostsLeaf{Root: root, Sequence: sequence, Size: size, Type: "hosts"})
+}
+
+// ParseHostsLeaf reads what EncodeHostsLeaf returned for a round: how many hosts its index has, and
+// its root.
+func ParseHostsLeaf(raw []byte, sequence int64) (size int64, root attest.Digest, err error) {
+	leaf, err := parseHostsLeaf(raw, sequence)
+	return leaf.Size, leaf.Root, err
+}
+
+func parseHostsLeaf(raw []byte, sequence int64) (leaf hostsLeaf, err error) {
+	if err := attest.ParseCanonical(raw, &leaf); err != nil {
+		return hostsLeaf{}, fmt.Errorf("it is not of a host index: %w", err)
+	}
+	if leaf.Type != "hosts" || leaf.Sequence != sequence || leaf.Size < 0 {
+		return hostsLeaf{}, fmt.Errorf("it is not that of the host index of round %d", sequence)
+	}
+	return leaf, nil
 }
 
 // RoundLeaf is the log index of the leaf that commits to the round, behind its rows.

@@ -42,6 +42,12 @@ func Open(fsys fs.FS, ring attest.Ring) (*Log, error) {
 	if len(others) > 0 {
 		return nil, errors.New("opening checkpoint: lines that are not the log's")
 	}
+	return OpenHead(fsys, head, ring)
+}
+
+// OpenHead opens the log at a head that OpenCheckpoint opened with the ring, where the log itself
+// says another one now, or further lines stand under it.
+func OpenHead(fsys fs.FS, head Checkpoint, ring attest.Ring) (*Log, error) {
 	l := &Log{fsys: fsys, head: head}
 	return l, l.handedOver(ring)
 }

@@ -32,6 +32,7 @@ const (
 	ExitUsage    = 2
 	ExitRefused  = 3 // something does not hold; each line names a file, or a place in a bundle
 	ExitUnproven = 4 // what is there holds, and it does not show all that it has to, or that was demanded
+	ExitForked   = 5 // the log signed two histories
 )
 
 const usage = `usage: %s [flags] DIR         check a clone: a published tree, a record, or both
@@ -44,8 +45,11 @@ const usage = `usage: %s [flags] DIR         check a clone: a published tree, a 
                                  @SEQUENCE or @WEEK (a round), or the number of a leaf, such as an observation's
        %[1]s -export WHAT [-export WHAT…] [-o FILE] DIR
                                  put evidence from a record into a bundle
+       %[1]s -follow URL -remember FILE [-host NAME]… [-exec PROGRAM]
+                                 go on with a published record from where the last run left it, and say what changed:
+                                 one step, for cron
 
-No network is used. WHAT is a host (all that the record says of it), host@SEQUENCE or host@WEEK (one row, or that there
+No network is used, but by -follow. WHAT is a host (all that the record says of it), host@SEQUENCE or host@WEEK (one row, or that there
 is none), or the file of a signed artifact, such as a certificate.
 
 `
@@ -57,6 +61,8 @@ type settings struct {
 	exports             []string
 	witnesses           []tlog.Witness
 	policy              *tlog.Policy
+	follow, exec        string
+	hosts               []string
 	json, noJudge       bool
 	single              bool
 }
@@ -71,7 +77,8 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 			"elsewhere; without it the keys that came with the thing are used and the identity is printed for "+
 			"comparison")
 	flags.StringVar(&s.remember, "remember", "", "file in which the last verified checkpoint is kept; a history that "+
-		"does not go on from it is refused, and a bundle that ends before it is unproven")
+		"does not go on from it is refused, and a bundle that ends before it is unproven; with -follow, what is "+
+		"remembered from one run to the next")
 	flags.Func("as-of", "ISO week, such as 2026-W47, up to which rounds are demanded: what ends before it is unproven",
 		func(v string) error {
 			s.asOf = v
@@ -100,11 +107,13 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	flags.Func("policy", "file with a policy (c2sp.org/tlog-policy): the head of the log must be signed by one of its "+
 		"logs, and without cosignatures as its quorum demands it is unproven", s.readPolicy)
 	flags.StringVar(&s.out, "o", "-", "file of the exported bundle; - is standard output")
+	s.followFlags(flags)
 	flags.Usage = func() {
 		fmt.Fprintf(stderr, usage, name)
 		flags.PrintDefaults()
 		fmt.Fprint(stderr, "\nExit codes: 0 everything holds; 3 something does not; 4 what is there holds, and it "+
-			"does not show all that it has to;\n1 it could not be read; 2 called wrongly.\n")
+			"does not show all that it has to;\n5 the log signed two histories; 1 it could not be read; 2 called "+
+			"wrongly.\n")
 	}
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -112,13 +121,15 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 		}
 		return ExitUsage
 	}
-	if flags.NArg() != 1 {
+	if !s.wellCalled(flags) {
 		flags.Usage()
 		return ExitUsage
 	}
 	var err error
 	code := ExitVerified
-	if s.proof != "" {
+	if s.follow != "" {
+		code, err = s.step(ctx, stdout, stderr)
+	} else if s.proof != "" {
 		err = s.writeProof(flags.Arg(0), stdout)
 	} else if len(s.exports) > 0 {
 		err = s.export(flags.Arg(0), stdout, stderr)
@@ -127,7 +138,9 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %s\n", name, said(err))
-		return ExitTrouble
+		if code != ExitRefused && code != ExitForked { // which is worse
+			return ExitTrouble
+		}
 	}
 	return code
 }

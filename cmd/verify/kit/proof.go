@@ -82,7 +82,7 @@ func CheckProof(raw, leaf []byte, ring *attest.Ring, policy *tlog.Policy) (Proof
 		err = tlog.CheckInclusion(p.Hashes, c.Size, c.Root, p.Index, attest.LeafHash(leaf))
 	}
 	if err == nil && policy != nil {
-		r.Quorum, err = quorum(*policy, c, others)
+		r.Quorum, err = audit.Quorum(*policy, c, others)
 	}
 	if err != nil {
 		r.Problems = append(r.Problems, err.Error())
@@ -90,20 +90,6 @@ func CheckProof(raw, leaf []byte, ring *attest.Ring, policy *tlog.Policy) (Proof
 	}
 	r.Origin, r.Index, r.Size, r.Leaf = c.Origin, p.Index, c.Size, string(leaf)
 	return r, nil
-}
-
-// quorum counts the cosignatures of a checkpoint.
-func quorum(p tlog.Policy, c tlog.Checkpoint, lines []byte) (*audit.QuorumReport, error) {
-	signed := make(map[string]bool)
-	for _, w := range p.Witnesses {
-		by, err := tlog.Cosignatures(c, lines, []tlog.Witness{w.Witness})
-		if err != nil {
-			return nil, err
-		}
-		signed[w.Key()] = len(by) > 0
-	}
-	met, lacking := p.Met(func(w tlog.Witness) bool { return signed[w.Key()] })
-	return &audit.QuorumReport{Name: p.Quorum, Met: met, Lacking: lacking}, nil
 }
 
 // checkProof checks the file of a proof, with the keys to trust; nil for none.

@@ -1,0 +1,144 @@
+package monitor
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tlog"
+)
+
+// Format names the format of a State.
+const Format = "store-monitor/v1"
+
+// maxState bounds the bytes of a state: some thousand rounds and a thousand hosts.
+const maxState = 64 << 20
+
+// State is what a monitor remembers between two steps.
+type State struct {
+	Format     string `json:"format"`     // Format
+	Keys       string `json:"keys"`       // file form of the key ring
+	Checkpoint string `json:"checkpoint"` // the head that was taken last, as the log signed it
+	// Rounds are the headers of all rounds up to there, without what no later step needs.
+	Rounds []record.Round `json:"rounds"`
+	Index  int64          `json:"hosts_in_index"` // of the newest round
+	Hosts  []Followed     `json:"hosts"`          // sorted by name
+	SHA256 attest.Digest  `json:"sha256,omitzero"`
+}
+
+// Followed is what is remembered of a host.
+type Followed struct {
+	Host  string            `json:"host"`
+	Entry *record.HostEntry `json:"entry,omitempty"` // nil for one that has no row in any round
+	Rows  []Row             `json:"rows"`            // those that its tier is derived from, oldest first
+	// Refreshes are the observations of refreshes that may still bear upon its tier.
+	Refreshes []string `json:"refreshes"`
+	Tier      string   `json:"tier,omitzero"`
+}
+
+// Row is a row and where it stands in the log.
+type Row struct {
+	Leaf int64  `json:"leaf"`
+	Row  string `json:"row"` // exact bytes
+}
+
+// Encode returns the file form.
+func (s State) Encode() ([]byte, error) {
+	s.Format, s.SHA256 = Format, attest.Digest{}
+	body, err := attest.Canonical(s)
+	if err != nil {
+		return nil, fmt.Errorf("encoding state: %w", err)
+	}
+	s.SHA256 = sha256.Sum256(body)
+	out, err := attest.Canonical(s)
+	if err == nil && len(out) >= maxState {
+		err = fmt.Errorf("%d bytes, and at most %d are read: follow fewer hosts", len(out), maxState)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encoding state: %w", err)
+	}
+	return append(out, '\n'), nil
+}
+
+// ErrState is returned for a state that cannot be used.
+var ErrState = errors.New("what was remembered is damaged: put back a good copy, or move it away to begin anew, " +
+	"which takes what is seen first")
+
+// ParseState reads what Encode wrote. Its checkpoint must be signed by its keys.
+func ParseState(raw []byte) (*State, error) {
+	fail := func(err error) (*State, error) { return nil, fmt.Errorf("%w: %w", ErrState, err) }
+	line, ok := bytes.CutSuffix(raw, []byte{'\n'})
+	if !ok || len(raw) > maxState {
+		return fail(fmt.Errorf("%d bytes, or no line", len(raw)))
+	}
+	var s State
+	if err := attest.ParseCanonical(line, &s); err != nil {
+		return fail(err)
+	}
+	body, ok := bytes.CutSuffix(line, fmt.Appendf(nil, `,"sha256":"%s"}`, s.SHA256))
+	if !ok || s.Format != Format || sha256.Sum256(append(body[:len(body):len(body)], '}')) != s.SHA256 {
+		return fail(errors.New("its digest is another"))
+	}
+	ring, head, err := s.open()
+	if err != nil {
+		return fail(err)
+	}
+	if n := len(s.Rounds); n > 0 && (s.Rounds[n-1].LeavesEnd() > head.Size || s.Rounds[n-1].Sequence != int64(n)) {
+		return fail(errors.New("its rounds are not those of its checkpoint"))
+	}
+	for _, f := range s.Hosts {
+		if _, _, err := f.read(ring); err != nil {
+			return fail(err)
+		}
+	}
+	return &s, nil
+}
+
+func (s *State) open() (ring attest.Ring, head tlog.Checkpoint, err error) {
+	if ring, err = attest.ParseRing([]byte(s.Keys)); err == nil {
+		head, _, err = tlog.OpenCheckpoint([]byte(s.Checkpoint), ring)
+	}
+	return ring, head, err
+}
+
+// host is what is remembered of a host, nil for one that is not followed yet.
+func (s *State) host(name string) *Followed {
+	if s == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(s.Hosts, func(f Followed) bool { return f.Host == name }); i >= 0 {
+		return &s.Hosts[i]
+	}
+	return nil
+}
+
+// read takes apart what is remembered of a host.
+func (f Followed) read(ring attest.Ring) (rows []record.StoredRow, refreshes []record.Observation, err error) {
+	for _, r := range f.Rows {
+		row, err := record.ParseRow([]byte(r.Row))
+		if err != nil {
+			return nil, nil, err
+		}
+		rows = append(rows, record.StoredRow{Row: row, Raw: []byte(r.Row), Leaf: r.Leaf})
+	}
+	for _, raw := range f.Refreshes {
+		o, err := record.VerifyObservation([]byte(raw), ring)
+		if err != nil {
+			return nil, nil, err
+		}
+		refreshes = append(refreshes, o)
+	}
+	return rows, refreshes, nil
+}
+
+// bare leaves out of a header what no later step needs.
+func bare(r record.Round) record.Round {
+	r.Parts, r.Signature = []record.Part{}, nil
+	r.Roster.Sources = []record.RosterSource{}
+	r.Control.Evidence, r.Inflows = nil, record.Inflows{Networks: []record.NetworkInflow{}}
+	return r
+}

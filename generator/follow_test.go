@@ -1,0 +1,56 @@
+package generator
+
+import (
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"store.example/agentstore/corpus/monitor"
+)
+
+// TestThePublishedRecordIsFollowed has a monitor follow what a plain file server has of the record,
+// for a host of each kind of history, and finds them as their pages say.
+func TestThePublishedRecordIsFollowed(t *testing.T) {
+	in := specimenInput(t, t.TempDir())
+	in.Corpus, in.Bulk = os.DirFS(filepath.Join("..", "corpus")), nil
+	mustBuild(t, in)
+	tree := os.DirFS(in.OutDir)
+	server := httptest.NewServer(http.FileServerFS(tree))
+	defer server.Close()
+	hosts := []string{"bakery.mill.street", "kettle.dock.street", "hull.quay.street", "never.street"}
+	step := func(before *monitor.State) (monitor.Report, *monitor.State) {
+		t.Helper()
+		source, err := monitor.Get(t.Context(), server.URL+"/corpus")
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, next, err := monitor.Step(source, before, monitor.Options{Hosts: hosts})
+		if err != nil || !report.Sound() || next == nil {
+			t.Fatalf("%+v, %v", report, err)
+		}
+		return report, next
+	}
+	report, state := step(nil)
+	for _, h := range report.Hosts {
+		page, err := fs.ReadFile(tree, "corpus/host/"+h.Host+".json")
+		if (h.Rows > 0) != (err == nil) || (h.Host == "never.street") != (h.Rows == 0) || err == nil && !strings.Contains(string(page), `"line": "`+h.Line+`"`) {
+			t.Errorf("%s has %d rows, %s; its page is %.600s, %v", h.Host, h.Rows, h.Line, page, err)
+		}
+	}
+	raw, err := state.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state, err = monitor.ParseState(raw); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := step(state)
+	if again.Remembered != report.Leaves || len(again.Changes) > 0 || !slices.Equal(again.Hosts, report.Hosts) {
+		t.Errorf("again: %+v, before: %+v", again, report)
+	}
+}
