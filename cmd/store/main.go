@@ -58,6 +58,7 @@ func (v *verb) line() string {
 // verbs is every verb, in the order of the help.
 func verbs() []verb {
 	return []verb{
+		{"demo", "", "run the whole shop on local chains, with one purchase in it, until Ctrl-C", false, runDemo},
 		{"init", "DIR", "make a keeper's site in DIR", false, runInit},
 		{"config", "", "print an annotated example of the configuration file", false, runConfig},
 		{"key", "init | list | handover", "make keys, list them, hand over to a new one", true, runKey},
