@@ -118,15 +118,16 @@ func (c running) dollars(ctx context.Context, owners ...common.Address) ([]int64
 // howTo says how to go on, with the key of a buyer that was written to a file.
 func (w *world) howTo(out io.Writer, baseURL, purse string) {
 	fmt.Fprintf(out, "\nNow you. The shop is at %s/ and serves until Ctrl-C.\n", baseURL)
-	fmt.Fprintf(out, "  with the built-in buyer:   %s buy -wallet %s %s/api/buy/small_blessing\n", storeProgram(), purse,
-		baseURL)
+	fmt.Fprintf(out, "  with the built-in buyer:   %s buy -wallet %s %s/api/buy/small_blessing\n", storeProgram(),
+		purse, baseURL)
 	const clients = "cmd/devnet/clients"
 	if _, err := os.Stat(filepath.Join(clients, "buy.mjs")); err == nil {
-		fmt.Fprintf(out, "  with the stock client:     cd %s && npm ci && KEY=%s node buy.mjs %s/api/buy/small_blessing\n",
-			clients, w.buyers[1].secret(), baseURL)
+		fmt.Fprintf(out, "  with the stock client:     cd %s && npm ci && KEY=%s node buy.mjs "+
+			"%s/api/buy/small_blessing\n", clients, w.buyers[1].secret(), baseURL)
 		if s := w.solana; s != nil {
-			fmt.Fprintf(out, "  on Solana:                 KEY=%s NETWORK=%s RPC=%s node buy.mjs %s/api/buy/small_blessing\n",
-				wallet.EncodeBase58(s.buyers[1]), networks.Solana, s.URL, baseURL)
+			fmt.Fprintf(out, "  on Solana:                 KEY=%s NETWORK=%s RPC=%s "+
+				"node buy.mjs %s/api/buy/small_blessing\n", wallet.EncodeBase58(s.buyers[1]), networks.Solana,
+				s.URL, baseURL)
 		}
 	}
 	fmt.Fprintf(out, "  by hand:                   curl -i %s/api/buy/hello\n"+

@@ -80,7 +80,8 @@ func (c *Config) checkCensus() error {
 			fail("discovery %d: url must be https://host/path without a slash at its end", i+1)
 		}
 		if d.Name == "" || len(d.Name) > 64 || names[d.Name] {
-			fail("discovery %d: name %q is missing, longer than 64 or stands twice: give each a name of its own", i+1, d.Name)
+			fail("discovery %d: name %q is missing, longer than 64 or stands twice: give each a name of its own", i+1,
+				d.Name)
 		}
 		names[d.Name] = true
 	}

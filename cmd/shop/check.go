@@ -81,8 +81,8 @@ const maxDepth = 1 << 20
 func (n NetworkConfig) checkKind() error {
 	var errs []error
 	if n.Depth > maxDepth || n.Finality > maxDepth {
-		errs = append(errs, fmt.Errorf("network %s: depth and finality are between 0 and %d: 0 takes the known network's",
-			n.ID, maxDepth))
+		errs = append(errs, fmt.Errorf("network %s: depth and finality are between 0 and %d: 0 takes the known "+
+			"network's", n.ID, maxDepth))
 	}
 	if k, err := n.kind(); err != nil {
 		errs = append(errs, fmt.Errorf("network: id %q %w, such as eip155:8453 for Base", n.ID, err))

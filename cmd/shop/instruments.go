@@ -50,7 +50,8 @@ func (c InstrumentsConfig) private() bool {
 func (c InstrumentsConfig) check() error {
 	var errs []error
 	if u, err := url.Parse(c.Contact); c.Contact != "" && (err != nil || u.Host == "") {
-		errs = append(errs, errors.New("instruments.contact must be an absolute URL, such as https://store.example/criteria"))
+		errs = append(errs, errors.New("instruments.contact must be an absolute URL, such as "+
+			"https://store.example/criteria"))
 	}
 	for name, n := range map[string]int64{"recordings_max": int64(c.RecordingsMax),
 		"recordings_bytes": c.RecordingsBytes, "walks": int64(c.Walks),

@@ -147,8 +147,8 @@ func (s *Shop) openEVM(n NetworkConfig) (rail.Rail, error) {
 // can bring one.
 func relayerKey(network string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("relayer_key: %w; hint: put there, with mode 0600, the key of an account that has coins of %s "+
-			"for gas and nothing else", err, network)
+		return fmt.Errorf("relayer_key: %w; hint: put there, with mode 0600, the key of an account that has coins of "+
+			"%s for gas and nothing else", err, network)
 	}
 	return fmt.Errorf("relayer_key: %w", err)
 }

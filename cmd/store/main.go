@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/lmittmann/tint"
 	"golang.org/x/term"
@@ -222,7 +223,15 @@ func newLogger(w io.Writer, level *slog.LevelVar, json bool) *slog.Logger {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && !json {
 		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level}))
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: readable}))
+}
+
+// readable writes a duration as people and Go read it, 326ms, and not as a number of nanoseconds.
+func readable(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().Round(time.Microsecond).String())
+	}
+	return a
 }
 
 // isTerminal reports whether a stream is a person's.

@@ -42,6 +42,24 @@ func oldLedger(t *testing.T, commit, to string) {
 	}
 }
 
+// TestUpgradeNotes: the page for keepers says what an upgrade asks for, and what the refusal of a
+// newer ledger says.
+func TestUpgradeNotes(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(filepath.Join("..", "..", "content", "pages", "running.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, notes, _ := strings.Cut(string(b), "\n### Upgrades\n")
+	notes, _, _ = strings.Cut(notes, "\n### ")
+	for _, says := range []string{"Make a backup", "start the newer release again, or restore the backup that was " +
+		"made before the upgrade into an empty ledger"} {
+		if !strings.Contains(notes, says) {
+			t.Errorf("the notes do not say %q: %s", says, notes)
+		}
+	}
+}
+
 // TestUpgradeAndDowngrade: what an older program has sold is there, served and backed up, and a
 // ledger of a newer program is refused by every verb, with what to do.
 func TestUpgradeAndDowngrade(t *testing.T) {
