@@ -38,20 +38,35 @@ var engines = []engine{
 // Open opens the ledger at an address such as bolt:var/ledger.bolt, postgres://user@host/store, or
 // mem: (for tests: it forgets everything). The error never holds a password.
 func Open(ctx context.Context, address string) (ledger.DB, error) {
+	e, err := engineOf(address)
+	if err != nil {
+		return nil, fmt.Errorf("opening ledger: %w", err)
+	}
+	db, err := e.open(ctx, address)
+	if err != nil {
+		return nil, err // and not an engine that is nil, which a caller would take for one and close
+	}
+	return db, nil
+}
+
+// CheckAddress refuses what Open would not take for the address of a ledger. It opens nothing, and
+// the error never holds a password.
+func CheckAddress(address string) error {
+	_, err := engineOf(address)
+	return err
+}
+
+// engineOf is the engine that an address is of.
+func engineOf(address string) (engine, error) {
 	scheme, rest, ok := strings.Cut(address, ":")
 	for _, e := range engines {
 		if !ok || !slices.Contains(e.schemes, scheme) {
 			continue
 		}
 		if rest == "" && scheme != "mem" {
-			return nil, fmt.Errorf("opening ledger: the address says only %s:, want something like %s", scheme,
-				e.example)
+			return e, fmt.Errorf("the address says only %s:, want something like %s", scheme, e.example)
 		}
-		db, err := e.open(ctx, address)
-		if err != nil {
-			return nil, err // and not an engine that is nil, which a caller would take for one and close
-		}
-		return db, nil
+		return e, nil
 	}
 	var examples []string
 	for _, e := range engines {
@@ -59,5 +74,5 @@ func Open(ctx context.Context, address string) (ledger.DB, error) {
 			examples = append(examples, e.example)
 		}
 	}
-	return nil, fmt.Errorf("opening ledger: unknown kind of address, want one like %s", strings.Join(examples, " or "))
+	return engine{}, fmt.Errorf("unknown kind of address, want one like %s", strings.Join(examples, " or "))
 }

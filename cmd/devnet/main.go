@@ -2,6 +2,7 @@
 // where there is Node.js, a Solana cluster beside it, a site built for the run, the store on
 // loopback, and one purchase by the built-in buyer. It keeps serving until Ctrl-C.
 //
+//	store demo                                # of a release: the program beside it, with a record
 //	go run ./cmd/devnet
 //	go run ./cmd/devnet practice              # with the practice doors and their scoreboard beside it
 //	go run ./cmd/devnet specimen -out DIR     # instead: makes the record that the repository is shown with
@@ -208,7 +209,7 @@ func (w *world) serve(ctx context.Context, f flags, cfg *shop.Config, reach func
 		err = w.buyHello(ctx, cfg, stdout)
 	}
 	if err == nil {
-		w.howTo(stdout, cfg.BaseURL)
+		w.howTo(stdout, cfg.BaseURL, filepath.Join(filepath.Dir(cfg.Public), buyerFile))
 		select {
 		case <-ctx.Done():
 		case err = <-served:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -114,22 +115,35 @@ func (c running) dollars(ctx context.Context, owners ...common.Address) ([]int64
 	return out, nil
 }
 
-// howTo says how to go on with a stock client.
-func (w *world) howTo(out io.Writer, baseURL string) {
-	onSolana := ""
-	if s := w.solana; s != nil {
-		onSolana = fmt.Sprintf("  on Solana:                 KEY=%s NETWORK=%s RPC=%s "+
-			"node buy.mjs %s/api/buy/small_blessing\n",
-			wallet.EncodeBase58(s.buyers[1]), networks.Solana, s.URL, baseURL)
+// howTo says how to go on, with the key of a buyer that was written to a file.
+func (w *world) howTo(out io.Writer, baseURL, purse string) {
+	fmt.Fprintf(out, "\nNow you. The shop is at %s/ and serves until Ctrl-C.\n", baseURL)
+	fmt.Fprintf(out, "  with the built-in buyer:   %s buy -wallet %s %s/api/buy/small_blessing\n", storeProgram(),
+		purse, baseURL)
+	const clients = "cmd/devnet/clients"
+	if _, err := os.Stat(filepath.Join(clients, "buy.mjs")); err == nil {
+		fmt.Fprintf(out, "  with the stock client:     cd %s && npm ci && KEY=%s node buy.mjs "+
+			"%s/api/buy/small_blessing\n", clients, w.buyers[1].secret(), baseURL)
+		if s := w.solana; s != nil {
+			fmt.Fprintf(out, "  on Solana:                 KEY=%s NETWORK=%s RPC=%s "+
+				"node buy.mjs %s/api/buy/small_blessing\n", wallet.EncodeBase58(s.buyers[1]), networks.Solana,
+				s.URL, baseURL)
+		}
 	}
-	fmt.Fprintf(out, `
-Now you. The shop is at %[1]s/ and serves until Ctrl-C.
-  with the built-in buyer:   echo %[2]s > /tmp/devnet.key && chmod 600 /tmp/devnet.key
-                             go run ./cmd/store buy -wallet /tmp/devnet.key %[1]s/api/buy/small_blessing
-  with the stock client:     cd cmd/devnet/clients && npm ci && KEY=%[2]s node buy.mjs %[1]s/api/buy/small_blessing
-%[3]s  by hand:                   curl -i %[1]s/api/buy/hello
-These keys were made for this run and own nothing anywhere else. Never use one of your own here.
-`, baseURL, w.buyers[1].secret(), onSolana)
+	fmt.Fprintf(out, "  by hand:                   curl -i %s/api/buy/hello\n"+
+		"These keys were made for this run and own nothing anywhere else. Never use one of your own here.\n", baseURL)
+}
+
+// storeProgram is how the store's program is called: the one beside this, as in an archive of a
+// release, or what a clone has.
+func storeProgram() string {
+	if self, err := os.Executable(); err == nil {
+		at := filepath.Join(filepath.Dir(self), "store"+filepath.Ext(self))
+		if _, err := os.Stat(at); err == nil {
+			return at
+		}
+	}
+	return "go run ./cmd/store"
 }
 
 func indent(s string) string {

@@ -27,6 +27,9 @@ const funds = 1_000_000_000
 // buyers is how many funded buyers there are.
 const buyers = 5
 
+// buyerFile is the key of a buyer in the folder of a run, for store buy.
+const buyerFile = "buyer.key"
+
 // person is an account of the run.
 type person struct{ key *ecdsa.PrivateKey }
 
@@ -138,6 +141,9 @@ func (w *world) prepare(state, listen string) (*shop.Config, error) {
 	}
 	relayer := filepath.Join(keys, "relayer.key")
 	if err := shop.WriteNew(relayer, []byte(w.relayer.secret()+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	if err := shop.WriteNew(filepath.Join(state, buyerFile), []byte(w.buyers[1].secret()+"\n"), 0o600); err != nil {
 		return nil, err
 	}
 	cfg := &shop.Config{

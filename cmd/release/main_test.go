@@ -113,7 +113,7 @@ func TestCalledWrongly(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ arg, says string }{
 		{"-platforms=linux", `"linux" is not GOOS/GOARCH`}, {"-platforms=", `"" is not`},
-		{"-programs=devnet", `"devnet" is none of check, store, verify`}, {"now", `"now" is no flag`}, {"-x", "-x"},
+		{"-programs=bench", `"bench" is none of check, devnet, store, verify`}, {"now", `"now" is no flag`}, {"-x", "-x"},
 	} {
 		var out bytes.Buffer
 		code := run(t.Context(), []string{c.arg}, &out, &out)

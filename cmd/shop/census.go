@@ -66,12 +66,12 @@ func (c *Config) checkCensus() error {
 	for name, n := range map[string]int{"cap": c.Census.Cap, "workers": c.Census.Workers, "shard": c.Census.Shard,
 		"revisits": c.Census.Revisits, "recordings_weeks": c.Census.RecordingsWeeks} {
 		if n < 0 {
-			fail("census.%s is negative", name)
+			fail("census.%s is negative: 0 takes the usual", name)
 		}
 	}
 	if u, err := url.Parse(c.Census.Control); c.Census.Control != "" &&
 		(err != nil || u.Scheme != "https" || u.Host == "") {
-		fail("census.control must be an https URL")
+		fail("census.control must be an https URL of a door of yours")
 	}
 	names := map[string]bool{sourceDeclared: true, sourceList: true, sourceWellKnown: true, sourceRevisits: true}
 	for i, d := range c.Discovery {
@@ -80,7 +80,8 @@ func (c *Config) checkCensus() error {
 			fail("discovery %d: url must be https://host/path without a slash at its end", i+1)
 		}
 		if d.Name == "" || len(d.Name) > 64 || names[d.Name] {
-			fail("discovery %d: the name %q is missing, too long or taken", i+1, d.Name)
+			fail("discovery %d: name %q is missing, longer than 64 or stands twice: give each a name of its own", i+1,
+				d.Name)
 		}
 		names[d.Name] = true
 	}

@@ -5,14 +5,18 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/BurntSushi/toml"
 
+	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/dynamic/rail/evm"
 )
 
@@ -26,7 +30,7 @@ func (c *Config) checkNetworks() error {
 	for _, n := range c.Networks {
 		if n.ID != "" && seen[n.ID] {
 			errs = append(errs, fmt.Errorf("network %s stands twice: put all its rpc addresses into one [[network]] "+
-				"table", n.ID))
+				"table of that id", n.ID))
 		}
 		seen[n.ID] = true
 		for _, known := range evm.Known {
@@ -40,12 +44,82 @@ func (c *Config) checkNetworks() error {
 	return errors.Join(errs...)
 }
 
-// checkLogLevel names the levels there are.
-func (c *Config) checkLogLevel() error {
+// checkServer says what is wrong with the limits of the server.
+func (c *Config) checkServer() error {
+	var errs []error
 	if level := c.Server.LogLevel; level != "" && new(slog.Level).UnmarshalText([]byte(level)) != nil {
-		return fmt.Errorf("server.log_level %q is none of: debug, info, warn, error", level)
+		errs = append(errs, fmt.Errorf("server.log_level %q is none of: debug, info, warn, error", level))
+	}
+	if c.Server.MaxInFlight < 0 {
+		errs = append(errs, errors.New("server.max_in_flight is negative: 0 takes the usual"))
+	}
+	if _, err := prefixes(c.Server.TrustedProxies); err != nil {
+		errs = append(errs, fmt.Errorf("server.trusted_proxies: %w: name ranges such as 10.0.0.0/8", err))
+	}
+	return errors.Join(errs...)
+}
+
+// checkListen refuses what is no address to serve on. Empty is left to whoever serves.
+func checkListen(address string) error {
+	if address == "" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("%q is no address with a port, such as 127.0.0.1:4020", address)
 	}
 	return nil
+}
+
+// maxDepth is above what any network needs, and far below what a negative number reads as.
+const maxDepth = 1 << 20
+
+// checkKind says what is wrong with the keys of a network that depend on its family.
+func (n NetworkConfig) checkKind() error {
+	var errs []error
+	if n.Depth > maxDepth || n.Finality > maxDepth {
+		errs = append(errs, fmt.Errorf("network %s: depth and finality are between 0 and %d: 0 takes the known "+
+			"network's", n.ID, maxDepth))
+	}
+	if k, err := n.kind(); err != nil {
+		errs = append(errs, fmt.Errorf("network: id %q %w, such as eip155:8453 for Base", n.ID, err))
+	} else {
+		errs = append(errs, k.check(n))
+	}
+	return errors.Join(errs...)
+}
+
+var genesisForm = regexp.MustCompile(`^(any|0x[0-9a-fA-F]{64})?$`)
+
+// checkEVM says what is wrong with keys of a network of the EVM.
+func (n NetworkConfig) checkEVM() error {
+	var errs []error
+	fail := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("network %s: "+format, append([]any{n.ID}, args...)...))
+	}
+	if _, known := evm.Preset(n.ID); !known {
+		fail("the id %w, such as eip155:8453 for Base", errUnknownNetwork)
+	}
+	if to, err := wallet.ParseAddress(n.PayTo); n.PayTo != "" && err != nil {
+		fail("pay_to: %w: name a wallet of yours, 0x and 40 digits of hex", err)
+	} else if n.PayTo != "" && to.IsZero() {
+		fail("pay_to is the zero address, where payments would be lost: name a wallet of yours")
+	}
+	for _, f := range n.Factories {
+		if _, err := wallet.ParseAddress(f); err != nil {
+			fail("factories: %w: name contracts, 0x and 40 digits of hex", err)
+		}
+	}
+	if n.Transfer != "" && n.Transfer != "eip3009" && n.Transfer != "permit2" {
+		fail("transfer %q is neither eip3009 nor permit2", n.Transfer)
+	}
+	if !genesisForm.MatchString(n.GenesisHash) {
+		fail("genesis_hash is 0x and 64 digits of hex, or any for a local chain")
+	}
+	return errors.Join(errs...)
 }
 
 // checkFolders demands that the folders that are read are there, and names the key and the path of

@@ -16,6 +16,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/rail/evm"
 )
 
@@ -231,7 +232,7 @@ func Load(file string) (*Config, error) {
 	}
 	md, err := toml.Decode(string(text), &c)
 	if err != nil {
-		return nil, fmt.Errorf("reading configuration %s: %w", file, err)
+		return nil, fmt.Errorf("reading configuration %s: %w: see store config for how each key is written", file, err)
 	}
 	if un := md.Undecoded(); len(un) > 0 {
 		return nil, unknownKeys(file, string(text), un)
@@ -300,10 +301,17 @@ func (c *Config) check() error {
 		fail("base_url must be https unless it is a loopback address")
 	}
 	if c.HostPages < 0 {
-		fail("host_pages_max is negative")
+		fail("host_pages_max is negative: 0 is no limit")
 	}
 	if c.Ledger == "" == (c.LedgerFile == "") {
 		fail("give exactly one of ledger and ledger_file")
+	} else if c.Ledger != "" {
+		if err := dynamic.CheckAddress(c.Ledger); err != nil {
+			fail("ledger: %w", err)
+		}
+	}
+	if err := checkListen(c.Listen); err != nil {
+		fail("listen: %w", err)
 	}
 	if c.Keys.Identity == "" || c.Keys.Ring == "" || c.Keys.Secret == "" {
 		fail("keys.identity, keys.ring and keys.secret are needed: make them with store key init")
@@ -314,7 +322,7 @@ func (c *Config) check() error {
 			fail("debug_listen must be a loopback address such as 127.0.0.1:4021")
 		}
 	}
-	errs = append(errs, c.checkNetworks(), c.checkLogLevel())
+	errs = append(errs, c.checkNetworks(), c.checkServer())
 	for i, n := range c.Networks {
 		if n.ID == "" || n.PayTo == "" {
 			fail("network %d: id and pay_to are needed", i+1)
@@ -326,18 +334,12 @@ func (c *Config) check() error {
 			fail("network %s: give exactly one of relayer_key and facilitator", n.ID)
 		}
 		if n.Together < 0 || n.Together > evm.MaxTogether {
-			fail("network %s: together is between 0 and %d", n.ID, evm.MaxTogether)
+			fail("network %s: together is %d: it is between 0 and %d", n.ID, n.Together, evm.MaxTogether)
 		}
 		if len(n.RelayerKeys) > 0 && n.RelayerKey == "" {
 			fail("network %s: relayer_keys are of further accounts beside relayer_key", n.ID)
 		}
-		errs = append(errs, n.checkCost())
-		if k, err := n.kind(); err == nil && k.check != nil {
-			errs = append(errs, k.check(n))
-		}
-	}
-	if c.Server.MaxInFlight < 0 {
-		fail("server.max_in_flight is negative")
+		errs = append(errs, n.checkCost(), n.checkKind())
 	}
 	_, err = c.Gas.amounts()
 	errs = append(errs, err, c.TLS.check(c.BaseURL), c.Instruments.check(), c.checkCensus(), c.Timestamps.check(),

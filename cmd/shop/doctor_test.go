@@ -225,7 +225,7 @@ func TestDoctorLooksAtEverything(t *testing.T) {
 
 // A beginning loads, holds what was said and nothing else in force; what cannot be is said.
 func TestBegin(t *testing.T) {
-	const evm, sol = "0x00000000000000000000000000000000000000aA", "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin"
+	const evm, sol = "0x00000000000000000000000000000000000000aa", "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin"
 	c, err := Begin(Beginning{BaseURL: "https://ada.example", Networks: []string{"base", "eip155:137", "solana"},
 		PayTo: []string{evm, sol}})
 	if err != nil {

@@ -63,7 +63,8 @@ func (n NetworkConfig) costs() (c costs, err error) {
 		*a.into = v
 	}
 	if n.CoinPrice != "" && c.coinPrice == 0 {
-		return c, fmt.Errorf("network %s: coin_price is nothing", n.ID)
+		return c, fmt.Errorf("network %s: coin_price is nothing: give its price, such as 3000, or leave it out "+
+			"and sell nothing here", n.ID)
 	}
 	for _, a := range []struct {
 		key, text string
@@ -74,7 +75,8 @@ func (n NetworkConfig) costs() (c costs, err error) {
 		}
 		wei, ok := new(big.Int).SetString(a.text, 10)
 		if !ok || wei.Sign() < 0 || a.key == "max_fee_wei" && wei.Sign() == 0 {
-			return c, fmt.Errorf("network %s: %s %q is not a number of wei, or of lamports", n.ID, a.key, a.text)
+			return c, fmt.Errorf("network %s: %s %q is not a number of wei, or of lamports, such as "+
+				"2000000000000000", n.ID, a.key, a.text)
 		}
 		*a.into = wei
 	}

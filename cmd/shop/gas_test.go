@@ -178,8 +178,8 @@ func TestCostKeysAreChecked(t *testing.T) {
 		{"cost with a relayer", `settle_cost = ""`, `settle_cost = "0.01"`, "coin_price"},
 		{"ceiling of nothing", `max_fee_wei = ""`, `max_fee_wei = "0"`, "max_fee_wei"},
 		{"alarm in words", `gas_alarm_wei = "2000000000000000"`, `gas_alarm_wei = "low"`, "gas_alarm_wei"},
-		{"more together than fit", `together = 0`, `together = 51`, "together is between 0 and 50"},
-		{"fewer than none together", `together = 0`, `together = -1`, "together is between 0 and 50"},
+		{"more together than fit", `together = 0`, `together = 51`, "it is between 0 and 50"},
+		{"fewer than none together", `together = 0`, `together = -1`, "it is between 0 and 50"},
 		{"subsidy in words", `subsidy = "0.50"`, `subsidy = "some"`, "gas.subsidy"},
 	} {
 		text := strings.Replace(good, c.from, c.to, 1)

@@ -50,7 +50,8 @@ func (c InstrumentsConfig) private() bool {
 func (c InstrumentsConfig) check() error {
 	var errs []error
 	if u, err := url.Parse(c.Contact); c.Contact != "" && (err != nil || u.Host == "") {
-		errs = append(errs, errors.New("instruments.contact must be an absolute URL"))
+		errs = append(errs, errors.New("instruments.contact must be an absolute URL, such as "+
+			"https://store.example/criteria"))
 	}
 	for name, n := range map[string]int64{"recordings_max": int64(c.RecordingsMax),
 		"recordings_bytes": c.RecordingsBytes, "walks": int64(c.Walks),
@@ -59,12 +60,12 @@ func (c InstrumentsConfig) check() error {
 		"readings_process": int64(c.ReadingsProcess), "readings_shared": int64(c.ReadingsShared),
 		"host_requests": int64(c.HostRequests)} {
 		if n < 0 {
-			errs = append(errs, fmt.Errorf("instruments.%s is negative", name))
+			errs = append(errs, fmt.Errorf("instruments.%s is negative: 0 takes the usual", name))
 		}
 	}
 	for _, s := range c.OwnAddresses {
 		if _, err := netip.ParseAddr(s); err != nil {
-			errs = append(errs, fmt.Errorf("instruments.own_addresses: %q is no address", s))
+			errs = append(errs, fmt.Errorf("instruments.own_addresses: %q is no address such as 192.0.2.7", s))
 		}
 	}
 	for _, s := range c.PrivateNetworks {

@@ -464,7 +464,7 @@ func prefixes(list []string) ([]netip.Prefix, error) {
 	for _, p := range list {
 		pre, err := netip.ParsePrefix(p)
 		if err != nil {
-			return nil, fmt.Errorf("trusted_proxies: %w", err)
+			return nil, err
 		}
 		out = append(out, pre)
 	}

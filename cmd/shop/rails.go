@@ -3,6 +3,7 @@ package shop
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -18,13 +19,13 @@ import (
 type kind struct {
 	// open makes the rail of a configured network.
 	open func(*Shop, NetworkConfig) (rail.Rail, error)
-	// check says what is wrong with keys that are of the family alone; nil is nothing.
+	// check says what is wrong with keys that the family reads in its own way.
 	check func(NetworkConfig) error
 }
 
 // kinds are the families by the namespace of their networks' ids (CAIP-2).
 var kinds = map[string]kind{
-	"eip155": {open: (*Shop).openEVM},
+	"eip155": {open: (*Shop).openEVM, check: NetworkConfig.checkEVM},
 	"solana": {open: (*Shop).openSolana, check: NetworkConfig.checkSolana},
 }
 
@@ -127,7 +128,7 @@ func (s *Shop) openEVM(n NetworkConfig) (rail.Rail, error) {
 	for i, file := range append([]string{n.RelayerKey}, n.RelayerKeys...) {
 		b, err := secretFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("reading relayer_key: %w", err)
+			return nil, relayerKey(n.ID, err)
 		}
 		key, err := crypto.HexToECDSA(strings.TrimPrefix(strings.TrimSpace(string(b)), "0x"))
 		if err != nil {
@@ -140,4 +141,14 @@ func (s *Shop) openEVM(n NetworkConfig) (rail.Rail, error) {
 		}
 	}
 	return evm.New(cfg)
+}
+
+// relayerKey adds to the error of a relayer's key file what it is for, since nobody but the keeper
+// can bring one.
+func relayerKey(network string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("relayer_key: %w; hint: put there, with mode 0600, the key of an account that has coins of "+
+			"%s for gas and nothing else", err, network)
+	}
+	return fmt.Errorf("relayer_key: %w", err)
 }

@@ -27,7 +27,7 @@ func (s *Shop) openSolana(n NetworkConfig) (rail.Rail, error) {
 	}
 	b, err := secretFile(n.RelayerKey)
 	if err != nil {
-		return nil, fmt.Errorf("reading relayer_key: %w", err)
+		return nil, relayerKey(n.ID, err)
 	}
 	if cfg.FeePayer, err = parseSolanaKey(b); err != nil {
 		return nil, fmt.Errorf("relayer_key: %w", err)

@@ -31,7 +31,8 @@ type TLSConfig struct {
 func (c TLSConfig) check(baseURL string) error {
 	if c.Storage == "" {
 		if c != (TLSConfig{}) {
-			return errors.New("tls.storage is needed, a folder such as var/tls; without it the table says nothing")
+			return errors.New("tls.storage is needed, a folder such as var/tls; without it redirect, " +
+				"email, ca and roots say nothing")
 		}
 		return nil
 	}

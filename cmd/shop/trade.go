@@ -62,9 +62,11 @@ func (c *Config) checkTrade() error {
 			errs = append(errs, fmt.Errorf("trade %d: account must be lower-case letters, digits and hyphens, at most "+
 				"40", i+1))
 		case seen[t.Account]:
-			errs = append(errs, fmt.Errorf("trade %s: the account is there twice, or is the sandbox", t.Account))
+			errs = append(errs, fmt.Errorf("trade: account %s is there twice, or is the sandbox's: give each a "+
+				"name of its own", t.Account))
 		case t.Partner == "" || t.Secret == "":
-			errs = append(errs, fmt.Errorf("trade %s: partner and secret are needed", t.Account))
+			errs = append(errs, fmt.Errorf("trade %s: partner and secret are needed: name the marketplace, "+
+				"and the file of its secret", t.Account))
 		}
 		seen[t.Account] = true
 		_, err := t.limits()

@@ -14,7 +14,7 @@ import (
 // A new site is of what was said, and the doctor says what it lacks.
 func TestInitAndDoctor(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "site")
-	const wallet = "0x00000000000000000000000000000000000000aA"
+	const wallet = "0x00000000000000000000000000000000000000aa"
 	var out, errs bytes.Buffer
 	code := run(t.Context(), []string{"init", "-name", `Ada "x"`, "-keeper", "Ada", "-contact", "mailto:a@b.example",
 		"-networks", "base,polygon", "-pay-to", wallet, "-rpc", "http://127.0.0.1:1/a,http://127.0.0.1:1/b", dir},

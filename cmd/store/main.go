@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/lmittmann/tint"
 	"golang.org/x/term"
@@ -58,6 +59,7 @@ func (v *verb) line() string {
 // verbs is every verb, in the order of the help.
 func verbs() []verb {
 	return []verb{
+		{"demo", "", "run the whole shop on local chains, with one purchase in it, until Ctrl-C", false, runDemo},
 		{"init", "DIR", "make a keeper's site in DIR", false, runInit},
 		{"config", "", "print an annotated example of the configuration file", false, runConfig},
 		{"key", "init | list | handover", "make keys, list them, hand over to a new one", true, runKey},
@@ -221,7 +223,15 @@ func newLogger(w io.Writer, level *slog.LevelVar, json bool) *slog.Logger {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && !json {
 		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level}))
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: readable}))
+}
+
+// readable writes a duration as people and Go read it, 326ms, and not as a number of nanoseconds.
+func readable(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().Round(time.Microsecond).String())
+	}
+	return a
 }
 
 // isTerminal reports whether a stream is a person's.

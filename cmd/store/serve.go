@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"store.example/agentstore/cmd/shop"
 )
@@ -131,7 +132,12 @@ func (c *call) serve(ctx context.Context, s *shop.Shop, key, address string) err
 		c.logger.Info("a second signal ends the store at once; what is under way then is taken up at the next start")
 	})()
 	c.logger.Info("store open", "base_url", cfg.BaseURL, "listen", ln.Addr().String(), "networks", len(s.Rails))
-	return errors.Join(s.Serve(ctx, ln, debugListener), s.Close())
+	began := time.Now()
+	err = errors.Join(s.Serve(ctx, ln, debugListener), s.Close())
+	if err == nil {
+		c.logger.Info("store closed", "open_for", time.Since(began).Round(time.Second))
+	}
+	return err
 }
 
 // listenOn listens on the address of a key of the configuration, which its error names.

@@ -96,7 +96,8 @@ const (
 	// account/…: what is sold on account, and what is owed for it; see package
 	// account.
 	prefixAccount = "account"
-	// meta/<name>: facts about the ledger itself.
+	// meta/<name>: facts about the ledger itself; meta/format is its format's
+	// number, see [Format].
 	prefixMeta = "meta"
 )
 

@@ -20,25 +20,10 @@ var ErrNotEmpty = errors.New("ledger: not empty")
 // restoringKey is present from the first to the last Update of a restore.
 func restoringKey() []byte { return MetaKey("restoring") }
 
-// Ready returns ErrRestoring if db is what an unfinished restore has left.
-// Engines call it when they open; the remains must be deleted by hand.
-func Ready(ctx context.Context, db DB) error {
-	return db.View(ctx, func(tx Tx) error {
-		_, err := tx.Get(restoringKey())
-		switch {
-		case err == nil:
-			return ErrRestoring
-		case errors.Is(err, ErrNotFound):
-			return nil
-		default:
-			return err
-		}
-	})
-}
-
 // Restore fills the empty ledger db, which nobody else uses, from a backup. A
-// ledger that is not empty is refused with ErrNotEmpty, a damaged backup with
-// an error, and db is then as it was before.
+// ledger that is not empty is refused with ErrNotEmpty, a backup of a newer
+// release with ErrNewer, a damaged one with an error, and db is then as it was
+// before.
 //
 // A small backup is checked whole and then stored in one Update. A larger one
 // is stored in many, and until the last of them db holds a mark that makes Open
@@ -98,6 +83,11 @@ func (s *restorer) read() (batch []Entry, end bool, err error) {
 		}
 		if string(e.Key) == string(restoringKey()) {
 			return nil, false, errors.New("the backup is of an unfinished restore")
+		}
+		if string(e.Key) == string(formatKey()) {
+			if err := readable(e.Value); err != nil {
+				return nil, false, err
+			}
 		}
 		batch = append(batch, e)
 		size += len(e.Key) + len(e.Value)

@@ -322,18 +322,26 @@ func BenchmarkView(b *testing.B) {
 	}
 }
 
-// TestUnfinishedRestoreIsRefused opens what a restore that died has left.
-func TestUnfinishedRestoreIsRefused(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ledger")
-	db, err := Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = db.Update(t.Context(), func(tx ledger.Tx) error { return tx.Set(ledger.MetaKey("restoring"), nil) })
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(t.Context(), path); !errors.Is(err, ledger.ErrRestoring) {
-		t.Errorf("Open = %v, want ErrRestoring", err)
+// TestWhatIsNotReadyIsRefused opens what a restore that died has left, and what a newer release has
+// written.
+func TestWhatIsNotReadyIsRefused(t *testing.T) {
+	for fact, c := range map[string]struct {
+		value string
+		want  error
+	}{"restoring": {"", ledger.ErrRestoring}, "format": {strconv.Itoa(ledger.Format + 1), ledger.ErrNewer}} {
+		path := filepath.Join(t.TempDir(), "ledger")
+		db, err := Open(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.Update(t.Context(), func(tx ledger.Tx) error {
+			return tx.Set(ledger.MetaKey(fact), []byte(c.value))
+		})
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(t.Context(), path); !errors.Is(err, c.want) {
+			t.Errorf("with meta/%s Open = %v, want %v", fact, err, c.want)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -132,17 +133,23 @@ func TestMissingSyncIsRefused(t *testing.T) {
 	opens(true)
 }
 
-// TestUnfinishedRestoreIsRefused opens what a restore that died has left.
-func TestUnfinishedRestoreIsRefused(t *testing.T) {
-	dsn := ledgertest.Postgres(t)
-	err := open(t, dsn).Update(t.Context(), func(tx ledger.Tx) error {
-		return tx.Set(ledger.MetaKey("restoring"), nil)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(t.Context(), dsn, Options{AllowNotDurable: true}); !errors.Is(err, ledger.ErrRestoring) {
-		t.Errorf("Open = %v, want ErrRestoring", err)
+// TestWhatIsNotReadyIsRefused opens what a restore that died has left, and what a newer release has
+// written.
+func TestWhatIsNotReadyIsRefused(t *testing.T) {
+	for fact, c := range map[string]struct {
+		value string
+		want  error
+	}{"restoring": {"", ledger.ErrRestoring}, "format": {strconv.Itoa(ledger.Format + 1), ledger.ErrNewer}} {
+		dsn := ledgertest.Postgres(t)
+		err := open(t, dsn).Update(t.Context(), func(tx ledger.Tx) error {
+			return tx.Set(ledger.MetaKey(fact), []byte(c.value))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(t.Context(), dsn, Options{AllowNotDurable: true}); !errors.Is(err, c.want) {
+			t.Errorf("with meta/%s Open = %v, want %v", fact, err, c.want)
+		}
 	}
 }
 

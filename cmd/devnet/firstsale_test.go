@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"store.example/agentstore/cmd/devnet/daemon"
+)
+
+// steps are the programs of a part of the README, in their order.
+func steps(t *testing.T, part string) (programs []string) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(b), "\n## "+part+"\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	for {
+		_, rest, ok := strings.Cut(text, "```sh\n")
+		if !ok {
+			return programs
+		}
+		program, after, _ := strings.Cut(rest, "```")
+		programs, text = append(programs, program), after
+	}
+}
+
+// freeAddress is an address of the loopback network whose host no other process of the tests uses:
+// for programs that must be told where to listen, and take the ports that follow too.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", fmt.Sprintf("127.84.%d.%d:0", os.Getpid()>>8&0xff, os.Getpid()&0xff))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// inPlace puts other words in the place of some, each of which must be there.
+func inPlace(t *testing.T, text string, pairs ...string) string {
+	t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		if !strings.Contains(text, pairs[i]) {
+			t.Fatalf("the README does not say %q", pairs[i])
+		}
+		text = strings.ReplaceAll(text, pairs[i], pairs[i+1])
+	}
+	return text
+}
+
+// before is a proxy that speaks TLS before a store, and the file of its certificate.
+func before(t *testing.T, store, dir string) (address, trust string) {
+	t.Helper()
+	to, err := url.Parse("http://" + store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewTLSServer(httputil.NewSingleHostReverseProxy(to))
+	t.Cleanup(proxy.Close)
+	trust = filepath.Join(dir, "proxy.pem")
+	b := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: proxy.Certificate().Raw})
+	if err := os.WriteFile(trust, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return proxy.URL, trust
+}
+
+var durationForm = regexp.MustCompile(`"took":"[0-9.]+(µs|ms|s)"`)
+
+// TestFirstSale: whoever has the programs of a release and an empty folder makes a shop with a good
+// and a page of its own, sells in it behind TLS, and verifies what was sold and what is published,
+// by the words of the README. Ports alone are others, which on a machine may be taken, and the shop
+// stands behind a proxy.
+func TestFirstSale(t *testing.T) {
+	dir, bin := t.TempDir(), t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "./cmd/store", "./cmd/verify", "./cmd/devnet")
+	build.Dir = filepath.Join("..", "..")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building: %v: %s", err, out)
+	}
+	began := time.Now()
+	programs := steps(t, "A first sale, on this machine")
+	if len(programs) != 2 {
+		t.Fatalf("%d programs", len(programs))
+	}
+	demo, rpc, shop, debug := freeAddress(t), freeAddress(t), freeAddress(t), freeAddress(t)
+	public, trust := before(t, shop, dir)
+	env := []string{"HOME=" + dir, "PATH=" + bin + ":/usr/bin:/bin", "SSL_CERT_FILE=" + trust}
+
+	call := strings.Fields(programs[0])
+	if call[0] != "store" {
+		t.Fatalf("the first step is %q", programs[0])
+	}
+	args := append([]string{"-i", "-C", dir, "PATH=" + t.TempDir(), filepath.Join(bin, "store")}, call[1:]...)
+	daemon.Start(t, "Now you. The shop is at ", "/usr/bin/env", append(args, "-listen", demo, "-rpc", rpc)...)
+
+	script := inPlace(t, programs[1], "http://127.0.0.1:4030", public, "http://127.0.0.1:4041", "http://"+rpc,
+		"store serve >", "store serve -listen "+shop+" >", "sed -i.first -f price.sed store.toml\n",
+		"sed -i.first -f price.sed store.toml\nsed -i.second 's/^debug_listen = .*/debug_listen = \""+debug+
+			"\"/' store.toml\n", "curl ", "curl --cacert "+trust+" ")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/bash", "-ec", "trap 'kill $(jobs -p); wait' EXIT\n"+script)
+	cmd.Dir, cmd.Env = dir, env
+	out, err := cmd.CombinedOutput()
+	served, _ := os.ReadFile(filepath.Join(dir, "shop", "serve.log"))
+	if err != nil {
+		t.Fatalf("%v: %s\nthe store says: %s", err, out, served)
+	}
+	for _, says := range []string{"Word ", public + "/api/buy/good_word", "verified"} {
+		if !strings.Contains(string(out), says) {
+			t.Errorf("nothing says %q in: %s", says, out)
+		}
+	}
+	bought, err := os.ReadFile(filepath.Join(dir, "shop", "bought.json"))
+	if err != nil || !strings.Contains(string(bought), "of forty.") || !strings.Contains(string(bought), "cert_") {
+		t.Errorf("what was bought is %s, %v", bought, err)
+	}
+	// The log of a store that has ended says so, and durations as people read them.
+	if log := string(served); !strings.Contains(log, `"msg":"store closed"`) || !durationForm.MatchString(log) {
+		t.Errorf("the store says: %s", log)
+	}
+	t.Logf("a first sale in %s", time.Since(began).Round(time.Second))
+	if _, err := http.Get("http://" + shop); err == nil {
+		t.Error("the shop serves on")
+	}
+}
+
+// TestDemoNeedsItsDevnet: without the program of its own commit beside it store demo says where
+// that is to be had.
+func TestDemoNeedsItsDevnet(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := filepath.Join(dir, "store")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", at, "./cmd/store")
+	build.Dir = filepath.Join("..", "..")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building: %v: %s", err, out)
+	}
+	for other, says := range map[string]string{"": "is not there: it comes in the same archive",
+		"no program": "take it from the archive"} {
+		if other != "" {
+			if err := os.WriteFile(filepath.Join(dir, "devnet"), []byte(other), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, err := exec.CommandContext(t.Context(), at, "demo").CombinedOutput()
+		if err == nil || !strings.Contains(string(out), says) {
+			t.Errorf("beside %q: %v, %s", other, err, out)
+		}
+		os.Remove(filepath.Join(dir, "devnet"))
+	}
+}
