@@ -158,8 +158,8 @@ func (p *bucketPublication) list(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.files = append(p.files, bucketFile{path: name, sum: attest.Digest(sha256.Sum256(raw)), stage: manifestHead, last: i,
-			mediaType: api.JSON, cache: api.Checked.Control()})
+		p.files = append(p.files, bucketFile{path: name, sum: attest.Digest(sha256.Sum256(raw)), stage: manifestHead,
+			last: i, mediaType: api.JSON, cache: api.Checked.Control()})
 	}
 	p.report.Files = len(p.files)
 	slices.SortFunc(p.files, func(a, b bucketFile) int {
@@ -293,8 +293,8 @@ func (p *bucketPublication) older(ctx context.Context) error {
 		return err
 	}
 	if ours.Size < theirs.Size {
-		return fmt.Errorf("%w: %s has %d leaves, and the tree's log %d; hint: build from the newest record, or publish "+
-			"to another folder", ErrNewer, p.in.Bucket.At(head), theirs.Size, ours.Size)
+		return fmt.Errorf("%w: %s has %d leaves, and the tree's log %d; hint: build from the newest record, or "+
+			"publish to another folder", ErrNewer, p.in.Bucket.At(head), theirs.Size, ours.Size)
 	}
 	record, err := fs.Sub(os.DirFS(p.in.Tree), "corpus")
 	if err != nil {
@@ -305,8 +305,8 @@ func (p *bucketPublication) older(ctx context.Context) error {
 		return err
 	}
 	if root != theirs.Root {
-		return fmt.Errorf("%w: at %d leaves %s has the root %s, and the tree's log %s: one of them was rewritten; hint: "+
-			"verify both before anything is published", ErrNewer, theirs.Size, p.in.Bucket.At(head), theirs.Root, root)
+		return fmt.Errorf("%w: at %d leaves %s has the root %s, and the tree's log %s: one of them was rewritten; "+
+			"hint: verify both before anything is published", ErrNewer, theirs.Size, p.in.Bucket.At(head), theirs.Root, root)
 	}
 	return nil
 }

@@ -61,8 +61,8 @@ func startObjects(t *testing.T) objects {
 			t.Fatal(err)
 		}
 	}
-	daemon.Start(t, "Admin/S3 service listening on:", bin, "--port", at, "--access", "keeper", "--secret", "a secret of tests",
-		"posix", "--sidecar", filepath.Join(dir, "facts"), filepath.Join(dir, "objects"))
+	daemon.Start(t, "Admin/S3 service listening on:", bin, "--port", at, "--access", "keeper", "--secret",
+		"a secret of tests", "posix", "--sidecar", filepath.Join(dir, "facts"), filepath.Join(dir, "objects"))
 	return objects{"http://" + at, filepath.Join(dir, "objects", "shop")}
 }
 
@@ -290,9 +290,9 @@ func (k *killer) run(t *testing.T, tree string, at int) (killed bool, writes int
 	return k.dead, k.writes
 }
 
-// TestKilledPublications: a publication is killed more than fifty times, and after each no head names what is
-// not there: no part of a manifest, no checkpoint, no head of the git repository, no sitemap. The
-// last one ends what the others began, sends nothing twice, and leaves the tree.
+// TestKilledPublications: a publication is killed more than fifty times, and after each no head
+// names what is not there: no part of a manifest, no checkpoint, no head of the git repository, no
+// sitemap. The last one ends what the others began, sends nothing twice, and leaves the tree.
 func TestKilledPublications(t *testing.T) {
 	store := startObjects(t)
 	k := newKiller(t, store)

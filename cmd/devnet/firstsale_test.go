@@ -88,7 +88,8 @@ var durationForm = regexp.MustCompile(`"took":"[0-9.]+(µs|ms|s)"`)
 // stands behind a proxy.
 func TestFirstSale(t *testing.T) {
 	dir, bin := t.TempDir(), t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "./cmd/store", "./cmd/verify", "./cmd/devnet")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "./cmd/store", "./cmd/verify",
+		"./cmd/devnet")
 	build.Dir = filepath.Join("..", "..")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building: %v: %s", err, out)

@@ -1,8 +1,8 @@
 // Package bucket reads and writes a folder of an object store that speaks the S3 protocol.
 //
-// It owns no format: an object is the bytes of a file, with its media type and how long a copy of it
-// may be used. An object is put whole or not at all, by one request, so that its ETag is the MD5 of
-// its bytes and a listing tells what is there.
+// It owns no format: an object is the bytes of a file, with its media type and how long a copy of
+// it may be used. An object is put whole or not at all, by one request, so that its ETag is the MD5
+// of its bytes and a listing tells what is there.
 package bucket
 
 import (
@@ -35,7 +35,8 @@ var ErrAddress = errors.New("not the address of a bucket")
 type Config struct {
 	// Address is s3://BUCKET or s3://BUCKET/FOLDER.
 	Address string
-	// Endpoint is the URL of the service, "" for DefaultEndpoint. Region is the bucket's, "" to ask.
+	// Endpoint is the URL of the service, "" for DefaultEndpoint. Region is the bucket's, "" to
+	// ask.
 	Endpoint, Region string
 }
 
@@ -49,8 +50,8 @@ type Bucket struct {
 type Object struct {
 	Key  string // below the folder
 	Size int64
-	// MD5 is that of the object's bytes where the service says it, and nothing that a file could have
-	// where it does not.
+	// MD5 is that of the object's bytes where the service says it, and nothing that a file could
+	// have where it does not.
 	MD5 string
 }
 
