@@ -1,4 +1,4 @@
-// Finds hosts from static files: the names of the shards first, then only the shards that can hold what was typed. It
+// Finds goods and pages in the lists of the page that it stands on, where there are any, and hosts from static files: the names of the shards first, then only the shards that can hold what was typed. It
 // works wherever the folder is served. From a folder that is opened without a server browsers read no data, but they do
 // run scripts, so that each file of the index stands there as a script as well.
 (() => {
@@ -43,6 +43,13 @@
       return text;
     }
   };
+  const listed = "listed" in field.closest("[role=search]").dataset ? [...document.querySelectorAll("main > ul > li")] : [];
+  // own are the goods and pages of which every word that was typed is said, first those whose names say the first.
+  const own = () => {
+    const words = field.value.trim().toLowerCase().split(/\s+/), has = (e, word) => e.textContent.toLowerCase().includes(word);
+    const all = listed.filter((e) => words.every((word) => has(e, word))), named = all.filter((e) => has(e.firstElementChild, words[0]));
+    return named.concat(all.filter((e) => !named.includes(e)));
+  };
   let turn = 0;
   const search = async () => {
     const text = asked(), mine = ++turn;
@@ -51,6 +58,8 @@
       hits.replaceChildren();
       return;
     }
+    const here = own(), copies = here.slice(0, most).map((e) => e.cloneNode(true));
+    const told = listed.length ? (here.length || "No") + (here.length === 1 ? " good or page. " : " goods and pages. ") : "";
     try {
       const head = await read("corpus/search.json");
       const key = name(text);
@@ -66,7 +75,7 @@
         }
       }
       const list = Array.from(seen.values()).sort((a, b) => (a.host < b.host ? -1 : a.host > b.host ? 1 : 0));
-      hits.replaceChildren(...list.slice(0, most).map((hit) => {
+      hits.replaceChildren(...copies, ...list.slice(0, most).map((hit) => {
         const item = document.createElement("li"), link = document.createElement("a");
         link.href = new URL(hit.path.slice(1) + (folder ? "/index.html" : ""), root).pathname;
         link.textContent = hit.host;
@@ -74,14 +83,14 @@
         return item;
       }));
       const shown = Math.min(list.length, most);
-      found.textContent = list.length === 0 && !more ? "No host of " + head.hosts + " begins like that, nor does a part of one." +
+      found.textContent = told + (list.length === 0 && !more ? "No host of " + head.hosts + " begins like that, nor does a part of one." +
           (ascii.test(field.value) ? "" : " A name in another script is found once each of its parts is typed whole.")
         : shown === list.length && !more ? shown + " of " + head.hosts + " hosts."
-        : "The first " + shown + ", of " + head.hosts + " hosts in all. Type more of the name.";
+        : "The first " + shown + ", of " + head.hosts + " hosts in all. Type more of the name.");
     } catch (err) {
       if (mine !== turn) return;
-      hits.replaceChildren();
-      found.textContent = "The index could not be read: " + err.message + ". The lists by name below have every host.";
+      hits.replaceChildren(...copies);
+      found.textContent = told + "The index of hosts could not be read: " + err.message + (listed.length ? "." : ". The lists by name below have every host.");
     }
   };
   found.textContent = "";
