@@ -306,7 +306,8 @@ func (p *bucketPublication) older(ctx context.Context) error {
 	}
 	if root != theirs.Root {
 		return fmt.Errorf("%w: at %d leaves %s has the root %s, and the tree's log %s: one of them was rewritten; "+
-			"hint: verify both before anything is published", ErrNewer, theirs.Size, p.in.Bucket.At(head), theirs.Root, root)
+			"hint: verify both before anything is published", ErrNewer, theirs.Size, p.in.Bucket.At(head), theirs.Root,
+			root)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+
+	"store.example/agentstore/corpus/filelock"
 )
 
 // Folder is the record on disk. Names are slash-separated and cannot leave it. Its writers hold the
@@ -34,8 +36,15 @@ func open(dir, name string, wait bool) (*Folder, error) {
 		return nil, fmt.Errorf("opening folder: %w", err)
 	}
 	lock, err := root.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
-	if err == nil {
-		err = exclusive(lock, wait)
+	switch {
+	case err != nil:
+	case wait:
+		err = filelock.Lock(lock)
+	default:
+		err = filelock.TryLock(lock)
+	}
+	if errors.Is(err, filelock.ErrHeld) {
+		err = ErrHeld
 	}
 	if err != nil {
 		if lock != nil {

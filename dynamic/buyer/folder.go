@@ -10,8 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"store.example/agentstore/corpus/filelock"
 )
 
 // maxJournalFile bounds what is read of a file: an answer and a request body in base64, and some
@@ -42,9 +43,9 @@ func (f folder) hold(_ context.Context, digest string, _ time.Duration) (hold, e
 	if err != nil {
 		return nil, fmt.Errorf("opening the journal: %w", err)
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := filelock.TryLock(lock); err != nil {
 		err = errors.Join(err, lock.Close())
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+		if errors.Is(err, filelock.ErrHeld) {
 			return nil, fmt.Errorf("opening the journal %s: %w", string(f), ErrBusy)
 		}
 		return nil, fmt.Errorf("locking the journal: %w", err)
@@ -112,7 +113,7 @@ func (h *folderHold) keep(context.Context, time.Duration) error { return nil }
 // release lets the lock go by name: a child that is being started just now holds a copy of the
 // file, and the lock lives as long as a copy.
 func (h *folderHold) release() error {
-	return errors.Join(syscall.Flock(int(h.lock.Fd()), syscall.LOCK_UN), h.lock.Close())
+	return errors.Join(filelock.Unlock(h.lock), h.lock.Close())
 }
 
 func (h *folderHold) read(_ context.Context, id string) (*purchase, error) { return h.one(id) }

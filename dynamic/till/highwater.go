@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/filelock"
 	"store.example/agentstore/dynamic/account"
 )
 
@@ -90,7 +90,7 @@ func OpenHighWater(path string, key *attest.Key) (*HighWaterFile, error) {
 func (h *HighWaterFile) open(path string) error {
 	// The lock is of the open file and ends with it. What another process is writing must not be
 	// cut off, so it comes first.
-	if err := syscall.Flock(int(h.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+	if err := filelock.TryLock(h.file); errors.Is(err, filelock.ErrHeld) {
 		return ErrHighWaterInUse
 	} else if err != nil {
 		return fmt.Errorf("locking it: %w", err)
@@ -189,7 +189,7 @@ func (h *HighWaterFile) write(line string) error {
 // Close gives the file up. The lock is let go by name: a child that this process is starting just
 // now holds a copy of the file until it runs its program, and the lock lives as long as a copy.
 func (h *HighWaterFile) Close() error {
-	return errors.Join(syscall.Flock(int(h.file.Fd()), syscall.LOCK_UN), h.file.Close())
+	return errors.Join(filelock.Unlock(h.file), h.file.Close())
 }
 
 // Unreadable says which lines of a high-water file cannot be read, or are not signed by a key of
