@@ -104,14 +104,18 @@ func recordRing(s *source) iter.Seq2[unit, error] {
 	}
 }
 
-// sealedFiles streams files of the rounds that were sealed: those with a mark behind the number of
-// their round, which is left out of their keys but for a slash.
-func sealedFiles(mark string) func(*source) iter.Seq2[unit, error] {
+// sealedFiles streams files of the rounds that were sealed, of the newest so many or, at 0, of all:
+// those with a mark behind the number of their round, which is left out of their keys but for a
+// slash.
+func sealedFiles(mark string, newest int64) func(*source) iter.Seq2[unit, error] {
 	return func(s *source) iter.Seq2[unit, error] {
 		return recordFiles("rounds", true, func(name string) (string, bool) {
 			number, rest, marked := strings.Cut(name, mark)
 			n, err := strconv.ParseInt(number, 10, 64)
 			_, sealed := s.record.Round(n)
+			if sealed && newest > 0 && n <= s.rounds[len(s.rounds)-1].Sequence-newest {
+				sealed = false
+			}
 			if rest != "" {
 				number += "/" + rest
 			}

@@ -126,6 +126,10 @@ func run(ctx context.Context, f flags, stdout, stderr io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	purse := filepath.Join(state, buyerFile)
+	if err := shop.WriteNew(purse, []byte(world.buyers[1].secret()+"\n"), 0o600); err != nil {
+		return err
+	}
 	if f.practice != "" {
 		stop, err := openPractice(f.practice, stdout)
 		if err != nil {

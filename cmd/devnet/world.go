@@ -143,9 +143,6 @@ func (w *world) prepare(state, listen string) (*shop.Config, error) {
 	if err := shop.WriteNew(relayer, []byte(w.relayer.secret()+"\n"), 0o600); err != nil {
 		return nil, err
 	}
-	if err := shop.WriteNew(filepath.Join(state, buyerFile), []byte(w.buyers[1].secret()+"\n"), 0o600); err != nil {
-		return nil, err
-	}
 	cfg := &shop.Config{
 		BaseURL: "http://" + listen, Listen: listen, Ledger: "bolt:" + filepath.Join(state, "ledger.bolt"),
 		Public: filepath.Join(state, "site"), Record: filepath.Join(state, "corpus"),

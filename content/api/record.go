@@ -39,8 +39,9 @@ var recordDocuments = []Document{
 		Params: []Param{Sequence}, Files: pages("/corpus/headers/{sequence}.json", JSON), Cache: Immutable,
 	},
 	{
-		Name: "host_index", Summary: "Each round's index over every host ever seen.",
-		Description: "Below the number of a round: C2SP tlog-tiles, and `first.txt`, the first host of each bundle.",
+		Name: "host_index", Summary: "The index over every host ever seen, of each of the two newest rounds.",
+		Description: "Below the number of a round: C2SP tlog-tiles, and `first.txt`, the first host of each bundle. " +
+			"A clone has those of all rounds.",
 		Tags:        []string{tagRecord}, Files: []Representation{{MediaType: Binary, Path: "corpus/hosts/{file...}"}},
 		Cache: Immutable,
 	},
