@@ -42,7 +42,7 @@ var recordDocuments = []Document{
 		Name: "host_index", Summary: "The index over every host ever seen, of each of the two newest rounds.",
 		Description: "Below the number of a round: C2SP tlog-tiles, and `first.txt`, the first host of each bundle. " +
 			"A clone has those of all rounds.",
-		Tags:        []string{tagRecord}, Files: []Representation{{MediaType: Binary, Path: "corpus/hosts/{file...}"}},
+		Tags: []string{tagRecord}, Files: []Representation{{MediaType: Binary, Path: "corpus/hosts/{file...}"}},
 		Cache: Immutable,
 	},
 	{
