@@ -203,9 +203,16 @@ func TestAWeekRewritesOnlyWhatItChanges(t *testing.T) {
 	}
 	for name := range before {
 		if _, there := after[name]; !there {
-			if row, _ := rowOf(t, rows, name); row != "log_tiles" || !strings.Contains(name, ".p/") {
+			row, _ := rowOf(t, rows, name)
+			filled := row == "log_tiles" && strings.Contains(name, ".p/")
+			if !filled && !strings.HasPrefix(name, "corpus/hosts/8/") { // those of rounds 9 and 10 stand
 				t.Errorf("%s of %s went with a week", name, row)
 			}
+		}
+	}
+	for _, name := range []string{"corpus/hosts/9/first.txt", "corpus/hosts/10/first.txt"} {
+		if _, ok := after[name]; !ok {
+			t.Errorf("%s is not published", name)
 		}
 	}
 	if _, ok := after["corpus/10.json"]; !ok || hosts < 3*300 {
