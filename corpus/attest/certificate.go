@@ -1,6 +1,7 @@
 package attest
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -94,7 +95,8 @@ type Proof struct {
 	SignatureJCS    Hex      `json:"signature_jcs"`    // ed25519 over the RFC 8785 form of the same object
 }
 
-// SignPayload signs the canonical bytes of v, a struct, in both forms.
+// SignPayload signs the canonical bytes of v, a struct, in both forms. Where they are the same bytes
+// so are their signatures (Ed25519 is deterministic, RFC 8032), and it signs once.
 func SignPayload(k *Key, v any) (Proof, error) {
 	payload, err := Canonical(v)
 	if err != nil {
@@ -108,9 +110,14 @@ func SignPayload(k *Key, v any) (Proof, error) {
 	if err != nil {
 		return Proof{}, err
 	}
+	signature := k.Sign(payload)
+	jcs := signature
+	if !bytes.Equal(sorted, payload) {
+		jcs = k.Sign(sorted)
+	}
 	return Proof{
-		Signature: k.Sign(payload), PublicKey: Hex(k.Public()), Algorithm: Algorithm,
-		SignedPayload: string(payload), SignatureCovers: covers, SignatureJCS: k.Sign(sorted),
+		Signature: signature, PublicKey: Hex(k.Public()), Algorithm: Algorithm,
+		SignedPayload: string(payload), SignatureCovers: covers, SignatureJCS: jcs,
 	}, nil
 }
 

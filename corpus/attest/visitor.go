@@ -40,25 +40,26 @@ type Request struct {
 	FromTheStore string `json:"from_the_store,omitzero"`
 }
 
-// Stamp says that somebody was here in a week.
+// Stamp says that somebody was here in a week. Its fields are declared in the order of RFC 8785, so
+// that what is given away free costs one signature (see SignPayload).
 type Stamp struct {
-	StampID      string `json:"stamp_id,omitzero"`
 	Class        string `json:"class,omitzero"` // ClassStamp
 	Date         string `json:"date,omitzero"`
-	Week         string `json:"week,omitzero"` // ISO week, YYYY-Www
-	Line         string `json:"line,omitzero"` // the week's, by the keeper
 	FromTheStore string `json:"from_the_store,omitzero"`
+	Line         string `json:"line,omitzero"` // the week's, by the keeper
+	StampID      string `json:"stamp_id,omitzero"`
+	Week         string `json:"week,omitzero"` // ISO week, YYYY-Www
 }
 
-// Sticker says that somebody signed the guestbook.
+// Sticker says that somebody signed the guestbook. Its fields are in the order of RFC 8785, too.
 type Sticker struct {
-	StampID      string `json:"stamp_id,omitzero"`
 	Class        string `json:"class,omitzero"` // ClassSticker
 	Date         string `json:"date,omitzero"`
-	Entry        string `json:"entry,omitzero"`    // id of the entry
+	Entry        string `json:"entry,omitzero"` // id of the entry
+	FromTheStore string `json:"from_the_store,omitzero"`
 	Identity     string `json:"identity,omitzero"` // who proved it was they, "" for nobody
 	Line         string `json:"line,omitzero"`
-	FromTheStore string `json:"from_the_store,omitzero"`
+	StampID      string `json:"stamp_id,omitzero"`
 }
 
 var (

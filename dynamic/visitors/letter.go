@@ -55,12 +55,6 @@ func (d *Desk) postLetter(w http.ResponseWriter, r *http.Request) error {
 	}
 	wrote := salted(p.Text)
 	p.Salt = wrote.Salt
-	proof, err := d.sign(attest.Letter{LetterID: p.ID, Class: attest.ClassLetter, Date: stampTime(p.At),
-		Status: StateReceived, Wrote: wrote.signed(), FromTheStore: d.cfg.BaseURL})
-	if err != nil {
-		return err
-	}
-	p.Proof = &proof
 	if err := d.leave(r.Context(), v, &p, nil); err != nil {
 		return err
 	}
@@ -95,8 +89,8 @@ type LetterStatus struct {
 
 // getLetter answers GET /api/letter/{letter_id}.
 func (d *Desk) getLetter(w http.ResponseWriter, r *http.Request) error {
-	p, err := d.Post(r.Context(), r.PathValue("letter_id"))
-	if errors.Is(err, ErrNone) || err == nil && (p.Kind != KindLetter || p.Proof == nil) {
+	p, err := d.receipt(r.Context(), r.PathValue("letter_id"))
+	if errors.Is(err, ErrNone) || err == nil && p.Kind != KindLetter {
 		return noSuch("letter")
 	}
 	if err != nil {
@@ -141,6 +135,33 @@ func letterSheet(l LetterStatus) *templates.SheetView {
 func noSuch(what string) error {
 	return &problem.Error{Code: "not_found", Detail: "There is no " + what + " with this id. It stands in the answer " +
 		"to what was left, and nowhere else."}
+}
+
+// receipt finds a post by its id. A letter's receipt is signed when it is first asked for, and kept:
+// the answer to a letter does not hold it, and most are never fetched.
+func (d *Desk) receipt(ctx context.Context, id string) (Post, error) {
+	p, err := d.Post(ctx, id)
+	if err != nil || p.Kind != KindLetter || p.Proof != nil {
+		return p, err
+	}
+	wrote, err := p.digestOf()
+	if err != nil {
+		return p, err
+	}
+	proof, err := d.sign(attest.Letter{LetterID: p.ID, Class: attest.ClassLetter, Date: stampTime(p.At),
+		Status: StateReceived, Wrote: wrote, FromTheStore: d.cfg.BaseURL})
+	if err != nil {
+		return p, err
+	}
+	err = d.cfg.DB.Update(ctx, func(tx ledger.Tx) error {
+		var err error
+		if p, err = postOf(tx, id); err != nil || p.Proof != nil {
+			return err // somebody was quicker, or the keeper has answered
+		}
+		p.Proof = &proof
+		return ledger.SetJSON(tx, postKey(id), &p)
+	})
+	return p, err
 }
 
 // begin gives a post its id and time, and judges who the visitor says he is; one over the limit is

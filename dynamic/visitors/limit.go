@@ -91,6 +91,7 @@ func (v visitor) counts(tx ledger.Tx, l Limit) (keys [3][]byte, n [3]int, err er
 		return keys, n, err
 	}
 	keys = v.keys(salt, day, l.Kind)
+	ledger.Ahead(tx, ledger.At(keys[0]), ledger.At(keys[1]), ledger.At(keys[2]))
 	for i, key := range keys {
 		held, err := tx.Get(key)
 		if errors.Is(err, ledger.ErrNotFound) {

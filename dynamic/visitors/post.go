@@ -32,7 +32,7 @@ type Post struct {
 	Price    int64     `json:"price,omitzero"` // atomic USDC, of a request that was quoted
 	Hours    int       `json:"hours,omitzero"` // in which it is done once it is paid for
 	Sticker  string    `json:"sticker,omitzero"`
-	// Proof is what was signed last: of letters and requests.
+	// Proof is what was signed last: of requests, and of letters once it was asked for.
 	Proof *attest.Proof `json:"proof,omitempty"`
 }
 

@@ -106,7 +106,7 @@ func (d *Desk) Signed(ctx context.Context, id string) (class string, proof attes
 		s, err := d.stampOf(ctx, id)
 		return s.Class, s.Proof, err == nil, unlessNone(err)
 	}
-	p, err := d.Post(ctx, id)
+	p, err := d.receipt(ctx, id)
 	if err == nil && p.Proof != nil {
 		return kindOf(p.Kind).class, *p.Proof, true, nil
 	}

@@ -31,8 +31,8 @@ CLASSES = {name: members.split() for name, members in {
     "porch_line": "stamp_id class date line hour weather sealed_week from_the_store",
     "letter": "letter_id class date status wrote replied_at reply made_by from_the_store",
     "commission_request": "request_id class date status asked quoted_at price_usdc window_hours from_the_store",
-    "visit_stamp": "stamp_id class date week line from_the_store",
-    "guestbook_sticker": "stamp_id class date entry identity line from_the_store",
+    "visit_stamp": "class date from_the_store line stamp_id week",
+    "guestbook_sticker": "class date entry from_the_store identity line stamp_id",
     "phantom_check": """check_id class patron_number date status url due_at promise looked_at answer missed name
         from_the_store""",
 }.items()}
