@@ -324,3 +324,45 @@ func TestSolanaHintsAreFresh(t *testing.T) {
 		return len(seen) >= 3
 	})
 }
+
+// A wallet that is empty fetches what it paid for with a fresh payment, by which it is proved; under
+// another key, or with a signature that is not its own, it gets nothing.
+func TestSlotForAnEmptySolanaWallet(t *testing.T) {
+	t.Parallel()
+	n := newSolanaNet(t, slot, 1)
+	n.give(n.buyers[0], 500_000)
+	s := newShop(t, shopOptions{more: []rail.Rail{n.rail()}})
+	const path, key = "/api/buy/hello", "order-0123456789"
+	present := func(ch map[string]any, wire []byte, key string) reply {
+		return s.do("GET", path, map[string]string{"Idempotency-Key": key,
+			"PAYMENT-SIGNATURE": n.header(ch, solanaEntry(t, ch), wire)})
+	}
+	sign := func() (map[string]any, []byte) {
+		ch := s.challenge(path)
+		return ch, n.sign(solanaEntry(t, ch), n.buyers[0])
+	}
+	ch, wire := sign()
+	first := present(ch, wire, key)
+	s.want("the first order", first, 200, "")
+	if left := n.balance(n.buyers[0]); left != 0 {
+		t.Fatalf("%d are left", left)
+	}
+	ch, wire = sign()
+	s.sameAnswer("the order from an empty wallet", first, present(ch, wire, key))
+	ch, wire = sign()
+	r := present(ch, wire, key+"x")
+	s.want("an empty wallet's new order", r, 402, "payment_invalid")
+	if r.str("billed") != "no" || !strings.Contains(r.str("reason"), "simulation_failed") {
+		t.Errorf("refused by %q, billed %q", r.str("reason"), r.str("billed"))
+	}
+	ch, wire = sign()
+	wire[1+64] ^= 1 // of the payer's signature, which is the second
+	r = present(ch, wire, key)
+	s.want("a forged payment of the empty wallet", r, 402, "payment_invalid")
+	if r.str("cert_id") != "" {
+		t.Errorf("a forged payment is told %s", r.raw)
+	}
+	if n.audit(s.db) != 1 || n.landed() != 1 {
+		t.Errorf("%d transactions landed for one purchase", n.landed())
+	}
+}

@@ -22,7 +22,7 @@ import (
 // became of all that it sent. They take turns, each on a cluster of its own.
 func TestSoakSolana(t *testing.T) {
 	soak(t)
-	const atOnce, n = 64, 512
+	const atOnce, n = 128, 1024
 	var ratios []float64
 	for range 3 {
 		store, loader := sellOnSolana(t, atOnce, n), loadSolana(t, atOnce, n)
