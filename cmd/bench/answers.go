@@ -139,14 +139,40 @@ func (l *lab) openStore(ctx context.Context) (*shop.Config, *process, error) {
 // openChallenge sets the unpaid purchase endpoint against a handler that repeats one of its
 // answers.
 func openChallenge(ctx context.Context, l *lab) (*contest, error) {
+	return l.againstBare(ctx, "/api/buy/hello", http.StatusPaymentRequired)
+}
+
+// openPorch, openSign and openGuestbook do the same with the free shelves: what changes with the
+// hour, a wallet's sign, and a page of fifty entries out of the ledger.
+func openPorch(ctx context.Context, l *lab) (*contest, error) {
+	return l.againstBare(ctx, "/porch", http.StatusOK)
+}
+
+func openSign(ctx context.Context, l *lab) (*contest, error) {
+	return l.againstBare(ctx, "/zodiac/0x7e5f4552091a69125d5dfcb7b8c2659029395bdf", http.StatusOK)
+}
+
+func openGuestbook(ctx context.Context, l *lab) (*contest, error) {
+	return l.againstBare(ctx, "/api/guestbook", http.StatusOK)
+}
+
+// againstBare sets a path of a store against a handler that repeats one of its answers. Whoever
+// reads the guestbook finds it full.
+func (l *lab) againstBare(ctx context.Context, path string, status int) (*contest, error) {
 	cfg, _, err := l.openStore(ctx)
 	if err != nil {
 		return nil, err
 	}
-	url := cfg.BaseURL + "/api/buy/hello"
+	if err := signGuestbook(cfg.BaseURL, 60); err != nil {
+		return nil, err
+	}
+	url := cfg.BaseURL + path
 	r, err := recordAnswer(url, "*/*")
 	if err != nil {
 		return nil, err
+	}
+	if r.Status != status {
+		return nil, fmt.Errorf("GET %s: status %d, want %d", url, r.Status, status)
 	}
 	dir, err := l.folder("bare")
 	if err != nil {
@@ -168,12 +194,12 @@ func openChallenge(ctx context.Context, l *lab) (*contest, error) {
 	if err != nil {
 		return nil, err
 	}
-	bare := "http://" + listen + "/api/buy/hello"
+	bare := "http://" + listen + path
 	p, err := l.start(ctx, serverCore, dir, self, bareServer, file, listen)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.until(ctx, answers(bare, http.StatusPaymentRequired)); err != nil {
+	if err := p.until(ctx, answers(bare, status)); err != nil {
 		return nil, err
 	}
 	again, err := recordAnswer(bare, "*/*")
@@ -184,9 +210,31 @@ func openChallenge(ctx context.Context, l *lab) (*contest, error) {
 		return nil, fmt.Errorf("the bare handler answers %d bytes, the store %d", again.length, r.length)
 	}
 	return &contest{
-		ours: func(ctx context.Context) (float64, error) { return l.wrk(ctx, url, "*/*", http.StatusPaymentRequired) },
-		peer: func(ctx context.Context) (float64, error) { return l.wrk(ctx, bare, "*/*", http.StatusPaymentRequired) },
+		ours: func(ctx context.Context) (float64, error) { return l.wrk(ctx, url, "*/*", status) },
+		peer: func(ctx context.Context) (float64, error) { return l.wrk(ctx, bare, "*/*", status) },
 	}, nil
+}
+
+// signGuestbook leaves entries, each by a visitor of its own.
+func signGuestbook(base string, entries int) error {
+	for i := range entries {
+		req, err := http.NewRequest(http.MethodPost, base+"/api/guestbook",
+			strings.NewReader(`{"name": "Ada", "message": "`+strings.Repeat("Came by. ", 20)+`"}`))
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("User-Agent", fmt.Sprint("visitor ", i))
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusCreated {
+			return fmt.Errorf("signing the guestbook: status %d", resp.StatusCode)
+		}
+	}
+	return nil
 }
 
 // openStatic sets a page of the published tree against nginx with the same file.

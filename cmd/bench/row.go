@@ -29,6 +29,10 @@ type contest struct {
 var rows = append([]row{
 	{"challenge", "402 with all extensions", "a bare net/http handler with the same bytes", "requests/s", 0.6, false,
 		openChallenge},
+	{"porch", "the porch", "a bare net/http handler with the same bytes", "requests/s", 0.6, false, openPorch},
+	{"sign", "a wallet's sign", "a bare net/http handler with the same bytes", "requests/s", 0.6, false, openSign},
+	{"guestbook", "fifty guestbook entries", "a bare net/http handler with the same bytes", "requests/s", 0.6, false,
+		openGuestbook},
 	{"static", "a static page", "nginx with one worker", "requests/s", 1.0, false, openStatic},
 	{"purchases-stock", "durable purchases, 32 at once", "the stock express seller", "purchases/s", 2, false,
 		openAgainstStock},

@@ -86,9 +86,12 @@ func openStallWith(t *testing.T, standIn func(*chaintest.Chain) *chaintest.Node,
 	if _, err := generator.BuildTree(t.Context(), in, cfg.Public); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
 	var level slog.LevelVar
-	to, how := t.Output(), &slog.HandlerOptions{}
+	if err := level.UnmarshalText([]byte(cfg.Server.LogLevel)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	to, how := t.Output(), &slog.HandlerOptions{Level: &level}
 	if s.log != nil {
 		to, how.Level = io.MultiWriter(to, s.log), slog.LevelDebug
 	}
