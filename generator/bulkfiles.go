@@ -15,6 +15,7 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/generator/bulk"
 )
 
@@ -158,9 +159,13 @@ func (b *build) vouch(name string) error {
 
 // git makes the repository and lists its files.
 func (b *build) git(ctx context.Context, before map[string]recordUnit) (units []recordUnit, err error) {
+	beside, err := b.s.besideRecord()
+	if err != nil {
+		return nil, err
+	}
 	report, err := bulk.Repository(ctx, b.in.Corpus, b.s.record, filepath.Join(b.in.OutDir, gitFolder),
-		bulk.RepositoryOptions{
-			Name: b.in.Bulk.Name, Email: b.in.Bulk.Email, Signer: b.in.Bulk.Signer, Workers: b.in.workers()})
+		bulk.RepositoryOptions{Name: b.in.Bulk.Name, Email: b.in.Bulk.Email, Signer: b.in.Bulk.Signer,
+			Workers: b.in.workers(), Beside: beside})
 	if err != nil {
 		return nil, err
 	}
@@ -188,6 +193,33 @@ func (b *build) git(ctx context.Context, before map[string]recordUnit) (units []
 		return nil, fmt.Errorf("reading %s: %w", gitFolder, err)
 	}
 	return units, nil
+}
+
+// besideRecord is what stands beside the record in its repository: what it is, on what terms it is
+// used, how it is checked, and with what a verifier is tried.
+func (s *source) besideRecord() (map[string][]byte, error) {
+	license := derive.LicenseOf(s.rounds)
+	if license == derive.License {
+		license += ", https://creativecommons.org/licenses/by/4.0/legalcode"
+	}
+	out := map[string][]byte{"LICENCE": fmt.Appendf(nil, "The record of %s (%s): %s\n", s.Site.Config.Title, s.base,
+		license)}
+	for name, page := range map[string]string{"README.md": "record/readme",
+		"spec/store-corpus-v1.md": "spec/store-corpus-v1"} {
+		p, ok := s.Site.Page(page)
+		if !ok {
+			return nil, fmt.Errorf("%w: there is no page %s, which stands in %s", ErrInput, page, gitFolder)
+		}
+		out[name] = fmt.Appendf(nil, "# %s\n\n%s\n", p.Title, strings.TrimSpace(s.Site.Expand(p.Body)))
+	}
+	files, err := vectorFiles()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		out["spec/vectors/"+f.Path] = f.Body
+	}
+	return out, nil
 }
 
 func apartUnit(name string, sum attest.Digest, size int64) recordUnit {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -49,6 +50,9 @@ type RepositoryOptions struct {
 	Name, Email string // of author and committer
 	Signer      gitpack.Signer
 	Workers     int // as gitpack.Options has it
+	// Beside are files that no signature of the record covers, by path: what it is, how it is
+	// checked, on what terms it is used. Those that are named no more are gone from the newest tree.
+	Beside map[string][]byte
 }
 
 // RepositoryReport says what Repository did.
@@ -84,6 +88,11 @@ func Repository(ctx context.Context, fsys fs.FS, rec *record.Record, dir string,
 	marks, err := r.marks()
 	if err != nil {
 		return RepositoryReport{}, err
+	}
+	if r.head == nil { // the first commit has it, so that who begins later commits the same
+		if err := r.beside(); err != nil {
+			return RepositoryReport{}, err
+		}
 	}
 	for _, m := range marks {
 		if err := r.add(ctx, m); err != nil {
@@ -321,10 +330,37 @@ func (r *repository) undated() error {
 			return err
 		}
 	}
+	if err := r.beside(); err != nil {
+		return err
+	}
 	if r.tree.Encode(r.take) == before {
 		return nil
 	}
-	return r.commit(when, "Proofs of time, cosignatures and keys\n")
+	return r.commit(when, "Proofs of time, cosignatures, keys, and what stands beside the record\n")
+}
+
+// ofRecord are the folders of a repository in which the record is.
+var ofRecord = []string{"rounds", "observations", "proofs", "log", "keys"}
+
+// beside brings what stands beside the record to what is wanted.
+func (r *repository) beside() error {
+	if r.head != nil {
+		for name := range r.head.Files {
+			top, _, _ := strings.Cut(name, "/")
+			if _, wanted := r.o.Beside[name]; !wanted && !slices.Contains(ofRecord, top) {
+				r.tree.Remove(name)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.o.Beside)) {
+		if top, _, _ := strings.Cut(name, "/"); slices.Contains(ofRecord, top) {
+			return fmt.Errorf("%s is a name of the record", name)
+		}
+		if err := r.body(name, r.o.Beside[name]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // folder adds every file below a folder, which need not exist.

@@ -336,7 +336,7 @@ func TestCloneAndPull(t *testing.T) {
 
 	log := git(t, clone, "log", "--reverse", "--format=%ct %s")
 	want := fmt.Sprintf("%d Round 1, 2026-W37\n%d Observation 1\n%d Observations 2 to 3\n%d Round 2, 2026-W38\n%[4]d "+
-		"Proofs of time, cosignatures and keys",
+		"Proofs of time, cosignatures, keys, and what stands beside the record",
 		taken(1).Unix(), time.Date(2026, 9, 15, 1, 0, 0, 0, time.UTC).Unix(),
 		time.Date(2026, 9, 16, 1, 0, 0, 0, time.UTC).Unix(), taken(2).Unix())
 	if diff := cmp.Diff(want, log); diff != "" {
@@ -444,5 +444,45 @@ func TestACrashIsForgotten(t *testing.T) {
 	commitTo(t, w, dir)
 	if diff := changed(want, tree(t, dir)); len(diff) > 0 {
 		t.Errorf("these differ: %v", diff)
+	}
+}
+
+// What stands beside the record is in the newest tree as it is wanted, in a commit of its own where
+// it changed, and never in the place of a file of the record.
+func TestWhatStandsBesideTheRecord(t *testing.T) {
+	w, dir := testWriter(t), filepath.Join(t.TempDir(), "corpus.git")
+	judged(t, w, 1, 3)
+	bring := func(beside map[string][]byte) (RepositoryReport, error) {
+		o := repositoryOptions()
+		o.Beside = beside
+		return Repository(t.Context(), os.DirFS(w.Dir), open(t, w), dir, o)
+	}
+	shown := func(name string) string {
+		out, err := exec.Command("git", "--git-dir", dir, "show", "main:"+name).CombinedOutput()
+		if err != nil {
+			return "none"
+		}
+		return string(out)
+	}
+	for _, c := range []struct {
+		beside  map[string][]byte
+		commits int
+	}{
+		{map[string][]byte{"README.md": []byte("one"), "spec/vectors/a.json": []byte("{}")}, 1},
+		{map[string][]byte{"README.md": []byte("one"), "spec/vectors/a.json": []byte("{}")}, 0},
+		{map[string][]byte{"README.md": []byte("two")}, 1},
+	} {
+		report, err := bring(c.beside)
+		if err != nil || report.Commits != c.commits {
+			t.Fatalf("%d commits, want %d, %v", report.Commits, c.commits, err)
+		}
+	}
+	if shown("README.md") != "two" || shown("spec/vectors/a.json") != "none" || shown("log/checkpoint") == "none" {
+		t.Errorf("the tree holds %q, %q", shown("README.md"), shown("spec/vectors/a.json"))
+	}
+	for _, name := range []string{"rounds/1/header.json", "log", "keys/x"} {
+		if _, err := bring(map[string][]byte{name: nil}); err == nil {
+			t.Errorf("%s stands beside the record", name)
+		}
 	}
 }
