@@ -61,8 +61,8 @@ func TestBulkFilesAreKeptAndCovered(t *testing.T) {
 		"keeper@store.example namespaces=\"git\"") {
 		t.Errorf("allowed signers: %s", signers)
 	}
-	for _, name := range []string{bulkFolder + "/rows.sqlite", bulkFolder + "/digests.json", gitFolder + "/info/refs",
-		gitFolder + "/HEAD"} {
+	for _, name := range []string{bulkFolder + "/rows-2026.sqlite", bulkFolder + "/digests.json",
+		gitFolder + "/info/refs", gitFolder + "/HEAD"} {
 		if before[name] == "" {
 			t.Errorf("there is no %s", name)
 		}
@@ -76,12 +76,12 @@ func TestBulkFilesAreKeptAndCovered(t *testing.T) {
 	}
 
 	// Somebody puts a file of their own there and says that it belongs.
-	name := filepath.Join(in.OutDir, bulkFolder, "rows.sqlite")
+	name := filepath.Join(in.OutDir, bulkFolder, "rows-2026.sqlite")
 	digests := filepath.Join(in.OutDir, bulkFolder, "digests.json")
 	text := before[bulkFolder+"/digests.json"]
-	was, is := sha256.Sum256([]byte(before[bulkFolder+"/rows.sqlite"])), sha256.Sum256([]byte("theirs"))
+	was, is := sha256.Sum256([]byte(before[bulkFolder+"/rows-2026.sqlite"])), sha256.Sum256([]byte("theirs"))
 	text = strings.ReplaceAll(text, hex.EncodeToString(was[:]), hex.EncodeToString(is[:]))
-	text = strings.ReplaceAll(text, fmt.Sprintf(`"bytes":%d`, len(before[bulkFolder+"/rows.sqlite"])), `"bytes":6`)
+	text = strings.ReplaceAll(text, fmt.Sprintf(`"bytes":%d`, len(before[bulkFolder+"/rows-2026.sqlite"])), `"bytes":6`)
 	for file, body := range map[string]string{name: "theirs", digests: text} {
 		if err := errors.Join(os.Remove(file), os.WriteFile(file, []byte(body), 0o644)); err != nil {
 			t.Fatal(err)
@@ -96,7 +96,7 @@ func TestBulkFilesAreKeptAndCovered(t *testing.T) {
 	verified(t, in)
 	after := inBulk(readTree(t, in.OutDir))
 	for name, body := range before {
-		once := strings.Contains(name, "/pack-") || strings.Contains(name, "/delta-")
+		once := strings.Contains(name, "/pack-") || strings.Contains(name, "/rows-2026-W")
 		if once && after[name] != body {
 			t.Errorf("%s was rewritten", name)
 		}
@@ -149,7 +149,8 @@ func TestBulkFilesAreSharedByTrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if once := strings.Contains(name, "/pack-") || strings.Contains(name, "/delta-"); once && !os.SameFile(a, b) {
+		once := strings.Contains(name, "/pack-") || strings.Contains(name, "/rows-2026-W")
+		if once && !os.SameFile(a, b) {
 			t.Errorf("%s is not shared", name)
 		}
 	}

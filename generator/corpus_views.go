@@ -219,7 +219,7 @@ func renderCorpus(s *source, u unit, mediaType string, made attest.Digest) ([]by
 	}
 	if s.inBulk() {
 		parts.Views = append(slices.Clone(views), templates.Pointer{Text: "All rows", Href: "/corpus/bulk/digests.json",
-			Note: "as JSON lines, CSV and a SQLite file"})
+			Note: "as JSON lines, CSV, Parquet and SQLite files"})
 	}
 	v := templates.CorpusSheet(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, data, parts)
 	return twin(&v, mediaType)
@@ -232,10 +232,13 @@ func (s *source) dataFiles() []derive.DataFile {
 	}
 	var bulk []derive.DataFile
 	if s.inBulk() {
+		week := "/corpus/bulk/rows-" + s.rounds[len(s.rounds)-1].Week
 		bulk = []derive.DataFile{
-			file("all rows as JSON lines", "application/gzip", "/corpus/bulk/rows.jsonl.gz"),
-			file("all rows as CSV", "application/gzip", "/corpus/bulk/rows.csv.gz"),
-			file("all rows as a SQLite file", "application/vnd.sqlite3", "/corpus/bulk/rows.sqlite"),
+			file("all rows, a file a week and a database a year: the list", api.JSON, "/corpus/bulk/digests.json"),
+			file("rows of the newest week as JSON lines", api.Gzip, week+".jsonl.gz"),
+			file("rows of the newest week as CSV", api.Gzip, week+".csv.gz"),
+			file("rows of the newest week as Parquet", api.Parquet, week+".parquet"),
+			file("rows of the newest year as a SQLite file", api.SQLite, week[:len(week)-len("-W01")]+".sqlite"),
 		}
 	}
 	if s.cloned() {

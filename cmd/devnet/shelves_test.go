@@ -46,7 +46,8 @@ func TestSoakShelves(t *testing.T) {
 			t.Errorf("%s %s: %d %.300s, %v", method, path, resp.StatusCode, b, err)
 		}
 	}
-	shelves := []string{"/porch", "/zodiac", "/zodiac/" + s.payTo.address().Hex(), "/api/guestbook", "/what", "/directory", "/almanac", "/gazette", "/tips", "/retired-words"}
+	shelves := []string{"/porch", "/zodiac", "/zodiac/" + s.payTo.address().Hex(), "/api/guestbook", "/what",
+		"/directory", "/almanac", "/gazette", "/tips", "/retired-words"}
 	began := time.Now()
 	goesOn := func() bool { return time.Since(began) < long && !t.Failed() }
 	var wg sync.WaitGroup

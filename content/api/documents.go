@@ -23,6 +23,7 @@ const (
 	JSONLines   = "application/jsonl"
 	Gzip        = "application/gzip"
 	SQLite      = "application/vnd.sqlite3"
+	Parquet     = "application/vnd.apache.parquet"
 	Binary      = "application/octet-stream"
 )
 

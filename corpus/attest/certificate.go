@@ -95,8 +95,8 @@ type Proof struct {
 	SignatureJCS    Hex      `json:"signature_jcs"`    // ed25519 over the RFC 8785 form of the same object
 }
 
-// SignPayload signs the canonical bytes of v, a struct, in both forms. Where they are the same bytes
-// so are their signatures (Ed25519 is deterministic, RFC 8032), and it signs once.
+// SignPayload signs the canonical bytes of v, a struct, in both forms. Where they are the same
+// bytes, so are their signatures (Ed25519 is deterministic, RFC 8032), and it signs once.
 func SignPayload(k *Key, v any) (Proof, error) {
 	payload, err := Canonical(v)
 	if err != nil {

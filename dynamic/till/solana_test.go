@@ -325,8 +325,8 @@ func TestSolanaHintsAreFresh(t *testing.T) {
 	})
 }
 
-// A wallet that is empty fetches what it paid for with a fresh payment, by which it is proved; under
-// another key, or with a signature that is not its own, it gets nothing.
+// A wallet that is empty fetches what it paid for with a fresh payment, by which it is proved;
+// under another key, or with a signature that is not its own, it gets nothing.
 func TestSlotForAnEmptySolanaWallet(t *testing.T) {
 	t.Parallel()
 	n := newSolanaNet(t, slot, 1)

@@ -21,8 +21,8 @@ import (
 	"store.example/agentstore/dynamic/visitors"
 )
 
-// TestSoakWrites sets letters and guestbook entries, sent by 128 at once to the handler, against the
-// ledger that writes the same entries by itself: what the handler adds (HTTP, JSON, limits, a
+// TestSoakWrites sets letters and guestbook entries, sent by 128 at once to the handler, against
+// the ledger that writes the same entries by itself: what the handler adds (HTTP, JSON, limits, a
 // signature) halves the rate at most. Where PostgreSQL writes, its processes work beside ours, and
 // what is said of it is a figure alone.
 func TestSoakWrites(t *testing.T) {

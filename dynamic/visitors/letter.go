@@ -137,8 +137,8 @@ func noSuch(what string) error {
 		"to what was left, and nowhere else."}
 }
 
-// receipt finds a post by its id. A letter's receipt is signed when it is first asked for, and kept:
-// the answer to a letter does not hold it, and most are never fetched.
+// receipt finds a post by its id. A letter's receipt is signed when it is first asked for, and
+// kept: the answer to a letter does not hold it, and most are never fetched.
 func (d *Desk) receipt(ctx context.Context, id string) (Post, error) {
 	p, err := d.Post(ctx, id)
 	if err != nil || p.Kind != KindLetter || p.Proof != nil {

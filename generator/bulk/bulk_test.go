@@ -160,34 +160,26 @@ func files(t testing.TB, dir string) map[string]string {
 func TestLinesAreTheSignedRows(t *testing.T) {
 	w, dir := smallRecord(t), t.TempDir()
 	report := write(t, w, dir)
-	var want, joined []byte
 	rec := open(t, w)
 	for _, round := range rec.Rounds() {
-		joined = append(joined, read(t, dir, deltaName(round.Week))...)
-		from := len(want)
+		var want []byte
 		for row, err := range rec.Rows(round.Sequence) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			want = append(append(want, row.Raw...), '\n')
 		}
-		if got := unzip(t, read(t, dir, deltaName(round.Week))); !bytes.Equal(got, want[from:]) {
-			t.Errorf("delta of %s: %s", round.Week, got)
+		got := unzip(t, read(t, dir, partName(round.Week, ".jsonl.gz")))
+		if !bytes.Equal(got, want) {
+			t.Errorf("rows of %s\n got %s\nwant %s", round.Week, got, want)
+		}
+		for line := range bytes.Lines(got) {
+			if _, err := record.VerifyRow(bytes.TrimSuffix(line, []byte("\n")), w.Identity.Public()); err != nil {
+				t.Error(err)
+			}
 		}
 	}
-	if got := read(t, dir, fileRows); !bytes.Equal(got, joined) {
-		t.Error("the deltas joined are not all rows")
-	}
-	lines := unzip(t, joined)
-	if !bytes.Equal(lines, want) {
-		t.Errorf("rows\n got %s\nwant %s", lines, want)
-	}
-	for line := range bytes.Lines(lines) {
-		if _, err := record.VerifyRow(bytes.TrimSuffix(line, []byte("\n")), w.Identity.Public()); err != nil {
-			t.Error(err)
-		}
-	}
-	if report.Rows != 8 || report.Rounds != 3 || len(report.Written) != 9 {
+	if report.Rows != 8 || report.Rounds != 3 || len(report.Written) != 3*3+1+3 {
 		t.Errorf("report %+v", report)
 	}
 	for _, f := range append(report.Files, report.Head) {
@@ -197,20 +189,35 @@ func TestLinesAreTheSignedRows(t *testing.T) {
 	}
 }
 
+// records are those of all CSV files, behind the names of the columns.
+func records(t testing.TB, w *record.Writer, dir string) (all [][]string) {
+	t.Helper()
+	for _, round := range open(t, w).Rounds() {
+		week, err := csv.NewReader(bytes.NewReader(unzip(t, read(t, dir, partName(round.Week, ".csv.gz"))))).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) > 0 {
+			week = week[1:]
+		}
+		all = append(all, week...)
+	}
+	return all
+}
+
 func TestTableIsTheRows(t *testing.T) {
 	w, dir := smallRecord(t), t.TempDir()
 	write(t, w, dir)
-	records, err := csv.NewReader(bytes.NewReader(unzip(t, read(t, dir, fileCSV)))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := records(t, w, dir)
 	var want []map[string]any // rows as they were signed
-	for line := range bytes.Lines(unzip(t, read(t, dir, fileRows))) {
-		var row map[string]any
-		if err := json.Unmarshal(line, &row); err != nil {
-			t.Fatal(err)
+	for _, round := range open(t, w).Rounds() {
+		for line := range bytes.Lines(unzip(t, read(t, dir, partName(round.Week, ".jsonl.gz")))) {
+			var row map[string]any
+			if err := json.Unmarshal(line, &row); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, row)
 		}
-		want = append(want, row)
 	}
 	if len(records) != len(want)+1 {
 		t.Fatalf("%d lines", len(records))
@@ -296,35 +303,34 @@ func TestEveryMemberHasAColumn(t *testing.T) {
 	}
 }
 
-func TestAWeekAddsOneDelta(t *testing.T) {
+func TestAWeekAddsItsFiles(t *testing.T) {
 	w, dir := testWriter(t), t.TempDir()
 	seal(t, w, 1, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictNotReady),
 		walked("c.example", record.VerdictNotProbed)))
 	seal(t, w, 2, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictUnreachable)))
 	write(t, w, dir)
-	before := files(t, dir)
 	if r := write(t, w, dir); len(r.Written) != 0 || r.Rows != 5 {
 		t.Errorf("the same again: %+v", r)
 	}
 	third(t, w)
-	fresh := deltaName(record.ISOWeek(taken(3).Add(-time.Hour)))
+	week := record.ISOWeek(taken(3).Add(-time.Hour))
+	year := partName(week[:4], ".sqlite")
+	fresh := []string{fileDigests, partName(week, ".csv.gz"), partName(week, ".jsonl.gz"), partName(week, ".parquet"),
+		year}
 	r := write(t, w, dir)
-	if diff := cmp.Diff([]string{fresh, fileDigests, fileCSV, fileRows, fileSQLite}, r.Written); diff != "" {
+	slices.Sort(fresh)
+	if diff := cmp.Diff(fresh, r.Written); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
 	}
 	after := files(t, dir)
-	if after[fileRows] != before[fileRows]+after[fresh] {
-		t.Error("this week's rows are not last week's and the delta")
-	}
 	clean := t.TempDir()
 	write(t, w, clean)
 	if diff := cmp.Diff(files(t, clean), after); diff != "" {
 		t.Error("a week later differs from a first time")
 	}
 
-	// A file that was meddled with is made again, and so is one that another program left as a
-	// delta.
-	for _, name := range []string{fresh, fileSQLite, fileMarkdown} {
+	// A file that was meddled with is made again, and no other.
+	for _, name := range append(fresh[1:], fileMarkdown) {
 		damaged := []byte(after[name])
 		damaged[len(damaged)/2] ^= 1
 		if err := os.WriteFile(filepath.Join(dir, name), damaged, 0o644); err != nil {
@@ -336,6 +342,27 @@ func TestAWeekAddsOneDelta(t *testing.T) {
 		if diff := cmp.Diff(after, files(t, dir)); diff != "" {
 			t.Errorf("%s is not what it was", name)
 		}
+	}
+	// Where the columns are others, the signed bytes alone are what they were.
+	if err := os.WriteFile(filepath.Join(dir, fileJSON), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name := range after {
+		if strings.HasPrefix(name, "rows-") {
+			text := append([]byte(nil), after[name]...)
+			if err := os.WriteFile(filepath.Join(dir, name), append(text, ' '), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	readmit(t, dir)
+	for _, name := range write(t, w, dir).Written {
+		if strings.HasSuffix(name, ".jsonl.gz") {
+			t.Errorf("%s was made again", name)
+		}
+	}
+	if diff := cmp.Diff(after[year], files(t, dir)[year]); diff != "" {
+		t.Errorf("with other columns before, %s was kept", year)
 	}
 	// Another record in the same folder leaves nothing of the first.
 	other := testWriter(t)
@@ -352,8 +379,8 @@ func TestAWeekAddsOneDelta(t *testing.T) {
 func TestKeptFilesAreNotMadeAgain(t *testing.T) {
 	w, dir := smallRecord(t), t.TempDir()
 	r := write(t, w, dir)
-	// The delta as another compressor would have written it.
-	name := r.Files[0].Path
+	// A week as another compressor would have written it.
+	name := partName(r.Week, ".jsonl.gz")
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.NoCompression)
 	z.Write(unzip(t, read(t, dir, name)))
@@ -361,24 +388,32 @@ func TestKeptFilesAreNotMadeAgain(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	now, err := entry(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
+	readmit(t, dir)
+	if r := write(t, w, dir); len(r.Written) != 0 {
+		t.Errorf("made again: %v", r.Written)
 	}
-	d := r.Digests
-	d.Files[0].SHA256, d.Files[0].Bytes = now.SHA256, now.Bytes
+	seal(t, w, 4, each(walked("e.example", record.VerdictReady)))
+	if r := write(t, w, dir); slices.Contains(r.Written, name) {
+		t.Errorf("the week that stood was made again: %v", r.Written)
+	}
+}
+
+// readmit makes digests.json say what the files of a folder are.
+func readmit(t testing.TB, dir string) {
+	t.Helper()
+	d := readDigests(dir)
+	for i, f := range d.Files {
+		now, err := entry(filepath.Join(dir, f.Path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Files[i].SHA256, d.Files[i].Bytes = now.SHA256, now.Bytes
+	}
 	raw, err := attest.Canonical(d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, fileDigests), append(raw, '\n'), 0o644); err != nil {
 		t.Fatal(err)
-	}
-	if r := write(t, w, dir); len(r.Written) != 0 {
-		t.Errorf("made again: %v", r.Written)
-	}
-	seal(t, w, 4, each(walked("e.example", record.VerdictReady)))
-	if r := write(t, w, dir); slices.Contains(r.Written, name) || !bytes.HasPrefix(read(t, dir, fileRows), b.Bytes()) {
-		t.Errorf("the old delta was made again: %v", r.Written)
 	}
 }

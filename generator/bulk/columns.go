@@ -11,7 +11,8 @@ import (
 )
 
 // The types of columns. In CSV a list is JSON, a flag is true or false, and what is absent is
-// empty. In SQLite a list is JSON text, a flag is 1 or 0, and what is absent is NULL.
+// empty. In Parquet and SQLite a list is JSON text, and what is absent null; SQLite's flags are 1
+// or 0.
 const (
 	typeText    = "text"
 	typeInteger = "integer"
@@ -81,8 +82,8 @@ var columns = []column{
 		"leaf of the same host's row before this one; absent in its first"},
 	{"kid", typeText, "kid", false, "id of the key that signed the row"},
 	{"signature", typeText, "signature", false,
-		"ed25519 over the row's JSON without this member, in hexadecimal; verify it with the line of rows.jsonl.gz, " +
-			"not with these columns"},
+		"ed25519 over the row's JSON without this member, in hexadecimal; verify it with its JSON line, not with " +
+			"these columns"},
 }
 
 // value is the column of a row: string, int64, bool, []byte for a list, or nil for absent.

@@ -19,7 +19,7 @@ type Dictionary struct {
 // DictionaryFormat names the format of a Dictionary.
 const DictionaryFormat = "store-bulk-dictionary/v1"
 
-// DictionaryColumn is a column of rows.csv.gz and of the table rows.
+// DictionaryColumn is a column of the CSV and Parquet files and of the table rows.
 type DictionaryColumn struct {
 	Name    string `json:"name"`
 	Type    string `json:"type"`             // text, integer, flag or list
@@ -73,17 +73,16 @@ func (d Dictionary) json() ([]byte, error) {
 func (d Dictionary) markdown() []byte {
 	var b strings.Builder
 	cell := func(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
-	b.WriteString("# The bulk files of the record\n\n" +
-		"`" + fileRows + "` has every signed row as its exact bytes, a line each, oldest round first. `" +
-		deltaName("<week>") + "` has the rows of one week\n" +
-		"and never changes: all deltas in order, joined, are `" + fileRows +
-		"`, so that whoever has last week's file appends one delta.\n" +
-		"`" + fileCSV + "` and the table `rows` of `" + fileSQLite + "` hold the columns below. `" + fileDigests +
-		"` has the digest of each file.\n\n")
+	fmt.Fprintf(&b, "# The bulk files of the record\n\n`%s` has every signed row of a week as its exact bytes, a line "+
+		"each, by host. `%s` and `%s` hold the columns below, and so does the table `rows` of `%s`, which has all "+
+		"weeks of a year. The whole history is its weeks, oldest first: `%s` lists each file with its digest, and JSON "+
+		"lines that are joined are one file of them.\n\n", partName("<week>", ".jsonl.gz"),
+		partName("<week>", ".csv.gz"), partName("<week>", ".parquet"), partName("<year>", ".sqlite"), fileDigests)
 	fmt.Fprintf(&b, "The members `%s` are alike in every row and stand in the table `record` and in the JSON lines "+
 		"alone.\n", strings.Join(d.InEvery, "` and `"))
-	b.WriteString("In CSV a list is JSON, a flag is true or false, and what is absent is empty. In SQLite a list is " +
-		"JSON text, a flag is 1 or 0, and what is\nabsent is NULL.\n\n")
+	b.WriteString("In CSV a list is JSON, a flag is true or false, and what is absent is empty. In Parquet a list is " +
+		"a string of the logical type JSON, a flag a boolean, and what is absent null. In SQLite a list is JSON text, " +
+		"a flag is 1 or 0, and what is absent is NULL.\n\n")
 	b.WriteString("## Columns\n\n| column | type | member of the row | meaning |\n| --- | --- | --- | --- |\n")
 	for _, c := range d.Columns {
 		kind, member := c.Type, "–"

@@ -1,18 +1,19 @@
-// Package bulk writes the record as whole files for those who want all of it: rows as JSON lines,
-// as CSV and as a SQLite database, what each week added, a dictionary of every column, and a git
-// repository that any web server can serve.
+// Package bulk writes the record as files for those who want all of it: the rows of each week as JSON
+// lines, as CSV and as Parquet, those of each year as a SQLite database, a dictionary of every
+// column, and a git repository that any web server can serve. The whole history is the list of its
+// weeks, digests.json.
 //
-//	corpus/bulk/rows.jsonl.gz              every signed row, its exact bytes, a line each, oldest round first
-//	corpus/bulk/delta-2026-W47.jsonl.gz    the rows of one week; all deltas in order, joined, are rows.jsonl.gz
-//	corpus/bulk/rows.csv.gz                the same rows as a table
-//	corpus/bulk/rows.sqlite                the same table with indexes and views
+//	corpus/bulk/rows-2026-W47.jsonl.gz     the signed rows of a week, their exact bytes, a line each
+//	corpus/bulk/rows-2026-W47.csv.gz       the same rows as a table
+//	corpus/bulk/rows-2026-W47.parquet      the same table for columnar readers
+//	corpus/bulk/rows-2026.sqlite           the table of a year's weeks, with indexes and views
 //	corpus/bulk/dictionary.json, .md       what each column, table and view means
 //	corpus/bulk/digests.json               the digest of each of these, and of what record they were made
 //	corpus.git/                            the record's own files as a repository for git clone, see Repository
 //
 // These bytes depend on the versions of the libraries that compress and lay out pages, and so they
 // are made once for a state of the record: [Write] keeps files that digests.json knows to be of the
-// same rounds, deltas for ever, and [Repository] only ever adds. A build with other libraries
+// same rounds, and [Repository] only ever adds. A build with other libraries
 // leaves them as they are. That is why they stand in a site's manifest and are yet outside the
 // promise that a build gives the same bytes everywhere.
 //

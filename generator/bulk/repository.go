@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -337,30 +336,6 @@ func (r *repository) undated() error {
 		return nil
 	}
 	return r.commit(when, "Proofs of time, cosignatures, keys, and what stands beside the record\n")
-}
-
-// ofRecord are the folders of a repository in which the record is.
-var ofRecord = []string{"rounds", "observations", "proofs", "log", "keys"}
-
-// beside brings what stands beside the record to what is wanted.
-func (r *repository) beside() error {
-	if r.head != nil {
-		for name := range r.head.Files {
-			top, _, _ := strings.Cut(name, "/")
-			if _, wanted := r.o.Beside[name]; !wanted && !slices.Contains(ofRecord, top) {
-				r.tree.Remove(name)
-			}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.o.Beside)) {
-		if top, _, _ := strings.Cut(name, "/"); slices.Contains(ofRecord, top) {
-			return fmt.Errorf("%s is a name of the record", name)
-		}
-		if err := r.body(name, r.o.Beside[name]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // folder adds every file below a folder, which need not exist.

@@ -13,16 +13,18 @@ import (
 	"store.example/agentstore/corpus/record"
 )
 
-// database writes rows.sqlite. The same rows give the same bytes with the same version of SQLite:
-// there is one writer, one transaction, and the rows come in the order of their leaves.
+// database writes the database of a year. The same rows give the same bytes with the same version of
+// SQLite: there is one writer, one transaction, and the rows come in the order of their leaves.
 type database struct {
+	rec    *record.Record
+	rounds []record.Round
 	conn   *sqlite3.Conn
 	insert *sqlite3.Stmt
 }
 
 // createDatabase makes the tables in a new file.
-func createDatabase(file string) (*database, error) {
-	abs, err := filepath.Abs(file)
+func createDatabase(w *writer, p *part) (rowWriter, error) {
+	abs, err := filepath.Abs(filepath.Join(w.work, p.path))
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +35,7 @@ func createDatabase(file string) (*database, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating the database: %w", err)
 	}
-	d := &database{conn: conn}
+	d := &database{rec: w.rec, rounds: p.rounds, conn: conn}
 	statements := []string{`BEGIN IMMEDIATE`, `CREATE TABLE rows (` + declarations() + `)`}
 	for _, t := range tables {
 		statements = append(statements, `CREATE TABLE `+t.name+` (`+t.columns+`)`)
@@ -70,7 +72,7 @@ func declarations() string {
 }
 
 // add inserts one row.
-func (d *database) add(values []any) error {
+func (d *database) add(_ *record.StoredRow, values []any) error {
 	if err := bind(d.insert, values); err != nil {
 		return fmt.Errorf("writing a row into the database: %w", err)
 	}
@@ -103,17 +105,16 @@ func bind(s *sqlite3.Stmt, values []any) error {
 }
 
 // finish writes the tables about the record and makes indexes and views.
-func (d *database) finish(rec *record.Record) (err error) {
+func (d *database) finish() (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("finishing the database: %w", err)
 		}
 	}()
-	rounds, head := rec.Rounds(), rec.Log.Head()
 	var rows int64
-	for _, r := range rounds {
+	for _, r := range d.rounds {
 		rows += r.Rows
-		header, err := rec.Header(r.Sequence)
+		header, err := d.rec.Header(r.Sequence)
 		if err != nil {
 			return err
 		}
@@ -125,21 +126,15 @@ func (d *database) finish(rec *record.Record) (err error) {
 			return err
 		}
 	}
-	origin := ""
-	if len(rounds) > 0 {
-		origin = rounds[0].Origin
-	}
 	// The log as of the last round, so that observations do not change the file.
-	size, root := int64(0), ""
-	if len(rounds) > 0 {
-		size = rounds[len(rounds)-1].LeavesEnd()
-		at, err := rec.Log.Root(min(size, head.Size))
-		if err != nil {
-			return err
-		}
-		root = at.String()
+	last := d.rounds[len(d.rounds)-1]
+	size := last.LeavesEnd()
+	root, err := d.rec.Log.Root(size)
+	if err != nil {
+		return err
 	}
-	if err := d.do(`INSERT INTO record VALUES (?,?,?,?,?)`, origin, int64(len(rounds)), rows, size, root); err != nil {
+	err = d.do(`INSERT INTO record VALUES (?,?,?,?,?)`, last.Origin, int64(len(d.rounds)), rows, size, root.String())
+	if err != nil {
 		return err
 	}
 	statements := append([]string{}, indexes...)

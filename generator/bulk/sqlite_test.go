@@ -2,7 +2,6 @@ package bulk
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -56,7 +55,8 @@ print(json.dumps(out))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), python, "-c", script, filepath.Join(dir, fileSQLite))
+	year := open(t, w).Rounds()[0].Week[:4]
+	cmd := exec.CommandContext(t.Context(), python, "-c", script, filepath.Join(dir, partName(year, ".sqlite")))
 	cmd.Stdin = bytes.NewReader(ask)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -101,11 +101,8 @@ print(json.dumps(out))
 			t.Errorf("a search by %s: %s", name, text("plan "+name))
 		}
 	}
-	// The table is the CSV file.
-	records, err := csv.NewReader(bytes.NewReader(unzip(t, read(t, dir, fileCSV)))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	// The table is that of the CSV files.
+	records := records(t, w, dir)
 	for i, row := range got["all"] {
 		for j, v := range row {
 			want := records[i+1][j]

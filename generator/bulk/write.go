@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"hash"
@@ -12,27 +11,20 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/klauspost/compress/gzip"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
 )
 
-// The files that Write makes, and how the delta of a week is named.
+// The files that Write makes beside those of weeks and years.
 const (
-	fileRows     = "rows.jsonl.gz"
-	fileCSV      = "rows.csv.gz"
-	fileSQLite   = "rows.sqlite"
 	fileJSON     = "dictionary.json"
 	fileMarkdown = "dictionary.md"
 	fileDigests  = "digests.json"
 )
-
-func deltaName(week string) string { return "delta-" + week + ".jsonl.gz" }
 
 // DigestsFormat names the format of Digests.
 const DigestsFormat = "store-bulk/v1"
@@ -46,7 +38,6 @@ type State struct {
 	TakenAt string        `json:"taken_at"` // of the last round
 	Round   attest.Digest `json:"round"`    // digest of the last round, which by the chain names all before it
 	Rows    int64         `json:"rows"`
-	Deltas  string        `json:"deltas"` // how they and rows.jsonl.gz hang together, in words
 }
 
 // Digests is the file digests.json: what the others are.
@@ -61,7 +52,7 @@ type File struct {
 	SHA256 attest.Digest `json:"sha256"`
 	Bytes  int64         `json:"bytes"`
 	Rows   int64         `json:"rows,omitzero"`
-	Round  attest.Digest `json:"round,omitzero"` // of a delta: digest of its round; the file never changes
+	Round  attest.Digest `json:"round,omitzero"` // digest of the last round that it has rows of
 }
 
 // Report says what Write found or made.
@@ -73,10 +64,10 @@ type Report struct {
 	Head File
 }
 
-// Write brings the bulk files in dir to the state of the record. Files that are of this state stay
-// as they are, deltas for ever. Every file is replaced as a whole, digests.json last. Only one
-// Write may work on a folder at a time; what else is in the folder stays, but for the files of an
-// earlier Write.
+// Write brings the bulk files in dir to the state of the record. Files of rounds that they had
+// before stay as they are, so that a week costs what it has itself, and its year's database. Every
+// file is replaced as a whole, digests.json last. Only one Write may work on a folder at a time;
+// what else is in the folder stays, but for the files of an earlier Write.
 func Write(ctx context.Context, rec *record.Record, dir string) (_ Report, err error) {
 	defer func() {
 		if err != nil {
@@ -123,6 +114,7 @@ type writer struct {
 	work  string // folder of files in the making
 	next  Digests
 	json  []byte // of the dictionary
+	parts []part // by weeks and years
 	files []File // of next, in the making
 }
 
@@ -144,11 +136,9 @@ func readDigests(dir string) Digests {
 	return d
 }
 
-// plan says of which record the files will be.
+// plan says of which record the files will be, and which there will be.
 func (w *writer) plan() error {
-	w.next.State = State{Format: DigestsFormat,
-		Deltas: "joined in the order of their weeks, the delta files are rows.jsonl.gz byte for byte; append the new " +
-			"delta to last week's file"}
+	w.next.State = State{Format: DigestsFormat}
 	weeks := make(map[string]bool)
 	for _, r := range w.rec.Rounds() {
 		if weeks[r.Week] {
@@ -159,6 +149,7 @@ func (w *writer) plan() error {
 		w.next.Rounds++
 		w.next.Rows += r.Rows
 	}
+	w.parts = parts(w.rec.Rounds())
 	var err error
 	w.json, err = dictionary().json()
 	return err
@@ -177,10 +168,7 @@ func (w *writer) holds(path string) (File, bool) {
 
 // kept reports what stands in the folder if it is of this record and was made with these tables.
 func (w *writer) kept() (Report, bool) {
-	if w.held.State != w.next.State || len(w.held.Files) != len(w.rec.Rounds())+5 {
-		return Report{}, false
-	}
-	if f, ok := w.holds(fileJSON); !ok || f.SHA256 != sha256.Sum256(w.json) {
+	if w.held.State != w.next.State || len(w.held.Files) != len(w.parts)+2 || !w.sameColumns() {
 		return Report{}, false
 	}
 	for _, f := range w.held.Files {
@@ -190,6 +178,12 @@ func (w *writer) kept() (Report, bool) {
 	}
 	head, err := entry(filepath.Join(w.dir, fileDigests))
 	return Report{Digests: w.held, Head: head}, err == nil
+}
+
+// sameColumns reports whether what stands in the folder has the columns and tables of today.
+func (w *writer) sameColumns() bool {
+	f, ok := w.holds(fileJSON)
+	return ok && f.SHA256 == sha256.Sum256(w.json)
 }
 
 // entry digests a file.
@@ -229,50 +223,34 @@ func (s *sink) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// done closes the file and returns its entry.
-func (s *sink) done() (File, error) {
-	err := errors.Join(s.buf.Flush(), s.file.Close())
-	return File{Path: filepath.Base(s.file.Name()), SHA256: attest.Digest(s.sum.Sum(nil)), Bytes: s.n}, err
+func (s *sink) close() error { return errors.Join(s.buf.Flush(), s.file.Close()) }
+
+// entry is that of the file once it is closed.
+func (s *sink) entry() File {
+	return File{Path: filepath.Base(s.file.Name()), SHA256: attest.Digest(s.sum.Sum(nil)), Bytes: s.n}
 }
 
-// make writes every file into the work folder, but for the deltas that are kept.
+// make writes every file into the work folder, but for those that are kept.
 func (w *writer) make(ctx context.Context) (err error) {
-	db, err := createDatabase(filepath.Join(w.work, fileSQLite))
-	if err != nil {
-		return err
+	same := w.sameColumns()
+	for i := range w.parts {
+		p := &w.parts[i]
+		if f, ok := w.holds(p.path); ok && f.Round == p.last().Digest && (same || !p.kind.columns) {
+			w.files = append(w.files, f)
+			p.kept = true
+		}
 	}
-	defer func() { err = errors.Join(err, db.close()) }()
-	table, err := w.createCSV()
-	if err != nil {
-		return err
-	}
-	defer table.out.file.Close() // a second time, if all went well
-	whole, err := w.create(fileRows)
-	if err != nil {
-		return err
-	}
-	defer whole.file.Close()
+	defer func() {
+		for _, p := range w.parts {
+			if p.open != nil {
+				err = errors.Join(err, p.open.close())
+			}
+		}
+	}()
 	for _, round := range w.rec.Rounds() {
-		if err := w.round(ctx, round, db, table, whole); err != nil {
+		if err := w.round(ctx, round); err != nil {
 			return err
 		}
-	}
-	if err := db.finish(w.rec); err != nil {
-		return err
-	}
-	if err := db.close(); err != nil {
-		return err
-	}
-	for _, finish := range []func() (File, error){
-		whole.done, table.done,
-		func() (File, error) { return entry(filepath.Join(w.work, fileSQLite)) },
-	} {
-		f, err := finish()
-		if err != nil {
-			return err
-		}
-		f.Rows = w.next.Rows
-		w.files = append(w.files, f)
 	}
 	for _, f := range []struct {
 		path string
@@ -283,29 +261,32 @@ func (w *writer) make(ctx context.Context) (err error) {
 			return err
 		}
 		_, err = out.Write(f.body)
-		e, doneErr := out.done()
-		if err := errors.Join(err, doneErr); err != nil {
+		if err := errors.Join(err, out.close()); err != nil {
 			return err
 		}
-		w.files = append(w.files, e)
+		w.files = append(w.files, out.entry())
 	}
 	return nil
 }
 
-// round adds a round's rows to every file.
-func (w *writer) round(ctx context.Context, round record.Round, db *database, table *csvFile, whole *sink) error {
-	name := deltaName(round.Week)
-	delta, keep := w.holds(name)
-	keep = keep && delta.Round == round.Digest
-	var out *sink
-	var lines *gzip.Writer
-	if !keep {
-		var err error
-		if out, err = w.create(name); err != nil {
-			return err
+// round adds a round's rows to every file that is made anew and has them.
+func (w *writer) round(ctx context.Context, round record.Round) error {
+	var to []*part
+	for i := range w.parts {
+		p := &w.parts[i]
+		if p.kept || !slices.ContainsFunc(p.rounds, func(r record.Round) bool { return r.Sequence == round.Sequence }) {
+			continue
 		}
-		defer out.file.Close()
-		lines = gzip.NewWriter(out)
+		if p.open == nil {
+			var err error
+			if p.open, err = p.kind.create(w, p); err != nil {
+				return err
+			}
+		}
+		to = append(to, p)
+	}
+	if len(to) == 0 {
+		return nil
 	}
 	values := make([]any, len(columns))
 	for row, err := range w.rec.Rows(round.Sequence) {
@@ -315,83 +296,30 @@ func (w *writer) round(ctx context.Context, round record.Round, db *database, ta
 		for i := 0; i < len(columns) && err == nil; i++ {
 			values[i], err = columns[i].value(&row)
 		}
-		if err == nil {
-			err = errors.Join(db.add(values), table.add(values))
-		}
-		if err == nil && lines != nil {
-			_, err = lines.Write(append(row.Raw[:len(row.Raw):len(row.Raw)], '\n'))
+		for i := 0; i < len(to) && err == nil; i++ {
+			err = to[i].open.add(&row, values)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	from := filepath.Join(w.dir, name)
-	if !keep {
-		if err := lines.Close(); err != nil {
+	for _, p := range to {
+		if p.last().Sequence != round.Sequence {
+			continue
+		}
+		err := p.open.finish()
+		if err = errors.Join(err, p.open.close()); err != nil {
+			return fmt.Errorf("%s: %w", p.path, err)
+		}
+		p.open = nil
+		f, err := entry(filepath.Join(w.work, p.path))
+		if err != nil {
 			return err
 		}
-		var err error
-		if delta, err = out.done(); err != nil {
-			return err
-		}
-		delta.Rows, delta.Round = round.Rows, round.Digest
-		from = filepath.Join(w.work, name)
+		f.Rows, f.Round = p.rows(), round.Digest
+		w.files = append(w.files, f)
 	}
-	w.files = append(w.files, delta)
-	f, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(struct{ io.Writer }{whole}, f)
-	return errors.Join(err, f.Close())
-}
-
-// csvFile is rows.csv.gz in the making.
-type csvFile struct {
-	out    *sink
-	gz     *gzip.Writer
-	lines  *csv.Writer
-	record []string
-}
-
-func (w *writer) createCSV() (*csvFile, error) {
-	out, err := w.create(fileCSV)
-	if err != nil {
-		return nil, err
-	}
-	t := &csvFile{out: out, gz: gzip.NewWriter(out)}
-	t.lines = csv.NewWriter(t.gz)
-	for _, c := range columns {
-		t.record = append(t.record, c.name)
-	}
-	return t, t.lines.Write(t.record)
-}
-
-func (t *csvFile) add(values []any) error {
-	for i, v := range values {
-		switch v := v.(type) {
-		case nil:
-			t.record[i] = ""
-		case string:
-			t.record[i] = v
-		case []byte:
-			t.record[i] = string(v)
-		case int64:
-			t.record[i] = strconv.FormatInt(v, 10)
-		case bool:
-			t.record[i] = strconv.FormatBool(v)
-		default:
-			return fmt.Errorf("no column has a %T", v)
-		}
-	}
-	return t.lines.Write(t.record)
-}
-
-func (t *csvFile) done() (File, error) {
-	t.lines.Flush()
-	err := errors.Join(t.lines.Error(), t.gz.Close())
-	f, doneErr := t.out.done()
-	return f, errors.Join(err, doneErr)
+	return nil
 }
 
 // place moves what was made into the folder, digests.json last, and removes what an earlier state
@@ -408,11 +336,10 @@ func (w *writer) place() (Report, error) {
 		return Report{}, err
 	}
 	_, err = out.Write(append(raw, '\n'))
-	head, doneErr := out.done()
-	if err := errors.Join(err, doneErr); err != nil {
+	if err := errors.Join(err, out.close()); err != nil {
 		return Report{}, err
 	}
-	r := Report{Digests: w.next, Head: head}
+	r := Report{Digests: w.next, Head: out.entry()}
 	names := []string{fileDigests}
 	for _, f := range w.files {
 		names = append(names, f.Path)
@@ -421,7 +348,7 @@ func (w *writer) place() (Report, error) {
 	for _, name := range names {
 		made := filepath.Join(w.work, name)
 		if _, err := os.Stat(made); errors.Is(err, os.ErrNotExist) {
-			continue // a delta that is kept
+			continue // kept
 		}
 		if now, err := entry(filepath.Join(w.dir, name)); err == nil {
 			if fresh, err := entry(made); err == nil && fresh == now {
