@@ -13,8 +13,8 @@ import (
 	"store.example/agentstore/corpus/record"
 )
 
-// database writes the database of a year. The same rows give the same bytes with the same version of
-// SQLite: there is one writer, one transaction, and the rows come in the order of their leaves.
+// database writes the database of a year. The same rows give the same bytes with the same version
+// of SQLite: there is one writer, one transaction, and the rows come in the order of their leaves.
 type database struct {
 	rec    *record.Record
 	rounds []record.Round
