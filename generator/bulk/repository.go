@@ -50,7 +50,8 @@ type RepositoryOptions struct {
 	Signer      gitpack.Signer
 	Workers     int // as gitpack.Options has it
 	// Beside are files that no signature of the record covers, by path: what it is, how it is
-	// checked, on what terms it is used. Those that are named no more are gone from the newest tree.
+	// checked, on what terms it is used. Those that are named no more are gone from the newest
+	// tree.
 	Beside map[string][]byte
 }
 
