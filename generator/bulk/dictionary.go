@@ -75,14 +75,14 @@ func (d Dictionary) markdown() []byte {
 	cell := func(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 	fmt.Fprintf(&b, "# The bulk files of the record\n\n`%s` has every signed row of a week as its exact bytes, a line "+
 		"each, by host. `%s` and `%s` hold the columns below, and so does the table `rows` of `%s`, which has all "+
-		"weeks of a year. The whole history is its weeks, oldest first: `%s` lists each file with its digest, and JSON "+
-		"lines that are joined are one file of them.\n\n", partName("<week>", ".jsonl.gz"),
+		"weeks of a year. The whole history is its weeks, oldest first: `%s` lists each file with its digest, and "+
+		"JSON lines that are joined are one file of them.\n\n", partName("<week>", ".jsonl.gz"),
 		partName("<week>", ".csv.gz"), partName("<week>", ".parquet"), partName("<year>", ".sqlite"), fileDigests)
 	fmt.Fprintf(&b, "The members `%s` are alike in every row and stand in the table `record` and in the JSON lines "+
 		"alone.\n", strings.Join(d.InEvery, "` and `"))
 	b.WriteString("In CSV a list is JSON, a flag is true or false, and what is absent is empty. In Parquet a list is " +
-		"a string of the logical type JSON, a flag a boolean, and what is absent null. In SQLite a list is JSON text, " +
-		"a flag is 1 or 0, and what is absent is NULL.\n\n")
+		"a string of the logical type JSON, a flag a boolean, and what is absent null. In SQLite a list is JSON " +
+		"text, a flag is 1 or 0, and what is absent is NULL.\n\n")
 	b.WriteString("## Columns\n\n| column | type | member of the row | meaning |\n| --- | --- | --- | --- |\n")
 	for _, c := range d.Columns {
 		kind, member := c.Type, "–"

@@ -1,5 +1,5 @@
-// Package bulk writes the record as files for those who want all of it: the rows of each week as JSON
-// lines, as CSV and as Parquet, those of each year as a SQLite database, a dictionary of every
+// Package bulk writes the record as files for those who want all of it: the rows of each week as
+// JSON lines, as CSV and as Parquet, those of each year as a SQLite database, a dictionary of every
 // column, and a git repository that any web server can serve. The whole history is the list of its
 // weeks, digests.json.
 //

@@ -9,8 +9,8 @@ import (
 	"store.example/agentstore/corpus/record"
 )
 
-// parquetFile is a table for columnar readers. Lists are of Parquet's logical type JSON, what may be
-// absent is optional, and what stands in every row required.
+// parquetFile is a table for columnar readers. Lists are of Parquet's logical type JSON, what may
+// be absent is optional, and what stands in every row required.
 type parquetFile struct {
 	out  *sink
 	rows *parquet.Writer

@@ -9,8 +9,8 @@ import (
 	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
-// TestDuckDBReadsTheParquetFiles: the stock reader of columns finds the table of the CSV files, with
-// the types of the dictionary.
+// TestDuckDBReadsTheParquetFiles: the stock reader of columns finds the table of the CSV files,
+// with the types of the dictionary.
 func TestDuckDBReadsTheParquetFiles(t *testing.T) {
 	script, err := filepath.Abs(filepath.Join("testdata", "duckdb", "read.mjs"))
 	if err != nil {
