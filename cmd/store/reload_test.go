@@ -38,14 +38,7 @@ func newSoldHere(t *testing.T) *soldHere {
 	s := &soldHere{t: t, dir: newSite(t)}
 	chain := chaintest.New(t, chaintest.Options{})
 	s.net = chain
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listen := ln.Addr().String()
-	if err := ln.Close(); err != nil {
-		t.Fatal(err)
-	}
+	listen := freeAddress(t)
 	s.base = "http://" + listen
 	s.write("var/keys/relayer.key", func(string) string { return chain.Relayer.Hex() + "\n" })
 	s.write("store.toml", func(string) string {
@@ -75,6 +68,19 @@ log_level = "info"
 `, s.base, listen, chain.Chains[0].URL, chain.PayTo.Hex())
 	})
 	return s
+}
+
+// freeAddress is one that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ln.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return ln.Addr().String()
 }
 
 // write changes a file of the folder.
