@@ -23,6 +23,7 @@ type market struct {
 	*stall
 	cfg       *shop.Config
 	hits      atomic.Int64 // at strangers' doors
+	hours     hours
 	calendars promises
 	box       letterbox
 	papers    papers
@@ -119,24 +120,29 @@ func TestStockClientsBuyTheShelf(t *testing.T) {
 	m.watches(t)
 	m.orders(t)
 	m.launches(t)
+	m.week(t)
 	m.papers.byAnotherLanguage(t)
 	m.papers.byABrowser(t)
 }
 
-// openMarket opens the stall, and leads every name to one server.
+// openMarket opens the stall, and leads every name to one server, by https and without.
 func openMarket(t *testing.T) *market {
 	t.Helper()
 	m := &market{}
 	server := httptest.NewTLSServer(m)
 	t.Cleanup(server.Close)
+	plain := httptest.NewServer(m)
+	t.Cleanup(plain.Close)
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
 	m.stall = openStallWith(t, nil, func(s *stall, c *shop.Config) {
 		m.cfg, m.stall = c, s
 		c.Timestamps.Calendars = []string{"https://calendar-a.example.com", "https://calendar-b.example.com"}
 		s.launchWallet(t, c)
+		s.ledger = m.hours.wrap
 		s.reach = func(f *fetch.Config) {
-			f.Resolver, f.Dialer, f.Roots = nearby(""), nearby(server.Listener.Addr().String()), roots
+			f.Resolver, f.Dialer, f.Roots = nearby(""), byPort{"443": server, "80": plain}, roots
+			f.Now = m.hours.now
 		}
 	})
 	m.papers = papers{stall: m.stall, dir: t.TempDir()}
