@@ -181,7 +181,7 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if c.Census.Hourly {
 		s.runs = append(s.runs, s.hourly)
 	}
-	if err := errors.Join(s.openVisitors(keys[0]), s.openBounties(keys[0], guard.Ready),
+	if err := errors.Join(s.openWeekly(ctx, metrics), s.openVisitors(keys[0]), s.openBounties(keys[0], guard.Ready),
 		s.openTrade(sells, budgets)); err != nil {
 		return nil, err
 	}
