@@ -121,6 +121,7 @@ func TestStockClientsBuyTheShelf(t *testing.T) {
 	m.orders(t)
 	m.launches(t)
 	m.week(t)
+	m.shown(t)
 	m.papers.byAnotherLanguage(t)
 	m.papers.byABrowser(t)
 }
