@@ -50,10 +50,10 @@ type sold struct {
 // purchase, and with what the id begins that is signed beside the certificate.
 var basket = map[string]struct{ ask, beside string }{
 	"hello": {}, "small_blessing": {}, "daily_fortune": {}, "jar_of_tuesday": {}, "pet_rock": {}, "luckies": {},
-	"grudge": {}, "smoker_blessing": {}, "portrait": {}, "the_drawer": {}, "a_secret": {}, "retired_word": {},
-	"nomenclature": {}, "certificate_of_patronage": {},
-	"the_confession":      {"detail=I+rounded+NAME+down.", ""},
-	"dibs":                {"detail=A+shelf+for+NAME", ""},
+	"grudge": {hostileDetail, ""}, "smoker_blessing": {}, "portrait": {}, "the_drawer": {}, "a_secret": {}, "retired_word": {},
+	"nomenclature": {hostileDetail, ""}, "certificate_of_patronage": {},
+	"the_confession":      {hostileDetail + "+NAME", ""},
+	"dibs":                {hostileDetail + "+NAME", ""},
 	"context_anchor":      {"summary=" + url.QueryEscape(hostileWords), "anchor_"},
 	"bitcoin_anchor":      {"digest=" + anchored + "&label=%3Cb%3Emine%3C%2Fb%3E", "anchor_"},
 	"recurring_patronage": {"", "pass_"},
@@ -93,7 +93,8 @@ var lanes = [2]struct {
 	name          string
 	buy           func(testing.TB, clients.Options, ...string) []clients.Result
 	wallet, chain int
-}{{"mpp", clients.BuyMPP, 0, 0}, {"x402", clients.Buy, 1, 1}}
+	agent         string
+}{{"mpp", clients.BuyMPP, 0, 0, "mpp"}, {"x402", clients.Buy, 1, 1, `=1+1 "><script>alert(1)</script> 𐍈`}}
 
 // Stock clients of both protocols buy every good of the shelf. What is signed for each, at once or
 // later, verifies here, as a page, offline by our kit, and by a program in another language that
@@ -208,7 +209,7 @@ func (m *market) buyAll(t *testing.T, lane int) {
 		}
 		name := strings.ReplaceAll(g.ID, "_", "-") + "-" + lanes[lane].name + ".example.com"
 		ask := strings.NewReplacer("NAME", name, "PAYTO", m.payTo.address().Hex()).Replace(b.ask)
-		urls, names = append(urls, m.url+"/api/buy/"+g.ID+"?agent_name="+lanes[lane].name+"&"+ask), append(names, name)
+		urls, names = append(urls, m.url+"/api/buy/"+g.ID+"?agent_name="+url.QueryEscape(lanes[lane].agent)+"&"+ask), append(names, name)
 		sum += g.Price
 	}
 	node, wallet := m.nodes[lanes[lane].chain], m.net.Buyers[lanes[lane].wallet]
