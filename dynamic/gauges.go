@@ -20,6 +20,8 @@ type gauges struct {
 	ledger     prometheus.Histogram
 	queue      *prometheus.GaugeVec
 	overdue    *prometheus.GaugeVec
+	census     *prometheus.GaugeVec
+	sealed     prometheus.Gauge
 	build      *prometheus.GaugeVec
 }
 
@@ -48,9 +50,13 @@ func newGauges(r *prometheus.Registry) gauges {
 			Buckets: []float64{.0005, .001, .005, .01, .05, .1, .5, 1, 5, 15}}),
 		queue:   gauge("store_queue_length", "Pieces of work that lie in a queue, due or not.", "job"),
 		overdue: gauge("store_queue_late_seconds", "How long the oldest piece of work of a queue is overdue.", "job"),
-		build:   gauge("store_build_info", "1, with what the program was built from.", "version", "revision", "go"),
+		census: gauge("store_census_hosts", "Hosts of this week's roster, by state: due are all, done those that "+
+			"are walked or are not to be.", "state"),
+		sealed: prometheus.NewGauge(prometheus.GaugeOpts{Name: "store_census_sealed",
+			Help: "1 once this week's round is sealed."}),
+		build: gauge("store_build_info", "1, with what the program was built from.", "version", "revision", "go"),
 	}
-	r.MustRegister(g.usdc, g.ledger, g.asked)
+	r.MustRegister(g.usdc, g.ledger, g.asked, g.sealed)
 	return g
 }
 
@@ -86,10 +92,30 @@ func (m *Metrics) Ledger(took time.Duration) {
 	m.gauges.ledger.Observe(took.Seconds())
 }
 
-// Queue notes how much lies in a queue, and how long the oldest of it is overdue.
-func (m *Metrics) Queue(job string, length int, late time.Duration) {
-	m.gauges.queue.WithLabelValues(job).Set(float64(length))
-	m.gauges.overdue.WithLabelValues(job).Set(late.Seconds())
+// Queue is how much lies in a queue, and how long the oldest of it is overdue.
+type Queue struct {
+	Length int
+	Late   time.Duration
+}
+
+// Queues notes what lies in every queue, by job. What is not named is empty.
+func (m *Metrics) Queues(all map[string]Queue) {
+	m.gauges.queue.Reset()
+	m.gauges.overdue.Reset()
+	for job, q := range all {
+		m.gauges.queue.WithLabelValues(job).Set(float64(q.Length))
+		m.gauges.overdue.WithLabelValues(job).Set(q.Late.Seconds())
+	}
+}
+
+// Census notes how far the week's round is.
+func (m *Metrics) Census(due, done int64, sealed bool) {
+	m.gauges.census.WithLabelValues("due").Set(float64(due))
+	m.gauges.census.WithLabelValues("done").Set(float64(done))
+	m.gauges.sealed.Set(0)
+	if sealed {
+		m.gauges.sealed.Set(1)
+	}
 }
 
 // Build notes what the program was built from.

@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"slices"
 	"strings"
@@ -234,6 +236,17 @@ type nearby string
 
 func (nearby) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
 	return []netip.Addr{netip.MustParseAddr("8.8.4.4")}, nil
+}
+
+// byPort leads every name to one server for each port.
+type byPort map[string]*httptest.Server
+
+func (b byPort) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil || b[port] == nil {
+		return nil, fmt.Errorf("nobody listens at %s", address)
+	}
+	return (&net.Dialer{}).DialContext(ctx, network, b[port].Listener.Addr().String())
 }
 
 func (n nearby) DialContext(ctx context.Context, network, _ string) (net.Conn, error) {

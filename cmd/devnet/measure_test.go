@@ -62,7 +62,8 @@ func TestARunningStoreIsMeasured(t *testing.T) {
 	}
 	want := []string{`store_node_up{network="eip155:\d+"} 1`,
 		`store_node_call_seconds_count{network="eip155:\d+",outcome="answered"} [1-9]`, `store_waiting{kind="orders"} 0`, `store_build_info\{.*} 1`,
-		`store_queue_length{job="arrivals"} 1`, `store_ledger_seconds_count [1-9]`}
+		`store_queue_length{job="arrivals"} 1`,
+		`store_census_hosts{state="due"} 0`, `store_census_sealed 0`, `store_ledger_seconds_count [1-9]`}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	end := time.After(30 * time.Second)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"store.example/agentstore/cmd/devnet/browser"
 	"store.example/agentstore/cmd/devnet/npmtest"
 	"store.example/agentstore/cmd/verify/kit"
 )
@@ -66,6 +67,27 @@ func (s *stall) verifies(t *testing.T, got sold) {
 	t.Helper()
 	one := papers{stall: s, dir: t.TempDir()}
 	one.verifies(t, "bought", got.raw, got.Artifact.ID, got.CertID)
+}
+
+// shown looks in a browser at a page of each kind of what is signed beside a certificate, of orders
+// as they were answered, as they ended and as they wait, and of a certificate.
+func (m *market) shown(t *testing.T) {
+	t.Helper()
+	p := browser.Start(t).Open(m.url+"/", browser.Screen{Width: 1280})
+	ids := []string{m.kept("hello")[0].CertID}
+	for _, item := range []string{"context_anchor", "bitcoin_anchor", "recurring_patronage", "phantom_check",
+		"service_audit", "onpage_audit", "provenance_check", "quick_judgment", "conformance_watch", "standing_watch",
+		"launch_check"} {
+		ids = append(ids, m.kept(item)[0].Artifact.ID)
+	}
+	for _, id := range ids {
+		for _, screen := range []browser.Screen{{Width: 1280}, {Width: 390, Dark: true}, {Width: 390},
+			{Width: 1280, Dark: true}} {
+			p.Show(screen)
+			p.Go(m.url + "/api/verify/" + id)
+			m.fits(t, p, "/api/verify/"+id, screen)
+		}
+	}
 }
 
 // byAnotherLanguage has everything that was saved checked by the program that was made from the

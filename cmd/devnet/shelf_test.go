@@ -23,6 +23,7 @@ type market struct {
 	*stall
 	cfg       *shop.Config
 	hits      atomic.Int64 // at strangers' doors
+	hours     hours
 	calendars promises
 	box       letterbox
 	papers    papers
@@ -49,10 +50,10 @@ type sold struct {
 // purchase, and with what the id begins that is signed beside the certificate.
 var basket = map[string]struct{ ask, beside string }{
 	"hello": {}, "small_blessing": {}, "daily_fortune": {}, "jar_of_tuesday": {}, "pet_rock": {}, "luckies": {},
-	"grudge": {}, "smoker_blessing": {}, "portrait": {}, "the_drawer": {}, "a_secret": {}, "retired_word": {},
-	"nomenclature": {}, "certificate_of_patronage": {},
-	"the_confession":      {"detail=I+rounded+NAME+down.", ""},
-	"dibs":                {"detail=A+shelf+for+NAME", ""},
+	"grudge": {hostileDetail, ""}, "smoker_blessing": {}, "portrait": {}, "the_drawer": {}, "a_secret": {}, "retired_word": {},
+	"nomenclature": {hostileDetail, ""}, "certificate_of_patronage": {},
+	"the_confession":      {hostileDetail + "+NAME", ""},
+	"dibs":                {hostileDetail + "+NAME", ""},
 	"context_anchor":      {"summary=" + url.QueryEscape(hostileWords), "anchor_"},
 	"bitcoin_anchor":      {"digest=" + anchored + "&label=%3Cb%3Emine%3C%2Fb%3E", "anchor_"},
 	"recurring_patronage": {"", "pass_"},
@@ -92,7 +93,8 @@ var lanes = [2]struct {
 	name          string
 	buy           func(testing.TB, clients.Options, ...string) []clients.Result
 	wallet, chain int
-}{{"mpp", clients.BuyMPP, 0, 0}, {"x402", clients.Buy, 1, 1}}
+	agent         string
+}{{"mpp", clients.BuyMPP, 0, 0, "mpp"}, {"x402", clients.Buy, 1, 1, `=1+1 "><script>alert(1)</script> 𐍈`}}
 
 // Stock clients of both protocols buy every good of the shelf. What is signed for each, at once or
 // later, verifies here, as a page, offline by our kit, and by a program in another language that
@@ -119,24 +121,30 @@ func TestStockClientsBuyTheShelf(t *testing.T) {
 	m.watches(t)
 	m.orders(t)
 	m.launches(t)
+	m.week(t)
+	m.shown(t)
 	m.papers.byAnotherLanguage(t)
 	m.papers.byABrowser(t)
 }
 
-// openMarket opens the stall, and leads every name to one server.
+// openMarket opens the stall, and leads every name to one server, by https and without.
 func openMarket(t *testing.T) *market {
 	t.Helper()
 	m := &market{}
 	server := httptest.NewTLSServer(m)
 	t.Cleanup(server.Close)
+	plain := httptest.NewServer(m)
+	t.Cleanup(plain.Close)
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
 	m.stall = openStallWith(t, nil, func(s *stall, c *shop.Config) {
 		m.cfg, m.stall = c, s
 		c.Timestamps.Calendars = []string{"https://calendar-a.example.com", "https://calendar-b.example.com"}
 		s.launchWallet(t, c)
+		s.ledger = m.hours.wrap
 		s.reach = func(f *fetch.Config) {
-			f.Resolver, f.Dialer, f.Roots = nearby(""), nearby(server.Listener.Addr().String()), roots
+			f.Resolver, f.Dialer, f.Roots = nearby(""), byPort{"443": server, "80": plain}, roots
+			f.Now = m.hours.now
 		}
 	})
 	m.papers = papers{stall: m.stall, dir: t.TempDir()}
@@ -201,7 +209,7 @@ func (m *market) buyAll(t *testing.T, lane int) {
 		}
 		name := strings.ReplaceAll(g.ID, "_", "-") + "-" + lanes[lane].name + ".example.com"
 		ask := strings.NewReplacer("NAME", name, "PAYTO", m.payTo.address().Hex()).Replace(b.ask)
-		urls, names = append(urls, m.url+"/api/buy/"+g.ID+"?agent_name="+lanes[lane].name+"&"+ask), append(names, name)
+		urls, names = append(urls, m.url+"/api/buy/"+g.ID+"?agent_name="+url.QueryEscape(lanes[lane].agent)+"&"+ask), append(names, name)
 		sum += g.Price
 	}
 	node, wallet := m.nodes[lanes[lane].chain], m.net.Buyers[lanes[lane].wallet]

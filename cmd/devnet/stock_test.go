@@ -19,6 +19,7 @@ import (
 	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/dynamic/buyer"
+	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/generator"
 )
 
@@ -30,6 +31,8 @@ type stall struct {
 	url   string
 	reach func(*fetch.Config) // how the shop reaches calendars; nil: as it does
 	log   io.Writer           // gets the log too; nil: the test's output alone
+	// ledger puts something before the shop's ledger; nil: nothing.
+	ledger func(ledger.DB) ledger.DB
 }
 
 // openStall builds a site for the chains, opens the shop on it as run does, and closes it when the
@@ -96,7 +99,7 @@ func openStallWith(t *testing.T, standIn func(*chaintest.Chain) *chaintest.Node,
 		to, how.Level = io.MultiWriter(to, s.log), slog.LevelDebug
 	}
 	open, err := shop.Open(ctx, cfg, shop.Options{Log: slog.New(slog.NewTextHandler(to, how)), Level: &level,
-		Reach: s.reach})
+		Reach: s.reach, Ledger: s.ledger})
 	if err != nil {
 		stop()
 		t.Fatal(err)

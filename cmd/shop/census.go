@@ -40,6 +40,7 @@ type CensusConfig struct {
 	Revisits        int      `toml:"revisits" doc:"Rounds for which a host that no list names any more and that does not answer is still walked. 0 takes 8."`
 	Recordings      string   `toml:"recordings" doc:"Private folder for the raw recordings, by week. Empty keeps none."`
 	RecordingsWeeks int      `toml:"recordings_weeks" doc:"Weeks whose recordings are kept. 0 takes 13."`
+	SealHour        string   `toml:"seal_hour" doc:"Hour of Sunday in UTC, such as 6, at which store serve walks what is left and seals the week's round, and does then and every six hours what store stamp and store witness do. Of several processes one does it; set it where the folder and the keys of the record are. Empty leaves all three to those verbs and their timers."`
 	Hourly          bool     `toml:"hourly" doc:"store serve walks, at every full hour until the week's round is sealed, what is to be walked, with the hosts that declared themselves since; the first such hour of a week makes its roster. Replicas share the work."`
 	Key             string   `toml:"key" doc:"Key (ed25519) that signs the requests of walkers, so that a machine that only walks holds no key of the record. store serve lists it in the directory of keys. Empty takes keys.identity."`
 }
@@ -72,6 +73,9 @@ func (c *Config) checkCensus() error {
 	if u, err := url.Parse(c.Census.Control); c.Census.Control != "" &&
 		(err != nil || u.Scheme != "https" || u.Host == "") {
 		fail("census.control must be an https URL of a door of yours")
+	}
+	if _, _, err := c.Census.sealHour(); err != nil {
+		errs = append(errs, err)
 	}
 	names := map[string]bool{sourceDeclared: true, sourceList: true, sourceWellKnown: true, sourceRevisits: true}
 	for i, d := range c.Discovery {

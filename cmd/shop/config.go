@@ -45,7 +45,7 @@ type Config struct {
 	Networks    []NetworkConfig   `toml:"network" doc:"The networks payments are taken on, in the order in which they are offered."`
 	Gas         GasConfig         `toml:"gas" doc:"What may be spent on settling beyond what payments bring. A day ends at midnight UTC; replicas share it."`
 	Instruments InstrumentsConfig `toml:"instruments" doc:"The free instruments: how strangers' doors are reached, and how often."`
-	Census      CensusConfig      `toml:"census" doc:"The weekly census: which hosts are walked, and how. store census runs it, in as many processes as you like."`
+	Census      CensusConfig      `toml:"census" doc:"The weekly census: which hosts are walked, and how. store serve runs it on Sundays where seal_hour says so; store census runs it, in as many processes as you like."`
 	Discovery   []DiscoveryConfig `toml:"discovery" doc:"Bazaar-style discovery APIs that name doors to the census, in the order of their weight."`
 	Timestamps  TimestampsConfig  `toml:"timestamps" doc:"Proofs of when a round existed, which store stamp makes. Run it after each census and now and then until no proof is pending."`
 	Witnesses   []WitnessConfig   `toml:"witness" doc:"Witnesses that store witness shows the head of the record's log, so that nobody can be shown another log than everybody else."`
@@ -200,7 +200,8 @@ func Example() Config {
 			OwnAddresses: []string{}, Recordings: "var/recordings",
 			PrivateNetworks: []string{}, PrivatePorts: []uint16{}},
 		Census: CensusConfig{List: "var/doors.txt", Control: "https://control.store.example/paid", Cap: 20_000,
-			Spacing: Duration(time.Second), Recordings: "var/census", Hourly: true},
+			Spacing: Duration(time.Second), Recordings: "var/census", SealHour: "6",
+			Hourly: true},
 		Discovery: []DiscoveryConfig{
 			{Name: "bazaar", URL: "https://facilitator.example/platform/v2/x402"},
 			{Name: "second", URL: "https://catalogue.example"},

@@ -9,8 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/roster"
 )
 
 // measureEvery is how often nodes, ledger and queues are measured.
@@ -43,6 +45,18 @@ func (s *Shop) measureOnce(ctx context.Context, m *dynamic.Metrics) {
 		head, err := r.Head(ctx)
 		m.Node(r.Info().Network, err == nil, time.Since(begun), max(0, time.Since(head.Time)))
 	}
+	s.measureLedger(ctx, m)
+	if today, err := s.Keeper.Today(ctx); err == nil {
+		for _, w := range today.Waiting {
+			if w.Error == "" {
+				m.Waiting(w.Name, w.Count, w.Late)
+			}
+		}
+	}
+}
+
+// measureLedger measures what the ledger says: its queues, and how far the week's round is.
+func (s *Shop) measureLedger(ctx context.Context, m *dynamic.Metrics) {
 	begun := time.Now()
 	type queue struct {
 		length int
@@ -70,18 +84,17 @@ func (s *Shop) measureOnce(ctx context.Context, m *dynamic.Metrics) {
 		}
 		return nil
 	})
-	if err == nil {
-		m.Ledger(time.Since(begun))
+	if err != nil {
+		return // the ledger being away is told by /readyz
 	}
+	m.Ledger(time.Since(begun))
+	all := make(map[string]dynamic.Queue)
 	for job, q := range queues {
-		m.Queue(job, q.length, max(0, now.Sub(time.Unix(int64(q.oldest), 0))))
+		all[job] = dynamic.Queue{Length: q.length, Late: max(0, now.Sub(time.Unix(int64(q.oldest), 0)))}
 	}
-	if today, err := s.Keeper.Today(ctx); err == nil {
-		for _, w := range today.Waiting {
-			if w.Error == "" {
-				m.Waiting(w.Name, w.Count, w.Late)
-			}
-		}
+	m.Queues(all)
+	if w, err := roster.New(s.DB).Week(ctx, record.ISOWeek(now)); err == nil {
+		m.Census(w.Due, w.Done, w.Sequence != 0)
 	}
 }
 

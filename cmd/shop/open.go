@@ -93,6 +93,8 @@ type Options struct {
 	// Reach changes how strangers' doors are reached: resolver, dialer and roots, for a street of
 	// doors on loopback.
 	Reach func(*fetch.Config)
+	// Ledger puts something before the ledger; nil puts nothing there. Tests put its clock forward.
+	Ledger func(ledger.DB) ledger.DB
 }
 
 // API describes every route of the service: what the generator renders the API description from.
@@ -131,6 +133,9 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	high, err := s.openLedger(ctx, spec, keys[0])
 	if err != nil {
 		return nil, err
+	}
+	if o.Ledger != nil {
+		s.DB = o.Ledger(s.DB)
 	}
 	s.exclusive = !strings.HasPrefix(spec, "postgres")
 	metrics := dynamic.NewMetrics()
@@ -176,7 +181,7 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if c.Census.Hourly {
 		s.runs = append(s.runs, s.hourly)
 	}
-	if err := errors.Join(s.openVisitors(keys[0]), s.openBounties(keys[0], guard.Ready),
+	if err := errors.Join(s.openWeekly(ctx, metrics), s.openVisitors(keys[0]), s.openBounties(keys[0], guard.Ready),
 		s.openTrade(sells, budgets)); err != nil {
 		return nil, err
 	}

@@ -112,6 +112,34 @@ func Read(tx ledger.Tx, order string) (Record, error) {
 	return ledger.GetJSON[Record](tx, ledger.CallbackKey(order))
 }
 
+// listedFor is how long a message that was given up is listed.
+const listedFor = 30 * 24 * time.Hour
+
+// ListGivenUp lists the messages that were given up of late, in the order of the ids of their orders.
+func ListGivenUp(tx ledger.Tx) (list []Record, err error) {
+	for e, err := range tx.Scan(ledger.Callbacks()) {
+		if err != nil {
+			return nil, err
+		}
+		rec, err := ledger.DecodeJSON[Record](e)
+		if err != nil {
+			return nil, err
+		}
+		if rec.State == GivenUp && tx.Now().Sub(rec.Last()) < listedFor {
+			list = append(list, rec)
+		}
+	}
+	return list, nil
+}
+
+// Last is when a message was tried last.
+func (r Record) Last() time.Time {
+	if len(r.Tries) == 0 {
+		return r.Since
+	}
+	return r.Tries[len(r.Tries)-1].At
+}
+
 // TooSoon refuses to replay what was replayed within the minute.
 type TooSoon struct{ Wait time.Duration }
 

@@ -178,6 +178,17 @@ func (p *post) record(order string) (rec Record) {
 	return rec
 }
 
+func (p *post) givenUp() (list []Record) {
+	p.t.Helper()
+	if err := p.db.View(context.Background(), func(tx ledger.Tx) (err error) {
+		list, err = ListGivenUp(tx)
+		return err
+	}); err != nil {
+		p.t.Fatal(err)
+	}
+	return list
+}
+
 func (p *post) all() []received {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -227,6 +238,9 @@ func TestEightTriesOver27Hours(t *testing.T) {
 			body.Data.OrderID != "order_1" || body.Timestamp == "" {
 			t.Errorf("%s: %v", rec.Body, err)
 		}
+		if list := p.givenUp(); len(list) != 1 || list[0].Order != "order_1" || !list[0].Last().Equal(rec.Tries[7].At) {
+			t.Errorf("given up: %+v", list)
+		}
 		p.update(func(tx ledger.Tx) error { _, err := Replay(tx, "order_1"); return err })
 		time.Sleep(30 * time.Second)
 		var soon *TooSoon
@@ -237,6 +251,9 @@ func TestEightTriesOver27Hours(t *testing.T) {
 		rec = p.record("order_1")
 		if rec.State != Delivered || rec.Made != 9 || len(p.all()) != 9 || p.all()[8].id != rec.ID {
 			t.Errorf("after the replay %+v", rec)
+		}
+		if list := p.givenUp(); len(list) != 0 {
+			t.Errorf("given up after the replay: %+v", list)
 		}
 		stop()
 	})

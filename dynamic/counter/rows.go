@@ -3,6 +3,7 @@ package counter
 import (
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"store.example/agentstore/content"
@@ -348,10 +349,16 @@ func buyParams(protocols []pay.Row) []api.Param {
 	return params
 }
 
+// delivery describes what any door sells. Every route that sells names it; nobody changes it.
+var delivery = sync.OnceValue(func() *jsonschema.Schema {
+	s := api.SchemaFor[till.Delivery]()
+	s.Properties["deliverable"] = goods.Schema(goods.Kinds)
+	return s
+})
+
 // buyResponses are the answers to a purchase.
 func buyResponses(protocols []pay.Row) []api.Response {
-	delivery, terms := api.SchemaFor[till.Delivery](), api.SchemaFor[challengeBody]()
-	delivery.Properties["deliverable"] = goods.Schema(goods.Kinds)
+	terms := api.SchemaFor[challengeBody]()
 	var asks, answers []string
 	for _, p := range protocols {
 		asks, answers = append(asks, p.Terms...), append(answers, p.Answers...)
@@ -361,7 +368,7 @@ func buyResponses(protocols []pay.Row) []api.Response {
 		terms.PropertyOrder, terms.Required = append(terms.PropertyOrder, p.Body.PropertyOrder...),
 			append(terms.Required, p.Body.Required...)
 	}
-	return ok(api.Response{Schema: delivery, Headers: append(slices.Clone(answers), "Idempotent-Replayed",
+	return ok(api.Response{Schema: delivery(), Headers: append(slices.Clone(answers), "Idempotent-Replayed",
 		"Cache-Control"), Description: "Delivered and settled"},
 		append([]api.Response{{Status: http.StatusPaymentRequired, ContentType: "application/problem+json",
 			Schema:      terms,

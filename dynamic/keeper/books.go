@@ -126,8 +126,27 @@ var Kinds = map[Kind]string{
 // ErrMonth says that a text is no month.
 var ErrMonth = errors.New("name a month, such as 2026-11")
 
-// Books compares a month. What cannot be read of one network hides no other.
+// Books compares a month. What it finds waits for the keeper until it is gone when he compares the
+// month again.
 func (d *Desk) Books(ctx context.Context, month string) (Books, error) {
+	b, err := d.books(ctx, month)
+	if err != nil {
+		return b, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	whole := !slices.ContainsFunc(b.Networks, func(n NetworkBooks) bool { return n.Error != "" })
+	switch {
+	case b.Differences > 0:
+		d.found[month] = Books{Month: month, At: b.At, Differences: b.Differences}
+	case whole: // what could not be read may still be there
+		delete(d.found, month)
+	}
+	return b, nil
+}
+
+// books compares. What cannot be read of one network hides no other.
+func (d *Desk) books(ctx context.Context, month string) (Books, error) {
 	from, err := time.Parse("2006-01", month)
 	if err != nil || from.Format("2006-01") != month {
 		return Books{}, ErrMonth

@@ -178,6 +178,40 @@ func TestPlantedDifferencesAreNamed(t *testing.T) {
 	}
 }
 
+// What was found waits for the keeper until the month is compared without it; what cannot be read
+// clears nothing.
+func TestDifferencesWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.swept()
+	p := w.sold("hello", till.Delivered, 500_000, noon)
+	waits := func(when string, want int) {
+		t.Helper()
+		n := w.books().Differences
+		found := 0
+		for _, e := range w.waits("findings").Entries {
+			if e.ID == "differences:"+month && e.Times == n {
+				found++
+			}
+		}
+		if found != want {
+			t.Errorf("%s: %d of %d differences wait", when, found, n)
+		}
+	}
+	waits("before", 0)
+	p.Amount++
+	w.save(p)
+	waits("planted", 1)
+	p.Amount--
+	w.save(p)
+	w.net.fails = errAway
+	if w.books(); len(w.waits("findings").Entries) != 1 {
+		t.Error("a node that is away clears what was found")
+	}
+	w.net.fails = nil
+	waits("mended", 0)
+}
+
 // What is no difference: gifts, small change, what waits, what was before, and what is owed.
 func TestWhatIsExplained(t *testing.T) {
 	t.Parallel()

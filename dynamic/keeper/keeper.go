@@ -28,7 +28,12 @@ type Config struct {
 }
 
 // Desk is the keeper's desk.
-type Desk struct{ cfg Config }
+type Desk struct {
+	cfg Config
+
+	mu    sync.Mutex
+	found map[string]Books // by month, of comparisons that found something; guarded by mu
+}
 
 // New makes a desk.
 func New(cfg Config) (*Desk, error) {
@@ -38,7 +43,7 @@ func New(cfg Config) (*Desk, error) {
 	if cfg.Rows == nil {
 		cfg.Rows = Rows
 	}
-	return &Desk{cfg}, nil
+	return &Desk{cfg: cfg, found: make(map[string]Books)}, nil
 }
 
 // Refusals counts the payments that this process refused, by reason. Nothing of them is

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -204,7 +205,21 @@ func findings(ctx context.Context, d *Desk) (list []Entry, err error) {
 		list = append(list, Entry{ID: o.PurchaseID, Network: o.Network, USDC: o.USDC, Since: at,
 			Says: string(o.State) + ": paid by " + o.Payer + ", and no purchase credits it. It is among the debts."})
 	}
-	return append(list, d.cfg.Refusals.entries()...), err
+	return slices.Concat(list, d.differences(), d.cfg.Refusals.entries()), err
+}
+
+// differences are the months in which ledger and chains differed when this process last compared
+// them.
+func (d *Desk) differences() (list []Entry) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, month := range slices.Sorted(maps.Keys(d.found)) {
+		b := d.found[month]
+		list = append(list, Entry{ID: "differences:" + month, Since: b.At, Times: b.Differences,
+			Says: visible.Count(b.Differences, "difference") + " between ledger and chains in " + month +
+				", when they were last compared."})
+	}
+	return list
 }
 
 // entries are the refusals, the most frequent first.

@@ -278,6 +278,9 @@ func LaunchKey(order string) []byte { return Key(prefixLaunch, order) }
 // CallbackKey is callback/<order_id>.
 func CallbackKey(order string) []byte { return Key(prefixCallback, order) }
 
+// Callbacks is the range of all messages to buyers, in the order of the ids of their orders.
+func Callbacks() (from, to []byte) { return Prefix(Key(prefixCallback)) }
+
 // TimestampKey is timestamp/<digest>.
 func TimestampKey(digest string) []byte { return Key(prefixTimestamp, digest) }
 

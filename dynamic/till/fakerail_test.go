@@ -449,11 +449,14 @@ func (c *fakeChain) incoming(payTo string, from, to uint64) iter.Seq2[rail.Trans
 			to = blocks[len(blocks)-1].number
 		}
 		for _, b := range blocks {
+			if b.number < from || b.number > to {
+				continue
+			}
 			keys := slices.SortedFunc(maps.Keys(b.uses),
 				func(x, y string) int { return cmp.Compare(b.uses[x].index, b.uses[y].index) })
 			for _, key := range keys {
 				u := b.uses[key]
-				if b.number < from || b.number > to || u.cancelled || u.to != payTo {
+				if u.cancelled || u.to != payTo {
 					continue
 				}
 				payer, nonce, _ := strings.Cut(key, "|")

@@ -45,7 +45,7 @@ func (w *world) wish(who string, i int) wish {
 		told()
 		v.Set("url", fmt.Sprintf("https://daily-%d.example.com/", i))
 		return wish{"conformance_watch", v}
-	case n < 88:
+	case n < 84: // each is 168 slots
 		told()
 		v.Set("url", fmt.Sprintf("https://hourly-%d.example.com/", i))
 		return wish{"standing_watch", v}
@@ -149,8 +149,8 @@ func (w *world) note(r refusal) {
 	w.refused = append(w.refused, r)
 }
 
-// keeps is the keeper until a time: every day or two he answers what waits for him and pays what he
-// owes, but for what he never answers and the weeks when he is away.
+// keeps is the keeper until a time: every day or two he answers what waits for him, once a week he
+// pays what he owes, but for what he never answers and the weeks when he is away.
 func (w *world) keeps(until time.Time) {
 	const me = "keeper"
 	ctx := context.Background()
@@ -180,7 +180,9 @@ func (w *world) keeps(until time.Time) {
 					w.t.Errorf("answering %s: %v", o.ID, err)
 				}
 			}
-			w.pays(ctx, p)
+			if w.dice.chance(me, 30) {
+				w.pays(ctx, p)
+			}
 		})
 	}
 }
