@@ -43,7 +43,7 @@ var rows = append([]row{
 	{"mcp-paid", "processor time of a purchase over MCP, 32 at once", "the same over HTTP", "ms", 1.1, true,
 		openMCPPaid},
 	{"gas", "gas of a payment among 50 in one transaction", "the same alone", "gas", 0.7, true, openGas},
-	{"probe", "processor time of a live probe", "a bare GET over TLS", "ms", 1.5, true, openProbe},
+	{"probe", "processor time of a live probe", "a bare GET over TLS", "ms", 1.3, true, openProbe},
 	{"census", "a census of 3,000 doors, sealed", "a bare loop of GETs over TLS, as many at once", "doors/s", 0.6,
 		false, openCensus},
 	{"pages", "10,000 pages of prose, from start to end", "Hugo 0.160 with the same sources and sizes", "pages/s", 3,

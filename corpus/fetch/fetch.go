@@ -221,6 +221,7 @@ func (c *Client) Do(ctx context.Context, req exchange.Request, rule Rule) (excha
 	t, err := c.guard.target(req.URL, rule)
 	if err == nil {
 		x.Request.URL = t.url()
+		t.secret = c.Private() || len(req.Body) > 0 || len(rule.Headers) > 0
 		err = checkRequest(req)
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -334,5 +336,39 @@ func TestRefusedRequests(t *testing.T) {
 	}
 	if len(d.dialed) > 0 {
 		t.Errorf("dialled %v", d.dialed)
+	}
+}
+
+// TestHybridKeysAreForSecrets looks at the key exchanges that a door is offered: hybrid ones only
+// where more than everybody's goes over the wire.
+func TestHybridKeysAreForSecrets(t *testing.T) {
+	var mu sync.Mutex
+	var offered []tls.CurveID
+	c, _ := door(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusPaymentRequired) },
+		func(s *httptest.Server, _ *Config) {
+			s.TLS.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				offered = hello.SupportedCurves
+				return nil, nil
+			}
+		})
+	for _, ask := range []struct {
+		name   string
+		req    exchange.Request
+		rule   Rule
+		secret bool
+	}{
+		{"a reading", exchange.Request{Method: http.MethodGet}, Rule{}, false},
+		{"a payment", exchange.Request{Method: http.MethodGet}, Rule{Headers: []string{"Payment-Signature"}}, true},
+		{"a message", exchange.Request{Method: http.MethodPost, Body: []byte(`{"to":"you"}`)}, Rule{}, true},
+	} {
+		ask.req.URL = "https://example.com/paid"
+		if x, err := c.Do(t.Context(), ask.req, ask.rule); err != nil || x.Response.Status != http.StatusPaymentRequired {
+			t.Fatalf("%s: %d, %v, %+v", ask.name, x.Response.Status, err, x.Error)
+		}
+		if got := slices.Contains(offered, tls.X25519MLKEM768); got != ask.secret {
+			t.Errorf("%s offers %v", ask.name, offered)
+		}
 	}
 }

@@ -21,6 +21,7 @@ type target struct {
 	literal netip.Addr // when the host is an address
 	port    uint16
 	path    string // escaped path and query, "" or beginning with / or ?
+	secret  bool   // what is sent there, or answered, is not everybody's
 }
 
 // authority is the host, and the port where it is not the scheme's own (RFC 9421, section 2.2.3).

@@ -106,31 +106,56 @@ func read(t *testing.T, url string) probe.Report {
 	}
 }
 
-// behindNginx puts nginx before a port.
-func behindNginx(t *testing.T, to string) string {
-	t.Helper()
-	nginx, err := exec.LookPath("nginx")
-	if err != nil {
-		if _, err = os.Stat("/usr/sbin/nginx"); err != nil {
-			npmtest.Unavailable(t, err)
-		}
-		nginx = "/usr/sbin/nginx"
-	}
-	dir, port := t.TempDir(), FreePort(t)
-	conf := fmt.Sprintf(`daemon off; master_process off; pid %[1]s/pid; error_log stderr; events {}
+// proxies are what sellers put before their servers: what each program is called with, for a folder
+// of its own, a port and the server's.
+var proxies = []struct {
+	program string
+	args    func(t *testing.T, dir, port, to string) []string
+}{
+	{"nginx", func(t *testing.T, dir, port, to string) []string {
+		conf := fmt.Sprintf(`daemon off; master_process off; pid %[1]s/pid; error_log stderr; events {}
 http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f;
 uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
 server { listen 127.0.0.1:%[2]s; location / { proxy_pass http://127.0.0.1:%[3]s; } } }`, dir, port, to)
-	file := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	Run(t, exec.CommandContext(t.Context(), nginx, "-c", file), port)
-	return port
+		file := filepath.Join(dir, "nginx.conf")
+		if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"-c", file}
+	}},
+	{"caddy", func(t *testing.T, dir, port, to string) []string {
+		file := filepath.Join(dir, "Caddyfile")
+		if err := os.WriteFile(file, fmt.Appendf(nil, "{\n\tadmin off\n\tauto_https off\n}\nhttp://:%s {\n"+
+			"\tbind 127.0.0.1\n\treverse_proxy 127.0.0.1:%s\n}\n", port, to), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"run", "--adapter", "caddyfile", "--config", file}
+	}},
 }
 
-// TestStockStacks reads doors that other people's software opens, each of them behind nginx too,
-// and has the stock client ask them.
+// behind puts each of the proxies before a port, and returns theirs.
+func behind(t *testing.T, to string) []string {
+	t.Helper()
+	var ports []string
+	for _, p := range proxies {
+		program, err := exec.LookPath(p.program)
+		if err != nil {
+			program = filepath.Join("/usr/sbin", p.program)
+			if _, err = os.Stat(program); err != nil {
+				npmtest.Unavailable(t, err)
+			}
+		}
+		dir, port := t.TempDir(), FreePort(t)
+		c := exec.CommandContext(t.Context(), program, p.args(t, dir, port, to)...)
+		c.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
+		Run(t, c, port)
+		ports = append(ports, port)
+	}
+	return ports
+}
+
+// TestStockStacks reads doors that other people's software opens, each of them behind the proxies
+// too, and has the stock client ask them.
 func TestStockStacks(t *testing.T) {
 	w := open(t)
 	payTo := chaintest.NewKey(t).Address.Hex()
@@ -149,7 +174,7 @@ func TestStockStacks(t *testing.T) {
 			}
 		}
 		Run(t, c, port)
-		for _, at := range []string{port, behindNginx(t, port)} {
+		for _, at := range append(behind(t, port), port) {
 			url := "http://127.0.0.1:" + at + "/paid"
 			r := read(t, url)
 			if !slices.ContainsFunc(r.Protocols, func(p probe.Protocol) bool {
@@ -170,5 +195,5 @@ func TestStockStacks(t *testing.T) {
 			t.Errorf("%s is read as %s, and the client: %+v", a.Name, r.Verdict, a)
 		}
 	}
-	t.Logf("%d server processes, and as many behind nginx", len(stacks))
+	t.Logf("%d server processes, each behind %d proxies too", len(stacks), len(proxies))
 }
