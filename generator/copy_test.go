@@ -29,7 +29,7 @@ const pressed = `(async () => {
 	await null;
 	said.push(button.textContent, digest.textContent);
 	while (button.textContent === "copied" || digest.textContent === "copied") await new Promise((r) => setTimeout(r, 20));
-	return { copied, said, back: digest.textContent === shown && button.textContent === "copy",
+	return { copied, said, placed: getComputedStyle(button).position, back: digest.textContent === shown && button.textContent === "copy",
 		want: [document.querySelector("main pre").textContent, digest.title.split(" ").pop()],
 		buttons: document.querySelectorAll(".copy > button").length, pres: document.querySelectorAll("main pre").length };
 })()`
@@ -52,10 +52,11 @@ func TestCopying(t *testing.T) {
 		var got struct {
 			Copied, Said, Want []string
 			Back               bool
+			Placed             string
 			Buttons, Pres      int
 		}
 		p.Eval(pressed, &got)
-		if !slices.Equal(got.Copied, got.Want) || !slices.Equal(got.Said, []string{"copied", "copied"}) || !got.Back ||
+		if !slices.Equal(got.Copied, got.Want) || !slices.Equal(got.Said, []string{"copied", "copied"}) || !got.Back || got.Placed != "absolute" ||
 			got.Buttons != got.Pres || got.Buttons == 0 || len(got.Want[1]) != 64 {
 			t.Errorf("%s: %+v", at, got)
 		}

@@ -1,7 +1,14 @@
 // Adds to every page and is needed for nothing: a button copies a program, or a text that was signed, and a digest that
 // is shown shortened copies the whole when it is pressed.
 (() => {
-  if (!navigator.clipboard) return; // browsers give none to pages that come without TLS
+  if (!navigator.clipboard || !document.adoptedStyleSheets) return; // browsers give no clipboard to pages without TLS
+  const style = new CSSStyleSheet(); // the one sheet has no bytes for what is not there without a script
+  style.replaceSync(`
+    .digest[role] { cursor: copy; }
+    .copy { position: relative; }
+    .copy > button { position: absolute; top: 1px; right: 1px; border: 1px solid var(--rule); border-width: 0 0 1px 1px; padding: .1rem .5rem; font-size: .8rem; }
+    .copy > pre { padding-right: 4.2rem; }`);
+  document.adoptedStyleSheets.push(style);
   const copies = (from, text) => {
     const says = from.textContent;
     let busy = false;
