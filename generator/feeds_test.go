@@ -15,7 +15,7 @@ import (
 	"store.example/agentstore/templates"
 )
 
-// TestFeeds holds each feed to RFC 4287: by a schema in RELAX NG of the elements that are used, and
+// TestFeeds holds each feed to RFC 4287: by its own schema in RELAX NG, and
 // where it asks for what a schema cannot say: ids that are one's own, whole addresses, times in
 // their order, a link to itself and to the page that it is of, which links back.
 func TestFeeds(t *testing.T) {

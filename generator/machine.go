@@ -3,6 +3,7 @@ package generator
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -105,17 +106,33 @@ func ready(file func() []byte) func(*source, unit, string, attest.Digest) ([]byt
 
 // renderRobots says the same in both vocabularies for uses by models:
 // contentsignals.org, and the attachment draft of the IETF's AIPREF group.
+// renderRobots follows RFC 9309, by which the longest rule that fits counts.
 func renderRobots(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	var described []byte
+	for _, r := range s.API {
+		if describes(r) {
+			described = fmt.Appendf(described, "Allow: %s$\n", r.Pattern)
+		}
+	}
 	return fmt.Appendf(nil, `# Read, quote and learn from everything here. Doors under /api/ cost money or
-# attention, so crawlers are asked to leave them alone.
+# attention, so crawlers are asked to leave them alone, but for what describes
+# the free instruments.
 User-agent: *
 Content-Signal: search=yes, ai-input=yes, ai-train=yes
 Content-Usage: train-ai=y, search=y
 Allow: /
 Disallow: /api/
-
+%s
 Sitemap: %s/sitemap.xml
-`, s.base), nil
+`, described, s.base), nil
+}
+
+// describes reports whether a route is what a free instrument says of itself: it asks for nothing,
+// and answers everybody alike.
+func describes(r api.Route) bool {
+	return r.Method == http.MethodGet && slices.Contains(r.Tags, "instruments") && !strings.Contains(r.Pattern, "{") &&
+		r.Serve != api.Private && r.Serve != api.Metered &&
+		!slices.ContainsFunc(r.Params, func(p api.Param) bool { return p.Required })
 }
 
 // renderSecurityText follows RFC 9116.

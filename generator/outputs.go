@@ -143,6 +143,7 @@ func shopRows() []output {
 		{name: "try", deps: depsPage("try"), render: renderTry},
 		{name: "try_script", render: ready(templates.Script)},
 		{name: "door_style", render: ready(templates.DoorStyle)},
+		{name: "copy_script", render: ready(templates.CopyScript)},
 		{name: "door_script", render: ready(templates.DoorScript)},
 		{name: "wallet_script", render: ready(templates.WalletScript)},
 		{name: "criteria", deps: depsPage("criteria"), render: renderCriteria},
@@ -176,7 +177,7 @@ func shopRows() []output {
 		{name: "openapi_tools", deps: depsAPI, render: renderTools},
 		{name: "api_guide", deps: depsAPI, render: renderAPIGuide},
 		{name: "deprecation", deps: depsDeprecation, render: renderDeprecation},
-		{name: "robots", deps: depsConfig, render: renderRobots},
+		{name: "robots", deps: depsRobots, render: renderRobots},
 		{name: "sitemap", stream: sitemapUnit, render: renderSitemap},
 		{name: "sitemap_parts", stream: sitemapParts, render: renderSitemapPart, large: true,
 			files: []api.Representation{{MediaType: api.XML, Path: "sitemaps/{part}.xml"}}},
@@ -368,6 +369,10 @@ func depsAPI(s *source, _ int, d *digester) {
 	depsCatalogue(s, 0, d)
 	d.digest(s.api)
 	d.text(s.networks()...)
+}
+func depsRobots(s *source, _ int, d *digester) {
+	depsConfig(s, 0, d)
+	d.digest(s.api)
 }
 func depsDeprecation(s *source, _ int, d *digester) { d.digest(s.api) }
 

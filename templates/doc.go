@@ -33,7 +33,7 @@ import (
 	"store.example/agentstore/templates/drawing"
 )
 
-//go:embed style.css favicon.svg search.js try.js papers.js verify.js wallet.js door.js door.css webmcp.js webmcp-demo.js worker.js html text
+//go:embed style.css favicon.svg copy.js search.js try.js papers.js verify.js wallet.js door.js door.css webmcp.js webmcp-demo.js worker.js html text
 var files embed.FS
 
 //go:embed style.css
@@ -112,6 +112,13 @@ var doorStyle []byte
 // DoorStyle returns what that page adds to the style sheet, served as /door.css. The caller must
 // not change it.
 func DoorStyle() []byte { return doorStyle }
+
+//go:embed copy.js
+var copyScript []byte
+
+// CopyScript returns the script of every page, served as /copy.js: it adds buttons that copy. The
+// caller must not change it.
+func CopyScript() []byte { return copyScript }
 
 //go:embed search.js
 var searchScript []byte

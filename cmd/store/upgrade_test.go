@@ -1,6 +1,8 @@
 package main
 
 import (
+	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -39,6 +41,95 @@ func oldLedger(t *testing.T, commit, to string) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// oldSites are sites that older programs built, by their commits: what of a shop that sells hello
+// its next build needs, which is the tree's manifest and some of its pages, the memory of what was
+// rendered, the sources, and keys that were made for it.
+var oldSites = []string{"779ab99a"}
+
+// oldSite unpacks a site over another one.
+func oldSite(t *testing.T, commit, dir string) {
+	t.Helper()
+	packed, err := os.ReadFile(filepath.Join("testdata", commit, "site.tar.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for files := tar.NewReader(flat); ; {
+		h, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := filepath.Join(dir, filepath.FromSlash(h.Name))
+		switch h.Typeflag {
+		case tar.TypeDir:
+			err = os.MkdirAll(at, 0o700)
+		case tar.TypeSymlink:
+			err = errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.Symlink(h.Linkname, at))
+		default:
+			var b []byte
+			if b, err = io.ReadAll(files); err == nil {
+				err = errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, b, 0o600))
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestUpgradeOfATree: what an older program published is served as it is, prices and pages, until
+// the next build, whose tree is whole.
+func TestUpgradeOfATree(t *testing.T) {
+	for _, commit := range oldSites {
+		s := newSoldHere(t)
+		if err := os.RemoveAll(filepath.Join(s.dir, "public")); err != nil {
+			t.Fatal(err)
+		}
+		oldSite(t, commit, s.dir)
+		s.write("store.toml", func(text string) string {
+			return strings.Replace(text, s.base, "http://127.0.0.1:4020", 1)
+		})
+		s.price("7")
+		former := filepath.Join(s.dir, "public", "current")
+		want, err := os.ReadFile(filepath.Join(former, "menu", "hello", "index.html"))
+		if err != nil || !bytes.Contains(want, []byte("The former shop")) {
+			t.Fatalf("%s: the page is %s, %v", commit, want, err)
+		}
+		was, err := os.Readlink(former)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		s.serve()
+		if got := s.get("/menu/hello", 200, "Accept", "text/html"); got != string(want) {
+			t.Errorf("%s: served is %s", commit, got)
+		}
+		if menu, page, till := s.prices(); menu != "0.5" || page != "0.5" || till != "0.5" {
+			t.Errorf("%s: hello costs %s on the menu, %s on its page and %s at the till", commit, menu, page, till)
+		}
+		s.kill()
+
+		s.build()
+		if now, err := os.Readlink(former); err != nil || now == was {
+			t.Errorf("%s: the pointer leads to %s, %v", commit, now, err)
+		}
+		if code, said := s.store("verify", "public/current"); code != 0 {
+			t.Errorf("%s: store verify: exit code %d: %s", commit, code, said)
+		}
+		s.serve()
+		if menu, page, till := s.prices(); menu != "7" || page != "7" || till != "7" {
+			t.Errorf("%s, built anew: hello costs %s, %s and %s", commit, menu, page, till)
+		}
+		s.kill()
 	}
 }
 

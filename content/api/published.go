@@ -310,7 +310,11 @@ var storeDocuments = []Document{
 		Files: pages("/style.css", CSS), Hidden: true,
 	},
 	{
-		Name: "try_script", Path: "/try.js", Summary: "The one script: it adds to /try and is needed for nothing.",
+		Name: "copy_script", Path: "/copy.js", Summary: "The script of every page: it adds buttons that copy.",
+		Files: pages("/copy.js", JavaScript), Hidden: true,
+	},
+	{
+		Name: "try_script", Path: "/try.js", Summary: "It adds to /try and is needed for nothing.",
 		Files: pages("/try.js", JavaScript), Hidden: true,
 	},
 	{
