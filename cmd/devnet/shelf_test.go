@@ -50,7 +50,8 @@ type sold struct {
 // purchase, and with what the id begins that is signed beside the certificate.
 var basket = map[string]struct{ ask, beside string }{
 	"hello": {}, "small_blessing": {}, "daily_fortune": {}, "jar_of_tuesday": {}, "pet_rock": {}, "luckies": {},
-	"grudge": {hostileDetail, ""}, "smoker_blessing": {}, "portrait": {}, "the_drawer": {}, "a_secret": {}, "retired_word": {},
+	"grudge":          {hostileDetail, ""},
+	"smoker_blessing": {}, "portrait": {}, "the_drawer": {}, "a_secret": {}, "retired_word": {},
 	"nomenclature": {hostileDetail, ""}, "certificate_of_patronage": {},
 	"the_confession":      {hostileDetail + "+NAME", ""},
 	"dibs":                {hostileDetail + "+NAME", ""},
@@ -209,7 +210,8 @@ func (m *market) buyAll(t *testing.T, lane int) {
 		}
 		name := strings.ReplaceAll(g.ID, "_", "-") + "-" + lanes[lane].name + ".example.com"
 		ask := strings.NewReplacer("NAME", name, "PAYTO", m.payTo.address().Hex()).Replace(b.ask)
-		urls, names = append(urls, m.url+"/api/buy/"+g.ID+"?agent_name="+url.QueryEscape(lanes[lane].agent)+"&"+ask), append(names, name)
+		agent := url.QueryEscape(lanes[lane].agent)
+		urls, names = append(urls, m.url+"/api/buy/"+g.ID+"?agent_name="+agent+"&"+ask), append(names, name)
 		sum += g.Price
 	}
 	node, wallet := m.nodes[lanes[lane].chain], m.net.Buyers[lanes[lane].wallet]

@@ -196,6 +196,7 @@ func DeskToken(c *Config) (string, error) {
 func (s *Shop) openKeeper() (err error) {
 	s.runs = append(s.runs, s.watchPayouts)
 	s.Keeper, err = keeper.New(keeper.Config{Till: s.Till, DB: s.DB, Rails: s.Rails, Refusals: s.refusals,
-		Rows: slices.Concat(keeper.Rows, s.visitorRows(), s.launchRows(), []keeper.Row{s.bountyRow(), s.callbackRow()})})
+		Rows: slices.Concat(keeper.Rows, s.visitorRows(), s.launchRows(),
+			[]keeper.Row{s.bountyRow(), s.callbackRow()})})
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,11 +30,12 @@ func measured(t *testing.T, m *dynamic.Metrics, names ...string) map[string]floa
 				continue
 			}
 			for _, one := range family.GetMetric() {
-				key := name
+				var key strings.Builder
+				key.WriteString(name)
 				for _, label := range one.GetLabel() {
-					key += " " + label.GetValue()
+					key.WriteString(" " + label.GetValue())
 				}
-				got[key] = one.GetGauge().GetValue()
+				got[key.String()] = one.GetGauge().GetValue()
 			}
 		}
 	}

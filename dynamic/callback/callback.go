@@ -115,7 +115,8 @@ func Read(tx ledger.Tx, order string) (Record, error) {
 // listedFor is how long a message that was given up is listed.
 const listedFor = 30 * 24 * time.Hour
 
-// ListGivenUp lists the messages that were given up of late, in the order of the ids of their orders.
+// ListGivenUp lists the messages that were given up of late, in the order of the ids of their
+// orders.
 func ListGivenUp(tx ledger.Tx) (list []Record, err error) {
 	for e, err := range tx.Scan(ledger.Callbacks()) {
 		if err != nil {
