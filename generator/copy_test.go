@@ -19,7 +19,8 @@ import (
 // keyboard does, and waits until the page's own texts stand there again. A browser without a window
 // has no clipboard: what is written to it is kept here.
 const pressed = `(async () => {
-	const copied = [], button = document.querySelector(".copy > button"), digest = [...document.querySelectorAll("code.digest")].pop();
+	const copied = [], button = document.querySelector(".copy > button");
+	const digest = [...document.querySelectorAll("code.digest")].pop();
 	Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { copied.push(text); } } });
 	const shown = digest.textContent, said = [];
 	button.click();
@@ -28,8 +29,9 @@ const pressed = `(async () => {
 	digest.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
 	await null;
 	said.push(button.textContent, digest.textContent);
-	while (button.textContent === "copied" || digest.textContent === "copied") await new Promise((r) => setTimeout(r, 20));
-	return { copied, said, placed: getComputedStyle(button).position, back: digest.textContent === shown && button.textContent === "copy",
+	while ([button, digest].some((e) => e.textContent === "copied")) await new Promise((r) => setTimeout(r, 20));
+	return { copied, said, placed: getComputedStyle(button).position,
+		back: digest.textContent === shown && button.textContent === "copy",
 		want: [document.querySelector("main pre").textContent, digest.title.split(" ").pop()],
 		buttons: document.querySelectorAll(".copy > button").length, pres: document.querySelectorAll("main pre").length };
 })()`
@@ -56,8 +58,8 @@ func TestCopying(t *testing.T) {
 			Buttons, Pres      int
 		}
 		p.Eval(pressed, &got)
-		if !slices.Equal(got.Copied, got.Want) || !slices.Equal(got.Said, []string{"copied", "copied"}) || !got.Back || got.Placed != "absolute" ||
-			got.Buttons != got.Pres || got.Buttons == 0 || len(got.Want[1]) != 64 {
+		if !slices.Equal(got.Copied, got.Want) || !slices.Equal(got.Said, []string{"copied", "copied"}) || !got.Back ||
+			got.Placed != "absolute" || got.Buttons != got.Pres || got.Buttons == 0 || len(got.Want[1]) != 64 {
 			t.Errorf("%s: %+v", at, got)
 		}
 	}
@@ -71,8 +73,10 @@ func TestRobots(t *testing.T) {
 		return api.Route{Name: strings.Trim(pattern, "/"), Method: method, Pattern: pattern, Serve: serve,
 			Tags: []string{"instruments"}, Params: params}
 	}
-	in.API = append(slices.Clone(in.API), row("GET", "/api/rules", api.Clock), row("POST", "/api/probe", api.Metered),
-		row("GET", "/api/of", api.Clock, api.Param{Name: "of", In: api.QueryP, Type: "string", MaxLength: 9, Required: true}),
+	in.API = append(slices.Clone(in.API), row("GET", "/api/rules", api.Clock),
+		row("POST", "/api/probe", api.Metered),
+		row("GET", "/api/of", api.Clock, api.Param{Name: "of", In: api.QueryP, Type: "string", MaxLength: 9,
+			Required: true}),
 		row("GET", "/api/of/{it}", api.Clock), row("GET", "/api/ticket", api.Private))
 	mustBuild(t, in)
 	body, err := fs.ReadFile(os.DirFS(in.OutDir), "robots.txt")

@@ -322,9 +322,8 @@ var storeDocuments = []Document{
 		Files: pages("/door.css", CSS), Hidden: true,
 	},
 	{
-		Name: "door_script", Path: "/door.js",
-		Summary: "The script of a paid door's page, which pays with a wallet of the browser.",
-		Files:   pages("/door.js", JavaScript), Hidden: true,
+		Name: "door_script", Path: "/door.js", Summary: "Pays at a paid door with a wallet of the browser.",
+		Files: pages("/door.js", JavaScript), Hidden: true,
 	},
 	{
 		Name: "wallet_script", Path: "/wallet.js", Summary: "Has a wallet of the browser sign, for the pages that pay.",

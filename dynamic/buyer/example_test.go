@@ -34,7 +34,8 @@ func (s *seller) serve(w http.ResponseWriter, r *http.Request) {
 	if payment == "" {
 		terms, err := x402.Encode(x402.Required{X402Version: 2, Resource: x402.Resource{URL: s.URL + r.URL.Path},
 			Accepts: []rail.Requirement{{Scheme: "exact", Network: "eip155:8453", Amount: "500000",
-				Asset: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", PayTo: "0x3E472E63d09B1bBdf8F0466b8FCB3d4482B9059E",
+				Asset:             "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+				PayTo:             "0x3E472E63d09B1bBdf8F0466b8FCB3d4482B9059E",
 				MaxTimeoutSeconds: 300, Extra: map[string]any{"name": "USD Coin", "version": "2"}}}})
 		if err != nil {
 			panic(err)
