@@ -15,12 +15,13 @@ import (
 	"time"
 )
 
-// nextGC is the metric of the heap at which Go collects again: twice what was alive at the last time.
+// nextGC is the metric of the heap at which Go collects again: twice what was alive at the last
+// time.
 var nextGC = regexp.MustCompile(`(?m)^go_memstats_next_gc_bytes (\S+)$`)
 
-// TestSoakShelves reads the free shelves of a store for half an hour, some 800 times a second, while
-// twenty visitors a second ring, take stamps, write letters and sign the guestbook: what the process
-// keeps in memory is what it kept.
+// TestSoakShelves reads the free shelves of a store for half an hour, some 800 times a second,
+// while twenty visitors a second ring, take stamps, write letters and sign the guestbook: what the
+// process keeps in memory is what it kept.
 func TestSoakShelves(t *testing.T) {
 	if os.Getenv("STORE_SOAK") == "" {
 		t.Skip("takes half an hour; set STORE_SOAK=1")
