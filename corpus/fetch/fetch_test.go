@@ -364,7 +364,8 @@ func TestHybridKeysAreForSecrets(t *testing.T) {
 		{"a message", exchange.Request{Method: http.MethodPost, Body: []byte(`{"to":"you"}`)}, Rule{}, true},
 	} {
 		ask.req.URL = "https://example.com/paid"
-		if x, err := c.Do(t.Context(), ask.req, ask.rule); err != nil || x.Response.Status != http.StatusPaymentRequired {
+		x, err := c.Do(t.Context(), ask.req, ask.rule)
+		if err != nil || x.Response.Status != http.StatusPaymentRequired {
 			t.Fatalf("%s: %d, %v, %+v", ask.name, x.Response.Status, err, x.Error)
 		}
 		if got := slices.Contains(offered, tls.X25519MLKEM768); got != ask.secret {
