@@ -77,6 +77,7 @@ var arrows = []arrow{
 		"corpus/probe", "corpus/record", "corpus/tlog"}},
 	{from: "corpus/attest", may: []string{"corpus/extsort", "corpus/rule"}},
 	{from: "corpus/attest/base58"},
+	{from: "corpus/attest/spl", may: []string{"corpus/attest/base58"}},
 	{from: "corpus/attest/wallet", may: []string{"corpus/attest/base58"}},
 	{from: "corpus/census", may: []string{"corpus/record", "corpus/attest", "corpus/doors", "corpus/exchange",
 		"corpus/fetch", "corpus/networks", "corpus/ots", "corpus/probe", "corpus/walk"}},

@@ -214,6 +214,9 @@ func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folde
 	if err := c.clients(&cfg, key, o.Reach); err != nil {
 		return cfg, nil, err
 	}
+	if cfg.Nodes, err = c.accountNodes(); err != nil {
+		return cfg, nil, err
+	}
 	cfg.Sources = c.sources(db)
 	if c.Record != "" {
 		ring, err := Ring(c)

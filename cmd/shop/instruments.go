@@ -183,9 +183,13 @@ func (s *Shop) openDesk(key *attest.Key, secret []byte, budgets *budget.Set, o O
 	if err != nil {
 		return nil, err
 	}
+	nodes, err := c.accountNodes()
+	if err != nil {
+		return nil, err
+	}
 	return desk.New(desk.Config{
 		BaseURL: strings.TrimSuffix(c.BaseURL, "/"), Site: s.Site, DB: s.DB, Secret: secret, Budgets: budgets,
-		Client: client, Key: key, Ring: s.Ring, Record: record, Archive: s.archive,
+		Client: client, Nodes: nodes, Key: key, Ring: s.Ring, Record: record, Archive: s.archive,
 		Roster: roster.New(s.DB), Hourly: c.Census.Hourly,
 		Walker: walker, Keep: s.drawer, Chrome: s.chrome, Log: s.Log, Share: time.Duration(c.Instruments.Share),
 		Walks: c.Instruments.Walks, Control: control, Payable: s.payable(),

@@ -2,13 +2,16 @@ package shop
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"store.example/agentstore/corpus/walk"
 	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/rpc"
 	"store.example/agentstore/dynamic/rail/solana"
 )
 
@@ -36,6 +39,37 @@ func (s *Shop) openSolana(n NetworkConfig) (rail.Rail, error) {
 	cfg.Asked = s.askedOn(n.ID)
 	cfg.Poll, cfg.AnyGenesis = time.Duration(n.Poll), n.GenesisHash == "any"
 	return solana.New(cfg)
+}
+
+// accountNodes are the nodes of the configured clusters, which a reading asks for the accounts of
+// whoever is to be paid at a stranger's door.
+func (c *Config) accountNodes() (walk.Nodes, error) {
+	const most = 64 << 10 // bytes of an answer
+	nodes := walk.Nodes{}
+	for _, n := range c.Networks {
+		if _, known := solana.Preset(n.ID); !known {
+			continue
+		}
+		urls, err := n.nodes()
+		if err != nil {
+			return nil, err
+		}
+		cluster, err := rpc.New(urls, most)
+		if err != nil {
+			return nil, fmt.Errorf("network %s: %w", n.ID, err)
+		}
+		nodes[n.ID] = func(ctx context.Context, question []byte) (answer []byte, err error) {
+			err = cluster.Ask(ctx, question, func(said []byte) error {
+				if !json.Valid(said) {
+					return errors.New("the answer is no JSON")
+				}
+				answer = said
+				return nil
+			})
+			return answer, err
+		}
+	}
+	return nodes, nil
 }
 
 // checkSolana says which keys are of no use on Solana.

@@ -20,6 +20,7 @@ const maxAddresses = 16
 // count whose digest was judged.
 func addresses(recorded []exchange.Exchange, terms []probe.Requirement) map[string][]string {
 	var out map[string][]string
+	recorded = probe.AtDoor(recorded)
 	if len(recorded) == 0 || len(terms) == 0 {
 		return nil
 	}

@@ -56,6 +56,9 @@ type Config struct {
 	Sources []Source    // in the order of their weight for the choice of a host's door
 	Inflows Inflows     // nil: no network is read
 
+	// Nodes read the accounts without which what is signed does not settle; nil: nobody is asked.
+	Nodes walk.Nodes
+
 	// Record opens the record as it stands: for its rounds, for revisits, for what was declared.
 	Record func() (*record.Record, error)
 	// Writer seals the round; nil is a walker, which holds no key: it walks what there is and does

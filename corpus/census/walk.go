@@ -17,7 +17,8 @@ import (
 )
 
 // kinds are the requests that a walk of the census may make.
-var kinds = []string{probe.KindGet, probe.KindDeclaredPost, probe.KindRedirect, probe.KindOwnFile}
+var kinds = []string{probe.KindGet, probe.KindDeclaredPost, probe.KindRedirect, probe.KindOwnFile,
+	probe.KindAccounts}
 
 // visited is what came of one walk, before it is known how the control door fared.
 type visited struct {
@@ -36,13 +37,14 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		r.Log.Error("door not judged", "url", e.URL, "err", err)
 		return because(ReasonNotJudged), nil
 	}
+	checker.ReadsAccounts(r.Nodes.Networks()...)
 	client := &patient{Client: r.Client}
 	if r.AskFirst {
 		if v, out, err := r.ask(ctx, client, e); out || err != nil {
 			return v, err
 		}
 	}
-	report, recording, err := walk.Run(ctx, client, checker, walk.Start{URL: e.URL, Kinds: kinds})
+	report, recording, err := walk.Run(ctx, client, checker, walk.Start{URL: e.URL, Kinds: kinds, Nodes: r.Nodes})
 	if _, busy := errors.AsType[*fetch.Busy](err); busy {
 		return visited{busy: true}, nil
 	}

@@ -97,10 +97,12 @@ var buyerAdvisories = []Advisory{
 				"arrive. Accounts stand on chain, and no node was asked.", "x402 schemes: exact (SVM)"},
 		Fix: "Own a token account of payTo for each mint that is offered, before the door opens.",
 		Run: func(v *View) string {
-			if r, picked := v.chosen(); picked && family(r.Network) == familySolana && v.problemOf(r) == "" {
-				return fmt.Sprintf("accepts[%d]: token account of payTo, mint and fee payer are not judged", r.Index)
+			r, picked := v.chosen()
+			if !picked || family(r.Network) != familySolana || v.problemOf(r) != "" || v.accounts != nil {
+				return ""
 			}
-			return ""
+			return fmt.Sprintf("accepts[%d]: token account of payTo, mint and fee payer are not judged", r.Index) +
+				after(": ", v.unread)
 		},
 	},
 	{

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -90,7 +91,7 @@ var addedByV2 = []Check{
 				if family(r.Network) != familySolana {
 					return ""
 				}
-				return v.solanaProblem(r)
+				return cmp.Or(v.solanaProblem(r), v.accountsProblem())
 			})(v)
 		},
 	},

@@ -78,10 +78,13 @@ func (p *Preflight) Judgement(recorded []exchange.Exchange, salt Salt) (Judgemen
 	if strings.EqualFold(p.declared.Method, http.MethodPost) {
 		j.Declared = Declaration{Method: http.MethodPost, By: p.declared.By}
 	} else {
-		j.Declared = p.found(recorded)
+		j.Declared = p.found(AtDoor(recorded))
 	}
-	for _, x := range recorded {
+	for _, x := range AtDoor(recorded) {
 		j.Evidence = append(j.Evidence, redact(x))
+	}
+	for _, x := range recorded[len(j.Evidence):] {
+		j.Evidence = append(j.Evidence, redactAccounts(x))
 	}
 	j.URL = p.shownURL(j.Evidence[0])
 	return j, j.check()
@@ -110,18 +113,22 @@ func (j Judgement) check() error {
 		return fail("its exchange is with %.200q, not with %.200q", j.Evidence[0].URL, j.URL)
 	}
 	p, found := j.preflight()
-	for i, e := range j.Evidence {
+	evidence, read := atDoor(j.Evidence)
+	if read != nil && (!p.battery.Replays || read.Method != http.MethodPost || read.Format != exchange.RedactedFormat) {
+		return fail("a question of %.80q, which the battery does not ask", read.URL)
+	}
+	for i, e := range evidence {
 		declared := Declaration{}
-		if i == len(j.Evidence)-1 && e.Method == http.MethodPost {
+		if i == len(evidence)-1 && e.Method == http.MethodPost {
 			declared = found
 		}
-		want, ok := p.follow(j.Evidence[:i], declared)
+		want, ok := p.follow(evidence[:i], declared)
 		if !ok || e.Format != exchange.RedactedFormat || e.Method != want.Request.Method && e.Method != "" {
 			return fail("exchange %d is %.16q in format %.40q, which the battery does not make", i, e.Method, e.Format)
 		}
 	}
 	// What was judged before files were read ends with the GET.
-	if want, ok := p.follow(j.Evidence, found); ok && (want.Kind == KindDeclaredPost || len(j.Evidence) > 1) {
+	if want, ok := p.follow(evidence, found); ok && (want.Kind == KindDeclaredPost || len(evidence) > 1) {
 		return fail("%d exchanges, where the battery makes one more", len(j.Evidence))
 	}
 	return nil
@@ -145,7 +152,7 @@ func (j Judgement) Judge() (Report, error) {
 		return Report{}, err
 	}
 	p, found := j.preflight()
-	return p.judge(j.Evidence, make([][]any, len(j.Evidence)), found), nil
+	return p.judgePublished(j.Evidence, found), nil
 }
 
 // Terms yields every way of paying that was judged, however many: a Report has the first of them.
@@ -155,8 +162,8 @@ func (j Judgement) Terms() iter.Seq[Requirement] {
 			return
 		}
 		p, found := j.preflight()
-		v, _, _ := p.views(j.Evidence, make([][]any, len(j.Evidence)), found)
-		for i, item := range items(v.terms, "accepts") {
+		door, _ := atDoor(j.Evidence)
+		for i, item := range items(p.views(door, make([][]any, len(door)), found).judged.terms, "accepts") {
 			if !yield(requirement(i, item)) {
 				return
 			}

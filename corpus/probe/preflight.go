@@ -43,7 +43,8 @@ type Preflight struct {
 	url      string
 	battery  Battery
 	declared Declaration
-	body     []byte // of a POST by DeclaredByCaller
+	body     []byte   // of a POST by DeclaredByCaller
+	nodes    []string // see ReadsAccounts
 }
 
 // NewPreflight returns the checker of a version, one of Versions, for an absolute URL.
@@ -65,13 +66,17 @@ func (p *Preflight) Sends(body []byte) { p.body = body }
 // Name is preflight/ and the version.
 func (p *Preflight) Name() string { return "preflight/" + p.battery.Version }
 
-// MaxRequests is 4 where the battery may use a declared POST: the GET, two files, the POST.
+// MaxRequests is 5 where the battery may use a declared POST: the GET, two files, the POST, and a
+// question to a node.
 func (p *Preflight) MaxRequests() int {
 	if p.battery.Post {
-		return 4
+		return mostAtDoor + 1
 	}
 	return 1
 }
+
+// mostAtDoor is how many requests go to the door's host.
+const mostAtDoor = 4
 
 // ErrRecording is returned for a recording that is not of this door or not of this checker.
 var ErrRecording = errors.New("not a recording of this look")
@@ -80,7 +85,8 @@ var ErrRecording = errors.New("not a recording of this look")
 func (p *Preflight) Step(recorded []exchange.Exchange) (Report, *Next, error) {
 	var evidence []exchange.Redacted
 	var parsed [][]any
-	for i, x := range recorded {
+	door := AtDoor(recorded)
+	for i, x := range door {
 		want, ok := p.follow(evidence, p.found(recorded[:i]))
 		if !ok || x.Request.Method != want.Request.Method || x.Request.URL != want.Request.URL {
 			return Report{}, nil, fmt.Errorf("%w: request %d is %.16q %.200q", ErrRecording, i, x.Request.Method,
@@ -93,7 +99,17 @@ func (p *Preflight) Step(recorded []exchange.Exchange) (Report, *Next, error) {
 	if next, ok := p.follow(evidence, found); ok {
 		return Report{}, &next, nil
 	}
-	return p.judge(evidence, parsed, found), nil, nil
+	look := p.views(evidence, parsed, found)
+	if len(door) < len(recorded) {
+		asked := recorded[len(door)]
+		if !p.battery.Replays || asked.Request.Method != http.MethodPost {
+			return Report{}, nil, fmt.Errorf("%w: a question of %.200q", ErrRecording, asked.Request.URL)
+		}
+		look.judged.readAccounts(new(redactAccounts(asked)))
+	} else if next, ok := p.asksAccounts(look.judged, door); ok {
+		return Report{}, &next, nil
+	}
+	return p.judge(evidence, look), nil, nil
 }
 
 // found is what the host's own files declare that were read.
@@ -129,7 +145,7 @@ func (p *Preflight) follow(evidence []exchange.Redacted, found Declaration) (Nex
 		return get(KindGet, p.url)
 	}
 	first := evidence[0]
-	if !p.battery.Post || n >= p.MaxRequests() || evidence[n-1].Method == http.MethodPost ||
+	if !p.battery.Post || n >= mostAtDoor || evidence[n-1].Method == http.MethodPost ||
 		wall(first) != "" {
 		return Next{}, false
 	}
@@ -201,12 +217,20 @@ func refusesMethod(status int) bool {
 // report that Step gave, but for what the host's own files declared, which a Judgement carries.
 // evidence holds at least one exchange.
 func (p *Preflight) Judge(evidence []exchange.Redacted) Report {
-	return p.judge(evidence, make([][]any, len(evidence)), Declaration{})
+	return p.judgePublished(evidence, Declaration{})
 }
 
-// judge reports on evidence, of which parsed is what was parsed already.
-func (p *Preflight) judge(evidence []exchange.Redacted, parsed [][]any, found Declaration) Report {
-	v, first, used := p.views(evidence, parsed, found)
+// judgePublished is Judge where found is what the host's own files declared.
+func (p *Preflight) judgePublished(evidence []exchange.Redacted, found Declaration) Report {
+	door, read := atDoor(evidence)
+	look := p.views(door, make([][]any, len(door)), found)
+	look.judged.readAccounts(read)
+	return p.judge(door, look)
+}
+
+// judge reports on the evidence of a door.
+func (p *Preflight) judge(evidence []exchange.Redacted, look looked) Report {
+	v, first, used := look.judged, look.first, look.used
 	mine := p.battery.judge(v)
 	also, beside := p.alsoUnder(mine, v, first, used)
 	rung := level(v)
@@ -248,16 +272,21 @@ func (p *Preflight) judge(evidence []exchange.Redacted, parsed [][]any, found De
 	return r
 }
 
-// views parses the answer to GET and that which is judged, which is another where used says who
+// looked is the answer to GET and that which is judged, which is another where used says who
 // declared POST, or where the door redirects.
-func (p *Preflight) views(evidence []exchange.Redacted, parsed [][]any,
-	found Declaration) (judged, first *View, used string) {
-	first = newView(evidence[0], parsed[0])
+type looked struct {
+	judged, first *View
+	used          string
+}
+
+// views parses the evidence of a door, of which parsed is what was parsed already.
+func (p *Preflight) views(evidence []exchange.Redacted, parsed [][]any, found Declaration) looked {
+	first := newView(evidence[0], parsed[0])
 	if p.byCaller() {
 		if first.Unresolved = refusesMethod(first.Evidence.Status); !first.Unresolved {
 			first.Declared = DeclaredByCaller
 		}
-		return first, first, DeclaredByCaller
+		return looked{first, first, DeclaredByCaller}
 	}
 	by := p.declaredBy(evidence[0])
 	first.Declared = by
@@ -265,26 +294,26 @@ func (p *Preflight) views(evidence []exchange.Redacted, parsed [][]any,
 	first.Unresolved = by != "" || refusesMethod(first.Evidence.Status)
 	last, its := evidence[len(evidence)-1], parsed[len(evidence)-1]
 	if !p.battery.Post || len(evidence) == 1 {
-		return first, first, ""
+		return looked{first, first, ""}
 	}
 	switch {
 	case last.Method == http.MethodPost && last.Status != 0:
-		judged = newView(last, its)
+		judged := newView(last, its)
 		judged.Unresolved = refusesMethod(judged.Evidence.Status)
 		judged.filesRead = len(evidence) > 2
-		return judged, first, cmp.Or(by, found.By)
+		return looked{judged, first, cmp.Or(by, found.By)}
 	case by == "" && redirect(evidence[0]) != "" && last.Status != 0:
-		judged = newView(last, its)
+		judged := newView(last, its)
 		judged.Unresolved = refusesMethod(judged.Evidence.Status)
 		judged.redirected = true
-		return judged, first, ""
+		return looked{judged, first, ""}
 	}
 	seen := *first
 	seen.filesRead = true
 	if found.Method != "" { // it declares POST and did not answer it
 		seen.Declared, seen.Unresolved = found.By, true
 	}
-	return &seen, first, ""
+	return looked{&seen, first, ""}
 }
 
 // shownURL is the asked URL as far as it may be published.

@@ -158,7 +158,7 @@ func TestRequests(t *testing.T) {
 		next.Request.URL != "https://door.example/weather" {
 		t.Fatalf("second: %+v, %v", next, err)
 	}
-	if p.MaxRequests() != 4 || p.Name() != "preflight/v2" {
+	if p.MaxRequests() != 5 || p.Name() != "preflight/v2" {
 		t.Errorf("%s asks at most %d times", p.Name(), p.MaxRequests())
 	}
 	for name, script := range map[string]string{"another door": "url https://other.example/",

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -51,10 +52,18 @@ type Start struct {
 	// PostBody is what a declared POST sends in the place of an empty object, on the machine of
 	// whoever owns the door alone.
 	PostBody string
+	// Nodes are those of the networks, by their CAIP-2 names, that are asked for accounts.
+	Nodes Nodes
 	// Time bounds the whole walk; 0 is DefaultTime. What is asked for later is recorded as not
 	// made.
 	Time time.Duration
 }
+
+// Nodes answer questions of JSON-RPC, each of one network by its CAIP-2 name, or fail.
+type Nodes map[string]func(ctx context.Context, question []byte) (answer []byte, err error)
+
+// Networks are those that have a node.
+func (n Nodes) Networks() []string { return slices.Sorted(maps.Keys(n)) }
 
 // A Kind is a kind of request that a checker may ask for.
 type Kind struct {
@@ -75,6 +84,8 @@ func Kinds() []Kind {
 		{Name: "own-file", Method: http.MethodGet},
 		{Name: "did", Method: http.MethodGet, Leaves: true, Path: "/did.json"},
 		{Name: "key", Method: http.MethodGet, Leaves: true},
+		// It goes to no door, but to the node of whoever walks, which reads accounts alone.
+		{Name: probe.KindAccounts, Method: http.MethodPost, Leaves: true},
 		// Two questions to an agent that set it no work: a task that does not exist, and a message
 		// without a message.
 		{Name: "a2a-tasks-get", Method: http.MethodPost,
@@ -124,6 +135,8 @@ func Run[R any](ctx context.Context, client Client, checker probe.Checker[R], st
 			x = notMade(recording, next.Request, exchange.StageRefused, "the walk holds as many bytes as it may")
 		case walking.Err() != nil && ctx.Err() == nil:
 			x = notMade(recording, next.Request, exchange.StageDeadline, "the walk's time was over")
+		case next.Kind == probe.KindAccounts:
+			x = start.ask(walking, recording, next.Request)
 		default:
 			x, err = client.Do(walking, next.Request, rule)
 		}
@@ -148,6 +161,12 @@ func (s Start) forbids(client Client, door string, next probe.Next) string {
 		return fmt.Sprintf("a walk makes no request of kind %q", next.Kind)
 	}
 	k := kinds[i]
+	if k.Name == probe.KindAccounts {
+		if s.Nodes[probe.NodeOf(next.Request)] == nil || next.Request.Method != k.Method {
+			return "no node is asked"
+		}
+		return ""
+	}
 	if k.Name == probe.KindDeclaredPost {
 		k.Body = cmp.Or(s.PostBody, k.Body)
 	}
@@ -170,6 +189,25 @@ func (s Start) forbids(client Client, door string, next probe.Next) string {
 		return fmt.Sprintf("a request of kind %q does not go there", k.Name)
 	}
 	return ""
+}
+
+// maxNodeAnswer is how much of a node's answer is held: some accounts of some hundred bytes.
+const maxNodeAnswer = 16 << 10
+
+// ask puts a question to a node. Why it has no answer is the business of whoever keeps the node,
+// and would tell its address.
+func (s Start) ask(ctx context.Context, r Recording, req exchange.Request) exchange.Exchange {
+	x := notMade(r, req, exchange.StageConnect, "no node answered")
+	answer, err := s.Nodes[probe.NodeOf(req)](ctx, req.Body)
+	if err != nil {
+		return x
+	}
+	x.Error = exchange.Error{}
+	x.Response = exchange.Response{Status: http.StatusOK, Proto: "HTTP/1.1", Body: answer}
+	if len(answer) > maxNodeAnswer {
+		x.Response.Body, x.Response.Truncated = answer[:maxNodeAnswer], true
+	}
+	return x
 }
 
 // notMade records a request that was not made. Its time is that of the exchange before it, so that

@@ -88,6 +88,9 @@ type Config struct {
 	// for none of its own.
 	Walker *attest.Key
 	Record Record // what the signed record holds
+	// Nodes read the accounts without which what is signed at a door does not settle; nil: nobody
+	// is asked.
+	Nodes walk.Nodes
 	// Archive is the record that discovery lists; nil for none.
 	Archive *archive.Archive
 	Roster  Roster                   // what the census of the week does; nil where there is none

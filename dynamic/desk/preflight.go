@@ -55,6 +55,7 @@ func (d *Desk) walk(ctx context.Context, version, url string) (look, bool, error
 	if err != nil {
 		return look{}, false, err
 	}
+	checker.ReadsAccounts(d.cfg.Nodes.Networks()...)
 	live := func(ctx context.Context) (look, error) { return d.walkLive(ctx, checker, url) }
 	l, shared, err := d.looks.do(ctx, url, live)
 	if err != nil || l.report.Version == version {
@@ -97,7 +98,7 @@ func (d *Desk) declaration(ctx context.Context, raw string) (probe.Declaration, 
 
 // walkLive makes the requests, in turn with other walks.
 func (d *Desk) walkLive(ctx context.Context, checker *probe.Preflight, url string) (look, error) {
-	report, recording, err := read(d, ctx, checker, walk.Start{URL: url, Time: d.lookTime})
+	report, recording, err := read(d, ctx, checker, walk.Start{URL: url, Time: d.lookTime, Nodes: d.cfg.Nodes})
 	if err != nil {
 		return look{}, err
 	}

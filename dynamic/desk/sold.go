@@ -316,6 +316,7 @@ func (d *Desk) soldProbe(ctx context.Context, a ask) (look, *probe.Preflight, er
 	if err != nil {
 		return look{}, nil, err
 	}
+	checker.ReadsAccounts(d.cfg.Nodes.Networks()...)
 	l, err := d.walkLive(ctx, checker, a.url)
 	if err != nil {
 		return l, checker, refused(err)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"store.example/agentstore/corpus/attest/spl"
+
 	sol "github.com/gagliardetto/solana-go"
 )
 
@@ -201,10 +203,10 @@ func TestDerivedAddresses(t *testing.T) {
 		if got := associated(owner, mint); sol.PublicKey(got) != want {
 			t.Errorf("the token account of %s is %s, want %s", owner, got, want)
 		}
-		if onCurve(owner) != sol.IsOnCurve(owner[:]) {
-			t.Errorf("%s: on the curve %v", owner, onCurve(owner))
+		if spl.OnCurve(owner) != sol.IsOnCurve(owner[:]) {
+			t.Errorf("%s: on the curve %v", owner, spl.OnCurve(owner))
 		}
-		if onCurve(owner) {
+		if spl.OnCurve(owner) {
 			on++
 		}
 	}
