@@ -48,7 +48,7 @@ func TestPublishedDescription(t *testing.T) {
 		t.Errorf("x-payment-info of the paid door is %s, %v", info, err)
 	}
 	for _, path := range []string{"/corpus/log/tile/{tile}", "/corpus/evidence/{part}.jsonl.gz",
-		"/corpus/bulk/rows.{form}.gz", "/okf/{concept}.md"} {
+		"/corpus/bulk/rows-{week}.jsonl.gz", "/okf/{concept}.md"} {
 		if doc.Paths.Value(path) == nil {
 			t.Errorf("%s is not described", path)
 		}
