@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	_ "embed" // cloneText
 	"fmt"
 	"io"
 	"io/fs"
@@ -195,6 +196,11 @@ func (b *build) git(ctx context.Context, before map[string]recordUnit) (units []
 	return units, nil
 }
 
+// cloneText says what the record's repository is and how it is checked.
+//
+//go:embed clone.md
+var cloneText string
+
 // besideRecord is what stands beside the record in its repository: what it is, on what terms it is
 // used, how it is checked, and with what a verifier is tried.
 func (s *source) besideRecord() (map[string][]byte, error) {
@@ -202,15 +208,15 @@ func (s *source) besideRecord() (map[string][]byte, error) {
 	if license == derive.License {
 		license += ", https://creativecommons.org/licenses/by/4.0/legalcode"
 	}
-	out := map[string][]byte{"LICENCE": fmt.Appendf(nil, "The record of %s (%s): %s\n", s.Site.Config.Title, s.base,
-		license)}
-	for name, page := range map[string]string{"README.md": "record/readme",
-		"spec/store-corpus-v1.md": "spec/store-corpus-v1"} {
-		p, ok := s.Site.Page(page)
-		if !ok {
-			return nil, fmt.Errorf("%w: there is no page %s, which stands in %s", ErrInput, page, gitFolder)
-		}
-		out[name] = fmt.Appendf(nil, "# %s\n\n%s\n", p.Title, strings.TrimSpace(s.Site.Expand(p.Body)))
+	const format = "spec/store-corpus-v1"
+	page, ok := s.Site.Page(format)
+	if !ok {
+		return nil, fmt.Errorf("%w: there is no page %s, which stands in %s", ErrInput, format, gitFolder)
+	}
+	out := map[string][]byte{
+		"README.md":    []byte(s.Site.Expand(cloneText)),
+		"LICENCE":      fmt.Appendf(nil, "The record of %s (%s): %s\n", s.Site.Config.Title, s.base, license),
+		format + ".md": fmt.Appendf(nil, "# %s\n\n%s\n", page.Title, strings.TrimSpace(s.Site.Expand(page.Body))),
 	}
 	files, err := vectorFiles()
 	if err != nil {
