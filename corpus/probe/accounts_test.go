@@ -126,7 +126,8 @@ func TestAccountsOnSolana(t *testing.T) {
 			}
 			checker.ReadsAccounts(networks.Solana)
 			_, next, err := checker.Step([]exchange.Exchange{door})
-			if err != nil || next == nil || next.Kind != probe.KindAccounts || probe.NodeOf(next.Request) != networks.Solana {
+			if err != nil || next == nil || next.Kind != probe.KindAccounts ||
+				probe.NodeOf(next.Request) != networks.Solana {
 				t.Fatalf("asks for %+v, %v", next, err)
 			}
 			said := exchange.Exchange{StartedAt: door.StartedAt, Request: next.Request,
