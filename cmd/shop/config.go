@@ -41,7 +41,7 @@ type Config struct {
 	HighWater   string `toml:"high_water" doc:"Append-only file of what must never be given twice. Keep it on another disk than the ledger: a restore needs it. One for each process, which locks it; a restore is given them all. If it is lost, the store does not start until store keeper high-water rebuild has made it anew."`
 
 	Keys        KeysConfig        `toml:"keys" doc:"Keys. Make them with: store key init"`
-	TLS         TLSConfig         `toml:"tls" doc:"TLS without a proxy: certificates from an ACME CA."`
+	TLS         TLSConfig         `toml:"tls" doc:"TLS without a proxy: certificates from an ACME CA, or one of your own."`
 	Networks    []NetworkConfig   `toml:"network" doc:"The networks payments are taken on, in the order in which they are offered."`
 	Gas         GasConfig         `toml:"gas" doc:"What may be spent on settling beyond what payments bring. A day ends at midnight UTC; replicas share it."`
 	Instruments InstrumentsConfig `toml:"instruments" doc:"The free instruments: how strangers' doors are reached, and how often."`
@@ -255,7 +255,7 @@ func (c *Config) resolve(dir string) {
 		&c.Verifier, &c.HighWater,
 		&c.Instruments.Recordings, &c.Instruments.PrivateCA, &c.Census.List, &c.Census.Recordings, &c.Census.Key,
 		&c.Timestamps.Headers, &c.Keys.Identity, &c.Keys.Ring, &c.Keys.Secret, &c.Keys.Log, &c.Keys.Webhook,
-		&c.Keys.Git, &c.TLS.Storage, &c.TLS.Roots,
+		&c.Keys.Git, &c.TLS.Storage, &c.TLS.Roots, &c.TLS.Certificate, &c.TLS.Key,
 		&c.Desk.Token, &c.Payouts.Key, &c.Launch.Key, &c.Bounties.Key}
 	for i, s := range c.Bounties.Screen {
 		if !strings.Contains(s, "://") {

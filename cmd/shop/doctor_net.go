@@ -251,7 +251,7 @@ func (d *Doctor) proxy(_ context.Context, r report) {
 		r.err("", err, "", "mend listen")
 	case here:
 		r("", Fine, "none is needed: the store is for this machine alone", "")
-	case d.Config.TLS.Storage != "" && len(d.Config.Server.TrustedProxies) == 0:
+	case d.Config.TLS.speaks() && len(d.Config.Server.TrustedProxies) == 0:
 		r("", Fine, "none is needed: the store speaks TLS itself", "")
 	case len(d.Config.Server.TrustedProxies) == 0:
 		r("", Warning, "no proxy's word is believed on who calls: behind one, all visitors share its limits",

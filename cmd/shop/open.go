@@ -63,25 +63,26 @@ type Shop struct {
 	Server *dynamic.Server
 	Log    *slog.Logger
 
-	tree      *dynamic.Site // nil: no tree is served
-	chrome    func() *templates.Chrome
-	callers   *callers.Callers
-	archive   *archive.Archive // nil: no record is configured
-	seen      atomic.Pointer[seenWeather]
-	hostPages dynamic.HostPages
-	client    *fetch.Client            // reads what strangers serve; the desk's
-	refused   func(host string) string // why a host is never asked
-	highWater *till.HighWaterFile
-	exclusive bool // no other process uses the ledger
-	drawer    *desk.Drawer
-	launch    launchWallet
-	budgets   *budget.Set
-	refusals  *keeper.Refusals
-	quotes    *keeper.Quotes
-	runs      []func(context.Context) error
-	asked     func(network, outcome string, took time.Duration) // nil while nobody measures
-	reach     func(*fetch.Config)
-	now       func() time.Time // of the census; nil is time.Now
+	tree        *dynamic.Site // nil: no tree is served
+	chrome      func() *templates.Chrome
+	callers     *callers.Callers
+	archive     *archive.Archive // nil: no record is configured
+	seen        atomic.Pointer[seenWeather]
+	hostPages   dynamic.HostPages
+	client      *fetch.Client            // reads what strangers serve; the desk's
+	refused     func(host string) string // why a host is never asked
+	highWater   *till.HighWaterFile
+	exclusive   bool // no other process uses the ledger
+	drawer      *desk.Drawer
+	launch      launchWallet
+	budgets     *budget.Set
+	refusals    *keeper.Refusals
+	quotes      *keeper.Quotes
+	runs        []func(context.Context) error
+	certificate *ownCertificate                                   // nil: none of the keeper's own
+	asked       func(network, outcome string, took time.Duration) // nil while nobody measures
+	reach       func(*fetch.Config)
+	now         func() time.Time // of the census; nil is time.Now
 }
 
 // Options are what a caller adds to a configuration.

@@ -20,25 +20,38 @@ import (
 
 // TLSConfig is how a store that has no proxy before it speaks TLS.
 type TLSConfig struct {
-	Storage  string `toml:"storage" doc:"Folder of certificates, their keys and the account with the CA; replicas share it. Given, listen speaks HTTPS (HTTP/1.1 and 2) with a certificate for the host of base_url, which is had from the CA by ACME and renewed by itself. By giving it you accept the CA's terms. Empty is off: put a proxy or CDN in front then."`
-	Redirect string `toml:"redirect" doc:"Address, such as 0.0.0.0:80, on which plain HTTP is sent on to base_url and the CA's HTTP challenges are answered. Empty serves none, and the CA has to reach listen at port 443."`
-	Email    string `toml:"email" doc:"Where the CA writes to when a certificate is in danger. Empty gives none."`
-	CA       string `toml:"ca" doc:"Directory of the CA (RFC 8555). Empty is Let's Encrypt."`
-	Roots    string `toml:"roots" doc:"File (PEM) of the certificates by which ca itself is trusted, for a CA of your own. Empty is the system's."`
+	Storage string `toml:"storage" doc:"Folder of certificates, their keys and the account with the CA; replicas share it. Given, listen speaks HTTPS (HTTP/1.1 and 2) with a certificate for the host of base_url, which is had from the CA by ACME and renewed by itself. By giving it you accept the CA's terms. Empty is off: put a proxy or CDN in front then."`
+	// The keeper's own certificate, in the place of a CA that is asked.
+	Certificate string `toml:"certificate" doc:"File (PEM) of a certificate of your own for the host of base_url, its chain after it, instead of storage; store key tls makes one for trying. Replaced files are taken up at SIGHUP."`
+	Key         string `toml:"key" doc:"File (0600, PEM) of the key of certificate."`
+	Redirect    string `toml:"redirect" doc:"Address, such as 0.0.0.0:80, on which plain HTTP is sent on to base_url and the CA's HTTP challenges are answered. Empty serves none, and the CA has to reach listen at port 443."`
+	Email       string `toml:"email" doc:"Where the CA writes to when a certificate is in danger. Empty gives none."`
+	CA          string `toml:"ca" doc:"Directory of the CA (RFC 8555). Empty is Let's Encrypt."`
+	Roots       string `toml:"roots" doc:"File (PEM) of the certificates by which ca itself is trusted, for a CA of your own. Empty is the system's."`
 }
+
+// speaks reports whether the store speaks TLS itself.
+func (c TLSConfig) speaks() bool { return c.Storage != "" || c.Certificate != "" }
 
 // check says what is wrong with the table, for a store at an address.
 func (c TLSConfig) check(baseURL string) error {
-	if c.Storage == "" {
-		if c != (TLSConfig{}) {
-			return errors.New("tls.storage is needed, a folder such as var/tls; without it redirect, " +
-				"email, ca and roots say nothing")
-		}
+	if c == (TLSConfig{}) {
 		return nil
 	}
+	own := c.Certificate != "" || c.Key != ""
 	var errs []error
+	switch {
+	case own && (c.Certificate == "" || c.Key == ""):
+		errs = append(errs, errors.New("tls.certificate and tls.key go together: name both files"))
+	case own && c != (TLSConfig{Certificate: c.Certificate, Key: c.Key, Redirect: c.Redirect}):
+		errs = append(errs, errors.New("tls.certificate is your own, so no CA is asked: leave storage, email, ca "+
+			"and roots empty, or certificate and key"))
+	case !own && c.Storage == "":
+		return errors.New("tls.storage is needed, a folder such as var/tls, or certificate and key; without them " +
+			"redirect, email, ca and roots say nothing")
+	}
 	if !strings.HasPrefix(baseURL, "https://") {
-		errs = append(errs, errors.New("tls.storage is given, so base_url has to begin with https://"))
+		errs = append(errs, errors.New("[tls] is given, so base_url has to begin with https://"))
 	}
 	if u, err := url.Parse(c.CA); c.CA != "" && (err != nil || u.Scheme != "https" || u.Host == "") {
 		errs = append(errs, fmt.Errorf("tls.ca = %q: want the https address of an ACME directory", c.CA))
@@ -55,12 +68,18 @@ func (c TLSConfig) check(baseURL string) error {
 // HTTP is redirected; it may be nil, and is closed with the shop's serving.
 func (s *Shop) Secure(ln, plain net.Listener) (net.Listener, error) {
 	c := s.Config.TLS
-	if c.Storage == "" {
+	if !c.speaks() {
 		return ln, nil
 	}
 	base, err := url.Parse(s.Config.BaseURL)
 	if err != nil {
 		return nil, err
+	}
+	if c.Certificate != "" {
+		if plain != nil {
+			s.redirects(plain, toHTTPS(s.Config.BaseURL))
+		}
+		return s.secureOwn(ln, base)
 	}
 	issuer := certmagic.ACMEIssuer{CA: c.CA, Email: c.Email, Agreed: true, DisableHTTPChallenge: plain == nil,
 		Logger: zap.NewNop()}
@@ -98,9 +117,7 @@ func (s *Shop) Secure(ln, plain net.Listener) (net.Listener, error) {
 		return nil
 	})
 	if plain != nil {
-		s.runs = append(s.runs, func(ctx context.Context) error {
-			return redirect(ctx, plain, acme.HTTPChallengeHandler(toHTTPS(s.Config.BaseURL)))
-		})
+		s.redirects(plain, acme.HTTPChallengeHandler(toHTTPS(s.Config.BaseURL)))
 	}
 	config := magic.TLSConfig()
 	config.NextProtos = append([]string{"h2", "http/1.1"}, config.NextProtos...)
@@ -158,6 +175,11 @@ func toHTTPS(baseURL string) http.Handler {
 		w.Header().Set("Location", baseURL+to)
 		w.WriteHeader(http.StatusPermanentRedirect)
 	})
+}
+
+// redirects has plain HTTP served while the shop serves.
+func (s *Shop) redirects(plain net.Listener, h http.Handler) {
+	s.runs = append(s.runs, func(ctx context.Context) error { return redirect(ctx, plain, h) })
 }
 
 // redirect serves plain HTTP until ctx ends.

@@ -170,7 +170,7 @@ func TestHangupReads(t *testing.T) { // not parallel: the signal is the process'
 	}
 	write("info")
 	c := &call{stderr: &bytes.Buffer{}, logger: slog.New(slog.DiscardHandler)}
-	defer c.reloads(file)()
+	defer c.reloads(file, func() error { return nil })()
 	for _, step := range []struct {
 		level string
 		want  slog.Level

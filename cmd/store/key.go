@@ -19,7 +19,7 @@ import (
 // runKey makes, lists and hands over keys. Private halves are files of mode 0600 in one folder; the
 // ring beside them is their published half.
 func runKey(ctx context.Context, c *call) error {
-	what := c.subverb("init", "list", "handover")
+	what := c.subverb("init", "list", "handover", "tls")
 	dir := c.flags.String("dir", "var/keys", "folder of the keys")
 	asJSON := c.flags.Bool("json", false, "list: print JSON")
 	purpose := c.flags.String("purpose", string(attest.PurposeIdentity), "handover: which key, identity or log")
@@ -27,6 +27,7 @@ func runKey(ctx context.Context, c *call) error {
 	on := c.flags.String("on", time.Now().UTC().Format(time.DateOnly), "date on which the key begins to be used, UTC")
 	config := c.flags.String("config", "store.toml",
 		"handover of the log: configuration file, which names the record whose last head the outgoing key signs")
+	host := c.flags.String("host", "", "tls: the host of base_url, such as 127.0.0.1")
 	dry := c.flags.Bool("dry-run", false, "say what would be done and do nothing")
 	if err := c.parse(0, 0); err != nil {
 		return err
@@ -39,6 +40,8 @@ func runKey(ctx context.Context, c *call) error {
 		return keyInit(c, *dir, *on, *dry)
 	case "list":
 		return keyList(c, *dir, *asJSON)
+	case "tls":
+		return keyTLS(c, *dir, *host)
 	case "handover":
 		return keyHandover(ctx, c, *config, *dir, attest.Change{Purpose: attest.Purpose(*purpose), Effective: *on,
 			Reason: *reason}, *dry)
@@ -63,6 +66,21 @@ func keyInit(c *call, dir, on string, dry bool) error {
 	}
 	fmt.Fprintf(c.stdout, "keys made in %s; identity %s\nBack this folder up where the ledger's backup is not. "+
 		"Nothing in it belongs into git.\n", dir, ring.Identity().KID)
+	return nil
+}
+
+// keyTLS makes a certificate that vouches for itself.
+func keyTLS(c *call, dir, host string) error {
+	if host == "" {
+		return because(errUsage, "say with -host for which host it is: the one of base_url, such as 127.0.0.1")
+	}
+	file, err := shop.MakeCertificate(dir, host)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "%s is a certificate for %s that vouches for itself, with its key beside it: for trying, "+
+		"since strangers trust those of a CA. Name both in [tls], as certificate and key.\nPrograms trust it by "+
+		"SSL_CERT_FILE=%s, curl by --cacert.\n", file, host, file)
 	return nil
 }
 

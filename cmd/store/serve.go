@@ -50,16 +50,16 @@ func runServe(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	stop := c.reloads(*file)
+	stop := c.reloads(*file, s.Reload)
 	defer stop()
 	return c.serve(ctx, s, "listen", cfg.Listen)
 }
 
 // reloads reads the configuration again at each SIGHUP, until stop is called, and takes up what can
-// be changed while a store serves: how much is logged. The published tree is followed without being
-// told; everything else is for the next start, which is said. A configuration with a fault changes
+// be changed while a store serves: how much is logged, and the files that renew reads. The published
+// tree is followed without being told; everything else is for the next start, which is said. A configuration with a fault changes
 // nothing.
-func (c *call) reloads(file string) (stop func()) {
+func (c *call) reloads(file string, renew func() error) (stop func()) {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGHUP)
 	ended := make(chan struct{})
@@ -75,13 +75,16 @@ func (c *call) reloads(file string) (stop func()) {
 			if err == nil && cfg.Server.LogLevel != "" {
 				err = level.UnmarshalText([]byte(cfg.Server.LogLevel))
 			}
+			if err == nil {
+				err = renew()
+			}
 			if err != nil {
 				c.logger.Error("the configuration was not read again", "err", err)
 				continue
 			}
 			c.level.Set(level)
-			c.logger.Info("the configuration was read again: the log level holds from now on, the rest from the "+
-				"next start", "log_level", level)
+			c.logger.Info("the configuration was read again: the log level and the files of tls.certificate hold "+
+				"from now on, the rest from the next start", "log_level", level)
 		}
 	}()
 	return func() { signal.Stop(told); close(ended) }
