@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/devnet/svm"
+	"store.example/agentstore/corpus/accounts"
 	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
@@ -39,9 +40,11 @@ func (solanaSeller) Private() bool                                  { return fal
 func readOnSolana(t *testing.T, payTo, feePayer string, rpc ...string) (state probe.State, detail string, read bool) {
 	t.Helper()
 	usdc, _ := networks.USDC(networks.Solana)
-	terms, err := json.Marshal(map[string]any{"x402Version": 2, "resource": map[string]any{"url": "https://door.example/"},
+	terms, err := json.Marshal(map[string]any{"x402Version": 2,
+		"resource": map[string]any{"url": "https://door.example/"},
 		"accepts": []any{map[string]any{"scheme": "exact", "network": networks.Solana, "amount": "10000",
-			"asset": usdc.Address, "payTo": payTo, "maxTimeoutSeconds": 300, "extra": map[string]any{"feePayer": feePayer}}}})
+			"asset": usdc.Address, "payTo": payTo, "maxTimeoutSeconds": 300,
+			"extra": map[string]any{"feePayer": feePayer}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +58,7 @@ func readOnSolana(t *testing.T, payTo, feePayer string, rpc ...string) (state pr
 	if err != nil {
 		t.Fatal(err)
 	}
-	checker.ReadsAccounts(nodes.Networks()...)
+	checker.ReadsAccounts(accounts.Reader{}, nodes.Networks()...)
 	report, recording, err := walk.Run(t.Context(), solanaSeller(base64.StdEncoding.EncodeToString(terms)), checker,
 		walk.Start{URL: "https://door.example/", Nodes: nodes, Time: 2 * time.Second})
 	if err != nil {
@@ -143,7 +146,8 @@ func TestNodesMisbehave(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := httptest.NewServer(serve)
 			t.Cleanup(s.Close)
-			if state, detail, read := readOnSolana(t, solanaPerson("p"), solanaPerson("f"), s.URL); state != probe.Pass || read {
+			state, detail, read := readOnSolana(t, solanaPerson("p"), solanaPerson("f"), s.URL)
+			if state != probe.Pass || read {
 				t.Errorf("%s, %q, read %v", state, detail, read)
 			}
 		})

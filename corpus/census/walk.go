@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"store.example/agentstore/corpus/accounts"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/doors"
 	"store.example/agentstore/corpus/exchange"
@@ -37,7 +38,7 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		r.Log.Error("door not judged", "url", e.URL, "err", err)
 		return because(ReasonNotJudged), nil
 	}
-	checker.ReadsAccounts(r.Nodes.Networks()...)
+	checker.ReadsAccounts(accounts.Reader{}, r.Nodes.Networks()...)
 	client := &patient{Client: r.Client}
 	if r.AskFirst {
 		if v, out, err := r.ask(ctx, client, e); out || err != nil {

@@ -3,6 +3,7 @@ package probe_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"store.example/agentstore/corpus/accounts"
 	"store.example/agentstore/corpus/attest/base58"
 	"store.example/agentstore/corpus/attest/spl"
 	"store.example/agentstore/corpus/exchange"
@@ -73,7 +75,8 @@ func mintData(initialized byte) []byte {
 func TestAccountsOnSolana(t *testing.T) {
 	door, mint, payTo, feePayer := solanaDoor(t)
 	good := func() []any {
-		return []any{held(spl.Token, mintData(1)), held(spl.Key{}, nil), nil, held(spl.Token, tokenData(mint, payTo, 1)), nil}
+		return []any{held(spl.Token, mintData(1)), held(spl.Key{}, nil), nil,
+			held(spl.Token, tokenData(mint, payTo, 1)), nil}
 	}
 	with := func(at int, account any) string {
 		list := good()
@@ -92,7 +95,8 @@ func TestAccountsOnSolana(t *testing.T) {
 		{"a newer program", answer(t, []any{held(spl.Token2022, newMint), held(spl.Key{}, nil), nil, nil,
 			held(spl.Token2022, newer)}), probe.Pass, ""},
 		{"under the other program alone", answer(t, []any{held(spl.Token2022, newMint), held(spl.Key{}, nil), nil,
-			held(spl.Token, tokenData(mint, payTo, 1)), nil}), probe.Fail, "payTo's token account for the mint is absent"},
+			held(spl.Token, tokenData(mint, payTo, 1)), nil}), probe.Fail,
+			"payTo's token account for the mint is absent"},
 		{"no token account", with(3, nil), probe.Fail, "payTo's token account for the mint is absent"},
 		{"closed", with(3, map[string]any{"lamports": 0, "owner": base58.Encode(make([]byte, 32)),
 			"data": []any{"", "base64"}}), probe.Fail, "token account for the mint is absent"},
@@ -105,8 +109,10 @@ func TestAccountsOnSolana(t *testing.T) {
 		{"data of no alphabet", with(3, map[string]any{"lamports": 1, "owner": base58.Encode(spl.Token[:]),
 			"data": []any{"%%%", "base64"}}), probe.Fail, "is something else"},
 		{"no mint", with(0, nil), probe.Fail, "asset, as a mint, is absent"},
-		{"a mint that is none", with(0, held(spl.Key{}, mintData(1))), probe.Fail, "asset, as a mint, is something else"},
-		{"a mint before its time", with(0, held(spl.Token, mintData(0))), probe.Fail, "asset, as a mint, is something else"},
+		{"a mint that is none", with(0, held(spl.Key{}, mintData(1))), probe.Fail,
+			"asset, as a mint, is something else"},
+		{"a mint before its time", with(0, held(spl.Token, mintData(0))), probe.Fail,
+			"asset, as a mint, is something else"},
 		{"nobody pays fees", with(1, nil), probe.Fail, "as an account that pays fees, is absent"},
 		{"a program's account pays fees", with(1, held(spl.Token, tokenData(mint, payTo, 1))), probe.Fail,
 			"as an account that pays fees, is something else"},
@@ -124,7 +130,7 @@ func TestAccountsOnSolana(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checker.ReadsAccounts(networks.Solana)
+			checker.ReadsAccounts(accounts.Reader{}, networks.Solana)
 			_, next, err := checker.Step([]exchange.Exchange{door})
 			if err != nil || next == nil || next.Kind != probe.KindAccounts ||
 				probe.NodeOf(next.Request) != networks.Solana {
@@ -205,6 +211,10 @@ func checkPublished(t *testing.T, checker *probe.Preflight, recorded []exchange.
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, _, err := bare.Step(recorded); !errors.Is(err, probe.ErrRecording) {
+		t.Errorf("a program that reads no accounts says %v", err)
+	}
+	bare.ReadsAccounts(accounts.Reader{})
 	if again, next, err := bare.Step(recorded); err != nil || next != nil || again.Verdict != want.Verdict {
 		t.Errorf("a program without nodes judges the recording as %s, %v, %v", again.Verdict, next, err)
 	}
@@ -214,10 +224,12 @@ func checkPublished(t *testing.T, checker *probe.Preflight, recorded []exchange.
 func TestNobodyIsAskedForAccounts(t *testing.T) {
 	door, _, _, _ := solanaDoor(t)
 	for name, change := range map[string]func(p *probe.Preflight, x *exchange.Exchange){
-		"no node":         func(*probe.Preflight, *exchange.Exchange) {},
-		"another network": func(p *probe.Preflight, _ *exchange.Exchange) { p.ReadsAccounts(networks.SolanaDevnet) },
+		"no node": func(*probe.Preflight, *exchange.Exchange) {},
+		"another network": func(p *probe.Preflight, _ *exchange.Exchange) {
+			p.ReadsAccounts(accounts.Reader{}, networks.SolanaDevnet)
+		},
 		"no terms": func(p *probe.Preflight, x *exchange.Exchange) {
-			p.ReadsAccounts(networks.Solana)
+			p.ReadsAccounts(accounts.Reader{}, networks.Solana)
 			x.Response.Header = nil
 		},
 	} {

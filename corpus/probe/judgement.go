@@ -84,7 +84,7 @@ func (p *Preflight) Judgement(recorded []exchange.Exchange, salt Salt) (Judgemen
 		j.Evidence = append(j.Evidence, redact(x))
 	}
 	for _, x := range recorded[len(j.Evidence):] {
-		j.Evidence = append(j.Evidence, redactAccounts(x))
+		j.Evidence = append(j.Evidence, p.redactAccounts(x))
 	}
 	j.URL = p.shownURL(j.Evidence[0])
 	return j, j.check()

@@ -45,6 +45,7 @@ type Preflight struct {
 	declared Declaration
 	body     []byte   // of a POST by DeclaredByCaller
 	nodes    []string // see ReadsAccounts
+	accounts Accounts
 }
 
 // NewPreflight returns the checker of a version, one of Versions, for an absolute URL.
@@ -102,10 +103,13 @@ func (p *Preflight) Step(recorded []exchange.Exchange) (Report, *Next, error) {
 	look := p.views(evidence, parsed, found)
 	if len(door) < len(recorded) {
 		asked := recorded[len(door)]
+		if p.accounts == nil {
+			return Report{}, nil, fmt.Errorf("%w: it holds accounts, and nothing here reads them", ErrRecording)
+		}
 		if !p.battery.Replays || asked.Request.Method != http.MethodPost {
 			return Report{}, nil, fmt.Errorf("%w: a question of %.200q", ErrRecording, asked.Request.URL)
 		}
-		look.judged.readAccounts(new(redactAccounts(asked)))
+		look.judged.readAccounts(new(p.redactAccounts(asked)))
 	} else if next, ok := p.asksAccounts(look.judged, door); ok {
 		return Report{}, &next, nil
 	}

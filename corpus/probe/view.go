@@ -44,7 +44,7 @@ type View struct {
 	bought   []*bought          // see buys
 	violates func() string      // see bazaarViolation
 	judged   map[string]outcome // by the version of a battery, see Battery.judge
-	accounts *accountWords      // what a node said of the entry that is judged; nil: nobody was asked, or unread
+	accounts *AccountWords      // what a node said of the entry that is judged; nil: nobody was asked, or unread
 	unread   string             // says why the node's answer is none
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"store.example/agentstore/corpus/accounts"
 	"store.example/agentstore/corpus/botauth"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
@@ -55,7 +56,7 @@ func (d *Desk) walk(ctx context.Context, version, url string) (look, bool, error
 	if err != nil {
 		return look{}, false, err
 	}
-	checker.ReadsAccounts(d.cfg.Nodes.Networks()...)
+	checker.ReadsAccounts(accounts.Reader{}, d.cfg.Nodes.Networks()...)
 	live := func(ctx context.Context) (look, error) { return d.walkLive(ctx, checker, url) }
 	l, shared, err := d.looks.do(ctx, url, live)
 	if err != nil || l.report.Version == version {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/accounts"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/doors"
 	"store.example/agentstore/corpus/exchange"
@@ -316,7 +317,7 @@ func (d *Desk) soldProbe(ctx context.Context, a ask) (look, *probe.Preflight, er
 	if err != nil {
 		return look{}, nil, err
 	}
-	checker.ReadsAccounts(d.cfg.Nodes.Networks()...)
+	checker.ReadsAccounts(accounts.Reader{}, d.cfg.Nodes.Networks()...)
 	l, err := d.walkLive(ctx, checker, a.url)
 	if err != nil {
 		return l, checker, refused(err)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"store.example/agentstore/corpus/accounts"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/walk"
@@ -117,6 +118,7 @@ func (s *settings) rejudge(stderr io.Writer) (found, error) {
 		fmt.Fprintf(stderr, "recorded for %s, judged by %s: where the verdicts differ, the instrument moved and not "+
 			"the door\n", recording.Checker, checker.Name())
 	}
+	checker.ReadsAccounts(accounts.Reader{})
 	exchanges := recording.Exchanges[:min(len(recording.Exchanges), checker.MaxRequests())]
 	report, err := probe.Replay(exchanges, checker)
 	return found{report: report, private: recording.Private}, err
