@@ -88,7 +88,8 @@ func TestFirstSale(t *testing.T) {
 	args := append([]string{"-i", "-C", dir, "PATH=" + t.TempDir(), filepath.Join(bin, "store")}, call[1:]...)
 	daemon.Start(t, "Now you. The shop is at ", "/usr/bin/env", append(args, "-listen", demo, "-rpc", rpc)...)
 
-	script := inPlace(t, programs[1], "https://127.0.0.1:4030", public, "-host 127.0.0.1 ", "-host "+host+" ", "http://127.0.0.1:4041", "http://"+rpc,
+	script := inPlace(t, programs[1], "https://127.0.0.1:4030", public, "-host 127.0.0.1 ", "-host "+host+" ",
+		"http://127.0.0.1:4041", "http://"+rpc,
 		"sed -i.first -f price.sed store.toml\n",
 		"sed -i.first -f price.sed store.toml\nsed -i.second 's/^debug_listen = .*/debug_listen = \""+debug+
 			"\"/' store.toml\n")

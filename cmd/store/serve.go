@@ -56,9 +56,9 @@ func runServe(ctx context.Context, c *call) error {
 }
 
 // reloads reads the configuration again at each SIGHUP, until stop is called, and takes up what can
-// be changed while a store serves: how much is logged, and the files that renew reads. The published
-// tree is followed without being told; everything else is for the next start, which is said. A configuration with a fault changes
-// nothing.
+// be changed while a store serves: how much is logged, and the files that renew reads. The
+// published tree is followed without being told; everything else is for the next start, which is
+// said. A configuration with a fault changes nothing.
 func (c *call) reloads(file string, renew func() error) (stop func()) {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGHUP)
