@@ -13,7 +13,7 @@ import (
 // be absent is optional, and what stands in every row required.
 type parquetFile struct {
 	out  *sink
-	rows *parquet.Writer
+	rows *parquet.GenericWriter[any]
 	row  parquet.Row
 }
 
@@ -45,7 +45,7 @@ func createParquet(w *writer, p *part) (rowWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &parquetFile{out: out, rows: parquet.NewWriter(out, parquetSchema,
+	return &parquetFile{out: out, rows: parquet.NewGenericWriter[any](out, parquetSchema,
 		parquet.CreatedBy("store-bulk", "v1", ""), parquet.MaxRowsPerRowGroup(rowsPerGroup))}, nil
 }
 
