@@ -38,7 +38,6 @@ var (
 	programBudget    = mustKey("ComputeBudget111111111111111111111111111111")
 	programMemo      = mustKey("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr")
 	programGuard     = mustKey("L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95") // Lighthouse
-	programAccount   = key(spl.Associates)                                    // makes associated token accounts
 	sysvarClock      = mustKey("SysvarC1ock11111111111111111111111111111111")
 )
 
