@@ -109,6 +109,8 @@ func (s *Server) adapt(row *route.Row) (http.Handler, error) {
 		m = s.metrics.measure(row.Name)
 	}
 	timeout := cmp.Or(row.Timeout, s.limits.Handle)
+	// What spends a budget, tells of its end or must not be kept goes the whole way each time.
+	mayKeep := (row.Serve == api.Clock || row.Serve == api.Ledger) && row.Budget == "" && row.Deprecated.IsZero()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := w.(*call)
 		c.m, c.name, c.paid, c.onAcct, c.Validator = m, row.Name, row.Paid, row.OnAccount, validator
@@ -138,6 +140,8 @@ func (s *Server) adapt(row *route.Row) (http.Handler, error) {
 		}
 		if err := row.Handle(c, r); err != nil {
 			s.fail(c, r, err)
+		} else if mayKeep {
+			s.kept.keep(c, r)
 		}
 	}), nil
 }
@@ -334,11 +338,11 @@ func (s *Server) panicked(c *call, r *http.Request, p any) {
 }
 
 // logCall writes the access log: names and numbers, never a query or a header value. What cost
-// nothing and changed nothing (a document, a 402) is at debug level.
+// nothing and changed nothing (a document, what may be given again, a 402) is at debug level.
 func (s *Server) logCall(r *http.Request, c *call, took time.Duration) {
 	level := slog.LevelInfo
 	if c.status == http.StatusPaymentRequired || c.status < 400 &&
-		(r.Method == http.MethodGet || r.Method == http.MethodHead) && c.m.document {
+		(r.Method == http.MethodGet || r.Method == http.MethodHead) && (c.m.document || c.Kept != nil) {
 		level = slog.LevelDebug
 	}
 	if !s.log.Enabled(r.Context(), level) {

@@ -108,6 +108,7 @@ type Server struct {
 	idPrefix  string
 	idCounter atomic.Uint64
 	dateLine  atomic.Pointer[dated]
+	kept      keptAnswers
 }
 
 // New checks the table and makes a server of it. It fails for rows that do not describe themselves
@@ -167,9 +168,12 @@ func (s *Server) Table() []route.Row { return s.table }
 // Describe returns the descriptions of rows, as the generator takes them.
 func Describe(rows []route.Row) []api.Route { return route.Describe(rows) }
 
-// ServeHTTP answers one request: a document from memory if its address is one, else whatever row
-// the mux finds.
+// ServeHTTP answers one request: with a kept answer that holds, or a document from memory if its
+// address is one, else whatever row the mux finds.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.again(w, r) {
+		return
+	}
 	if s.site == nil {
 		s.answer(w, r, nil, nil)
 		return

@@ -27,7 +27,7 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/dynamic/a2a"
 	"store.example/agentstore/dynamic/bounty"
 	"store.example/agentstore/dynamic/budget"
@@ -189,7 +189,7 @@ func (s street) DialContext(ctx context.Context, network, _ string) (net.Conn, e
 func deskRows(t testing.TB, site *content.Site, db ledger.DB) []route.Row {
 	t.Helper()
 	door := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, p := range probe.Practices() {
+		for _, p := range practice.All() {
 			if p.ID == "dust-correct" {
 				a := p.Answer("https://" + r.Host + r.URL.Path)
 				maps.Copy(w.Header(), a.Header)

@@ -107,6 +107,9 @@ func BuildTree(ctx context.Context, in Input, siteDir string) (r TreeReport, err
 		return TreeReport{}, err
 	}
 	before, err := Current(siteDir)
+	if err := in.treeIsNewer(siteDir); err != nil {
+		return TreeReport{}, err
+	}
 	switch {
 	case err == nil:
 		if err := removeFlat(siteDir); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/sshsig"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/generator/bulk"
 )
@@ -56,7 +57,7 @@ func renderSigners(s *source, _ unit, mediaType string, _ attest.Digest) ([]byte
 	if mediaType != api.PlainText {
 		return unknown(mediaType)
 	}
-	text, err := attest.AllowedSigners(s.Bulk.Email, s.Ring)
+	text, err := sshsig.AllowedSigners(s.Bulk.Email, s.Ring)
 	return []byte(text), err
 }
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/criteria"
 	"store.example/agentstore/corpus/derive"
-	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 )
 
@@ -44,7 +44,7 @@ func okfUnits(s *source) iter.Seq2[unit, error] {
 		for _, t := range derive.Tiers() {
 			keys = append(keys, "tiers/"+t)
 		}
-		for _, d := range probe.Defects() {
+		for _, d := range criteria.Defects() {
 			keys = append(keys, "defects/"+d.ID)
 		}
 		for i := range b.TiersPages() {
@@ -105,7 +105,7 @@ func concepts(b *derive.Book, folder string) iter.Seq[concept] {
 				}
 			}
 		case "defects":
-			for _, d := range probe.Defects() {
+			for _, d := range criteria.Defects() {
 				c := concept{key: "defects/" + d.ID, kind: "Defect", title: d.Title, says: d.Asserts, resource: base +
 					"/defects/" + d.ID, at: newest, sources: []string{base + "/defects.json"},
 					body: fmt.Sprintf("%s\n\n- Costs: %s\n- Seen by: %s\n- Refuted by: %s\n- For the seller: %s\n- "+

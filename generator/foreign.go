@@ -15,14 +15,13 @@ import (
 // build made.
 var ErrForeign = errors.New("not a folder to build into")
 
-// ours refuses a folder that is not a published tree. A full build removes
-// whatever its manifest does not name, so that a slip in the name of the folder
-// would cost somebody's sources and keys. A tree with a manifest was built, and
-// its strays are swept; one that was cut off before it had one holds only what
-// rows of the table name.
+// ours refuses a folder that is not a published tree, or one of a newer release. A full build
+// removes whatever its manifest does not name, so that a slip in the name of the folder would cost
+// somebody's sources and keys. A tree with a manifest was built, and its strays are swept; one
+// that was cut off before it had one holds only what rows of the table name.
 func (b *build) ours() error {
-	if b.tree.fresh {
-		return nil
+	if err := errors.Join(b.in.memoryIsNewer(), b.in.treeIsNewer(b.in.OutDir)); err != nil || b.tree.fresh {
+		return err
 	}
 	layout := attest.PublicLayout()
 	if _, err := b.tree.root.Lstat(layout.Head()); err == nil {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"store.example/agentstore/corpus/attest"
 )
@@ -66,5 +67,43 @@ func TestTwinsLeaveOtherFilesAlone(t *testing.T) {
 	if d := diffTrees(map[string]string{"keys/identity.pem": "mine", "ledger.bolt": "mine", "archive.gz": "mine"},
 		left); d != "" {
 		t.Error(d)
+	}
+}
+
+// What a newer release wrote is refused and left as it is; a full build makes a tree anew.
+func TestBuildRefusesWhatANewerReleaseWrote(t *testing.T) {
+	in := specimenInput(t, t.TempDir())
+	in.Record = filepath.Join(t.TempDir(), "record")
+	mustBuild(t, in)
+	head := filepath.Join(in.OutDir, filepath.FromSlash(attest.PublicLayout().Head()))
+	for name, marks := range map[string][2]string{head: {"store-manifest/v1", "store-manifest/v2"},
+		in.Record: {"store-build-record/2\n", "store-build-record/10\n"}} {
+		b, err := os.ReadFile(name)
+		if err != nil || strings.Count(string(b), marks[0]) != 1 {
+			t.Fatalf("%s does not hold %s: %v", name, marks[0], err)
+		}
+		writeFile(t, name, strings.Replace(string(b), marks[0], marks[1], 1))
+		planted := readTree(t, in.OutDir)
+		_, err = Build(t.Context(), in)
+		if !errors.Is(err, ErrNewerRelease) || !strings.Contains(err.Error(), strings.TrimSpace(marks[1])) ||
+			!strings.Contains(err.Error(), name[len(name)-6:]) || !strings.Contains(err.Error(), "hint: ") {
+			t.Errorf("%q: Build: %v", marks[1], err)
+		}
+		if d := diffTrees(planted, readTree(t, in.OutDir)); d != "" {
+			t.Errorf("%q: the tree was changed:\n%s", marks[1], d)
+		}
+		again := in
+		again.Full = true
+		mustBuild(t, again)
+		mustBuild(t, in)
+	}
+	for name, mark := range map[string]string{"manifest.json": "store-manifest/v2",
+		"rounds/000001/header.json": "store-round/v2"} {
+		in.Corpus = fstest.MapFS{name: &fstest.MapFile{Data: []byte(`{"format":"` + mark + `","more":1}`)}}
+		_, err := Build(t.Context(), in)
+		if !errors.Is(err, ErrNewerRelease) || !strings.Contains(err.Error(), name) ||
+			!strings.Contains(err.Error(), mark) {
+			t.Errorf("%s: Build: %v", name, err)
+		}
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/conformance"
+	"store.example/agentstore/corpus/criteria"
 	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/templates"
 
@@ -83,12 +85,12 @@ func renderTry(s *source, u unit, mediaType string, made attest.Digest) ([]byte,
 // criteriaDocument is /criteria in JSON: what is asked of a door, and how what was seen of a host
 // is counted.
 type criteriaDocument struct {
-	probe.Criteria
+	criteria.Criteria
 	Tiers derive.Rules `json:"tiers"`
 }
 
 func renderCriteria(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
-	c, rules := probe.CurrentCriteria(), derive.CurrentRules()
+	c, rules := criteria.Current(), derive.CurrentRules()
 	if mediaType == api.JSON {
 		return indented(criteriaDocument{c, rules})
 	}
@@ -133,7 +135,7 @@ func renderCriteria(s *source, u unit, mediaType string, made attest.Digest) ([]
 	return twin(&v, mediaType)
 }
 
-func words(list []probe.Word) []templates.Fact {
+func words(list []criteria.Word) []templates.Fact {
 	var out []templates.Fact
 	for _, w := range list {
 		out = append(out, templates.Fact{Name: w.Word, Value: w.Meaning})
@@ -143,23 +145,29 @@ func words(list []probe.Word) []templates.Fact {
 
 // defectsDocument is /defects.json.
 type defectsDocument struct {
-	Version     string         `json:"version"`
-	License     string         `json:"license"`
-	WhatThisIs  string         `json:"what_this_is"`
-	Stability   string         `json:"stability"`
-	NotExamined []probe.Word   `json:"evidence_labels"` // two kinds of silence that are kept apart
-	Count       int            `json:"count"`
-	Defects     []defectRecord `json:"defects"`
+	Version     string          `json:"version"`
+	License     string          `json:"license"`
+	WhatThisIs  string          `json:"what_this_is"`
+	Stability   string          `json:"stability"`
+	NotExamined []criteria.Word `json:"evidence_labels"` // two kinds of silence that are kept apart
+	Count       int             `json:"count"`
+	Defects     []defectRecord  `json:"defects"`
 }
 
 type defectRecord struct {
-	probe.Defect
+	criteria.Defect
 	Page string `json:"page"`
+}
+
+func batteryKeys(*source) []string { return probe.Versions() }
+
+func renderBattery(_ *source, u unit, _ string, _ attest.Digest) ([]byte, error) {
+	return probe.Batteries()[u.at].Document()
 }
 
 func defectKeys(*source) []string {
 	var ids []string
-	for _, d := range probe.Defects() {
+	for _, d := range criteria.Defects() {
 		ids = append(ids, d.ID)
 	}
 	slices.Sort(ids)
@@ -172,21 +180,21 @@ func renderDefects(s *source, u unit, mediaType string, made attest.Digest) ([]b
 		return nil, err
 	}
 	if mediaType == api.JSON {
-		doc := defectsDocument{Version: probe.DefectVersion, License: "CC-BY-4.0", WhatThisIs: page.Summary,
+		doc := defectsDocument{Version: criteria.DefectVersion, License: "CC-BY-4.0", WhatThisIs: page.Summary,
 			Stability: "Ids are permanent; entries are added and never removed.",
-			NotExamined: []probe.Word{
+			NotExamined: []criteria.Word{
 				{Word: "listed_not_walked", Meaning: "the host was named and not examined: nothing is said"},
 				{Word: "cleared_not_examined",
 					Meaning: "the signal was looked for and not seen once: the defect itself was not ruled out"},
 			}}
-		for _, d := range probe.Defects() {
+		for _, d := range criteria.Defects() {
 			doc.Defects = append(doc.Defects, defectRecord{d, s.base + "/defects/" + d.ID})
 		}
 		doc.Count = len(doc.Defects)
 		return indented(doc)
 	}
-	v := templates.DefectsView{Chrome: s.chrome, Page: page, Body: body, Version: probe.DefectVersion}
-	for _, d := range probe.Defects() {
+	v := templates.DefectsView{Chrome: s.chrome, Page: page, Body: body, Version: criteria.DefectVersion}
+	for _, d := range criteria.Defects() {
 		v.Defects = append(v.Defects, templates.DefectLine{ID: d.ID, Title: d.Title, Detectable: seenBy(d),
 			Signal: d.OurSignal})
 	}
@@ -194,11 +202,11 @@ func renderDefects(s *source, u unit, mediaType string, made attest.Digest) ([]b
 }
 
 // seenBy says in words who can see a defect.
-func seenBy(d probe.Defect) string {
+func seenBy(d criteria.Defect) string {
 	switch {
 	case d.Series:
 		return "several rounds"
-	case d.Detectable == probe.Paid:
+	case d.Detectable == criteria.Paid:
 		return "a purchase"
 	}
 	return "a free probe"
@@ -206,8 +214,8 @@ func seenBy(d probe.Defect) string {
 
 func renderDefect(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 	id := defectKeys(s)[u.at]
-	all := probe.Defects()
-	d := all[slices.IndexFunc(all, func(d probe.Defect) bool { return d.ID == id })]
+	all := criteria.Defects()
+	d := all[slices.IndexFunc(all, func(d criteria.Defect) bool { return d.ID == id })]
 	page := s.viewOf(u, d.Title, "", made)
 	v := templates.DefectView{Chrome: s.chrome, Page: page, ID: d.ID, Seen: "seen by " + seenBy(d), Asserts: d.Asserts,
 		Facts: []templates.Fact{
@@ -271,7 +279,7 @@ func renderConformance(s *source, u unit, mediaType string, made attest.Digest) 
 		for _, f := range set.Fixtures {
 			doc.Fixtures = append(doc.Fixtures, conformanceFixture{f.ID, f.Expect.Verdict, f.Expect.Live, f.Note})
 		}
-		for _, p := range probe.Practices() {
+		for _, p := range practice.All() {
 			doc.Practice = append(doc.Practice, conformanceDoor{p.ID, s.base + "/api/practice/" + p.ID, p.Teaches,
 				p.RightBuyer})
 		}
@@ -286,7 +294,7 @@ func renderConformance(s *source, u unit, mediaType string, made attest.Digest) 
 		v.Fixtures = append(v.Fixtures, templates.FixtureLine{ID: f.ID, Verdict: f.Expect.Verdict, Live: live,
 			Note: f.Note})
 	}
-	for _, p := range probe.Practices() {
+	for _, p := range practice.All() {
 		v.Practice = append(v.Practice, templates.PracticeLine{ID: p.ID, Teaches: p.Teaches, RightBuyer: p.RightBuyer})
 	}
 	return twin(&v, mediaType)

@@ -147,6 +147,7 @@ func shopRows() []output {
 		{name: "door_script", render: ready(templates.DoorScript)},
 		{name: "wallet_script", render: ready(templates.WalletScript)},
 		{name: "criteria", deps: depsPage("criteria"), render: renderCriteria},
+		{name: "battery", keys: batteryKeys, render: renderBattery},
 		{name: "defects", deps: depsPage("defects"), render: renderDefects},
 		{name: "defect", keys: defectKeys, render: renderDefect},
 		{name: "conformance_guide", deps: depsConformance, render: renderConformance},

@@ -18,7 +18,10 @@ func (s *source) open() error {
 	if s.Corpus == nil {
 		return nil
 	}
-	var err error
+	err := RecordIsNewer(s.Corpus)
+	if err != nil {
+		return err
+	}
 	if s.record, err = record.Open(s.Corpus, s.Ring); err != nil {
 		return err
 	}

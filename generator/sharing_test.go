@@ -102,6 +102,9 @@ func TestSharing(t *testing.T) {
 		if got := h.meta["og:title"][0]; strings.Join(strings.Fields(got), " ") != h.title {
 			t.Errorf("%s: og:title is %q, and the page's title %q", name, got, h.title)
 		}
+		if got := h.meta["og:description"][0]; strings.Contains(got, "`") {
+			t.Errorf("%s: og:description has Markdown in it: %q", name, got)
+		}
 		if got := h.meta["og:site_name"][0]; got != hostileName {
 			t.Errorf("%s: og:site_name is %q", name, got)
 		}

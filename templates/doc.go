@@ -176,6 +176,7 @@ var functions = map[string]any{
 	"cut":    func(s string) bool { _, cut := narrow(s); return cut },
 	// classes are those of a cell in its column.
 	"classes": classes,
+	"ordinal": func(i int) int { return i + 1 },
 	"wide":    func() Markup { return Wide },
 }
 

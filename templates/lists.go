@@ -64,13 +64,23 @@ func tierMark(tier string) string {
 	return "unknown"
 }
 
+// minute is a time of the record as a table shows it, 2026-11-10 06:01.
+func minute(at string) string {
+	return strings.Replace(at[:min(len(at), len("2006-01-02T15:04"))], "T", " ", 1)
+}
+
 // TiersSheet is one page of /corpus/tiers.
 func TiersSheet(v SheetView, t derive.TiersView) SheetView {
 	table := &Table{Caption: fmt.Sprintf("Page %d of %d: %d of %d hosts, by name", t.Page, t.Pages, len(t.Hosts),
-		t.TotalHosts), Head: heads("Host", "Tier")}
+		t.TotalHosts), Head: heads("Host", "Tier", "Rounds ready", "Newest verdict", "Observed, UTC")}
 	for _, h := range t.Hosts {
+		_, counted, _ := strings.Cut(h.Label, " — ")
+		verdict, at := "none in the window", ""
+		if l := h.Latest; l != nil {
+			verdict, at = l.Verdict, minute(l.ObservedAt)
+		}
 		table.Rows = append(table.Rows, []Cell{{Text: h.Host, Href: derive.HostPath(h.Host), Mono: true},
-			{Text: h.Label, Mark: tierMark(h.Tier)}})
+			{Text: h.Tier, Mark: tierMark(h.Tier)}, dash(counted), words(verdict), dash(at)})
 	}
 	var links []Pointer
 	if t.Page > 1 {

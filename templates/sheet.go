@@ -18,6 +18,7 @@ type SheetView struct {
 type Section struct {
 	ID, Title string
 	Says      []string
+	Steps     []string // what to do, one after the other
 	Figure    *Figure
 	Facts     []Fact
 	Table     *Table

@@ -1,8 +1,11 @@
 package templates
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"store.example/agentstore/corpus/derive"
 )
 
 // TestTablesShortenNames: no word of a cell is longer than maxWord, its whole stands in a title,
@@ -37,5 +40,34 @@ func TestTablesShortenNames(t *testing.T) {
 	// A list may wrap, a name may not.
 	if got := classes(mono(strings.Repeat("eip155:1, ", 20)), Column{}); got != "mono" {
 		t.Errorf("a long list is of the class %q", got)
+	}
+}
+
+// TestAFullPageOfHosts: whoever reads the list of hosts sees what the newest observation of each
+// said and when, and a full page of them stays as light as pages are where their names are as long
+// as they commonly are.
+func TestAFullPageOfHosts(t *testing.T) {
+	view := derive.TiersView{Page: 1, Pages: 1, TotalHosts: derive.TiersPageLimit}
+	for i := range derive.TiersPageLimit {
+		s := derive.Standing{Host: fmt.Sprintf("api.shop-number-%03d.example", i),
+			Tier: derive.TierIndeterminate, Label: "indeterminate — 3 of 4, W43–W46"}
+		if i > 0 {
+			s.Latest = &derive.Latest{Verdict: "unreachable", ObservedAt: "2026-11-10T06:01:34Z"}
+		}
+		view.Hosts = append(view.Hosts, derive.TierLine{Standing: s})
+	}
+	v := TiersSheet(SheetView{Chrome: &Chrome{}}, view)
+	page, err := HTML(&v)
+	const chrome = 3_000 // header and footer of a page
+	if size := len(page) + len(Style()) + chrome; err != nil || size > 40_000 {
+		t.Errorf("%v: %d bytes with style, header and footer", err, size)
+	}
+	text, err := Markdown(&v)
+	const all = derive.TiersPageLimit
+	for says, times := range map[string]int{"unreachable": all - 1, "2026-11-10 06:01": all - 1,
+		"none in the window": 1, "3 of 4, W43–W46": all} {
+		if strings.Count(string(page), says) != times || strings.Count(string(text), says) != times || err != nil {
+			t.Errorf("%v: %q does not stand %d times in page and twin", err, says, times)
+		}
 	}
 }

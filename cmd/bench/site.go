@@ -16,6 +16,7 @@ import (
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/sshsig"
 	"store.example/agentstore/generator"
 )
 
@@ -220,7 +221,7 @@ func openPublish(ctx context.Context, l *lab) (*contest, error) {
 		}
 		return nil
 	}
-	signer := attest.NewGitSigner(attest.SpecimenKeyFor(attest.PurposeGit))
+	signer := sshsig.NewSigner(attest.SpecimenKeyFor(attest.PurposeGit))
 	ours := func(ctx context.Context) (took float64, err error) {
 		repo := filepath.Join(dir, "ours.git")
 		defer func() { err = errors.Join(err, os.RemoveAll(repo)) }()

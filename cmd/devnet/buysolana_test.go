@@ -2,9 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"store.example/agentstore/corpus/networks"
@@ -17,18 +14,7 @@ func TestStoreBuyPaysOnSolana(t *testing.T) {
 	t.Parallel()
 	s, c := openFive(t)
 	p := openPurse(t, s.net.Buyers[3])
-	var numbers []int
-	for _, b := range c.buyers[0] {
-		numbers = append(numbers, int(b))
-	}
-	key, err := json.Marshal(numbers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.key = filepath.Join(t.TempDir(), "solana.json")
-	if err := os.WriteFile(p.key, key, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	p.key = keygenFile(t, c.buyers[0])
 	before := c.earned(t)
 	out, err := p.paying(networks.Solana, buyer.ByX402, s.url+"/api/buy/hello?agent_name=ada").CombinedOutput()
 	for _, want := range []string{"Pay with    " + address(c.buyers[0]), "Valid for   120 s", "Billed      yes",

@@ -122,8 +122,8 @@ func TestFirstSale(t *testing.T) {
 	}
 }
 
-// TestDemoNeedsItsDevnet: without the program of its own commit beside it store demo says where
-// that is to be had.
+// TestDemoNeedsItsDevnet: without the program of its own commit beside it store demo, as store
+// practice, says where that is to be had.
 func TestDemoNeedsItsDevnet(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -140,9 +140,11 @@ func TestDemoNeedsItsDevnet(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		out, err := exec.CommandContext(t.Context(), at, "demo").CombinedOutput()
-		if err == nil || !strings.Contains(string(out), says) {
-			t.Errorf("beside %q: %v, %s", other, err, out)
+		for _, verb := range []string{"demo", "practice"} {
+			out, err := exec.CommandContext(t.Context(), at, verb).CombinedOutput()
+			if err == nil || !strings.Contains(string(out), says) {
+				t.Errorf("%s beside %q: %v, %s", verb, other, err, out)
+			}
 		}
 		os.Remove(filepath.Join(dir, "devnet"))
 	}

@@ -4,7 +4,8 @@
 //
 //	store demo                                # of a release: the program beside it, with a record
 //	go run ./cmd/devnet
-//	go run ./cmd/devnet practice              # with the practice doors and their scoreboard beside it
+//	store practice                            # instead of the record the practice doors and their scoreboard
+//	go run ./cmd/devnet practice              # the same from here
 //	go run ./cmd/devnet specimen -out DIR     # instead: makes the record that the repository is shown with
 //
 // Every key is made for the run. The chains stand in for real networks, id, token address and

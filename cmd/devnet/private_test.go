@@ -17,7 +17,7 @@ import (
 
 	"store.example/agentstore/cmd/devnet/clients"
 	"store.example/agentstore/cmd/shop"
-	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/sshsig"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/generator"
 )
@@ -149,7 +149,7 @@ func (s *stall) publishes(t *testing.T, cfg *shop.Config) []string {
 	}
 	if _, err := generator.Publish(t.Context(), generator.PublishInput{Repo: repo, Branch: "main", Message: "publish",
 		Folders: map[string]string{"public": tree, "corpus/observations": shop.ObservationsDir(cfg)},
-		Name:    "Ada", Email: shop.GitEmail(in.Site), When: time.Now().UTC(), Signer: attest.NewGitSigner(key),
+		Name:    "Ada", Email: shop.GitEmail(in.Site), When: time.Now().UTC(), Signer: sshsig.NewSigner(key),
 		Site: in.Site, PublicPools: in.PublicPools, Corpus: in.Corpus, Ring: in.Ring}); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -248,6 +249,10 @@ func (s *stall) programs(t *testing.T) (all []program) {
 
 // runPrograms runs every program, those of a page in one folder.
 func (s *stall) runPrograms(t *testing.T) {
+	const python = "/usr/bin/python3" // the system's own, for which Debian packages curve and hash
+	if out, err := exec.Command(python, "-c", "import ecdsa, Cryptodome.Hash.keccak").CombinedOutput(); err != nil {
+		npmtest.Unavailable(t, fmt.Errorf("python3-ecdsa or python3-pycryptodome is missing: %w: %s", err, out))
+	}
 	all, built := s.programs(t), readers.Folder(t)
 	write := func(dir, name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -280,7 +285,7 @@ func (s *stall) runPrograms(t *testing.T) {
 		case "sh":
 			readers.Run(t, dir, env, "bash", "-euo", "pipefail", file)
 		case "python":
-			readers.Run(t, dir, env, "python3", file)
+			readers.Run(t, dir, env, python, file)
 		case "go":
 			readers.Run(t, dir, env, "go", "run", file)
 		case "typescript":

@@ -37,7 +37,7 @@ import (
 // platforms are where a release runs, as GOOS/GOARCH.
 var platforms = []string{"darwin/amd64", "darwin/arm64", "linux/amd64", "linux/arm64", "windows/amd64"}
 
-// programs are the commands of a release. devnet is what store demo runs.
+// programs are the commands of a release. devnet is what store demo and practice run.
 var programs = []string{"check", "devnet", "store", "verify"}
 
 // sums is the file of the archives' digests, in the form that sha256sum reads.

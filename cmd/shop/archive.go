@@ -23,6 +23,7 @@ import (
 	"store.example/agentstore/corpus/view"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/generator"
 )
 
 // ViewDir is where a configuration keeps the views of its record: beside the twins unless it says
@@ -62,6 +63,9 @@ func (s *Shop) openArchive(ctx context.Context) (*archive.Archive, error) {
 	c := &s.Config
 	if c.Record == "" {
 		return nil, nil
+	}
+	if err := generator.RecordIsNewer(os.DirFS(c.Record)); err != nil {
+		return nil, err
 	}
 	if ViewDir(c) == "" {
 		return nil, BuildView(ctx, c) // fails if there is something to answer from

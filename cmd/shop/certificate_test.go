@@ -6,7 +6,40 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"store.example/agentstore/cmd/devnet/chaintest"
 )
+
+// The doctor tells of an own certificate's end while there is time to put another in its place.
+func TestDoctorSeesACertificateEnd(t *testing.T) {
+	p := newPatient(t, chaintest.New(t, chaintest.Options{Networks: []uint64{8453}}))
+	if found := p.aspect(t, "certificate"); len(found) != 1 || found[0].State != Fine {
+		t.Errorf("without one: %+v", found)
+	}
+	keys := t.TempDir()
+	file, err := MakeCertificate(keys, "shop.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.c.TLS = TLSConfig{Certificate: file, Key: filepath.Join(keys, "tls.key")}
+	made := time.Now()
+	for _, c := range []struct {
+		days  int
+		state State
+		words string
+	}{{0, Fine, "it ends on "}, {334, Fine, "it ends on "}, {336, Warning, "send the store SIGHUP"},
+		{364, Warning, "in 0 days"}, {366, Fault, "it ended on "}} {
+		p.Now = func() time.Time { return made.Add(time.Duration(c.days)*24*time.Hour + time.Hour) }
+		if found := p.aspect(t, "certificate"); len(found) != 1 || !says(found, "certificate", c.state, c.words) {
+			t.Errorf("after %d days: %+v", c.days, found)
+		}
+	}
+	p.c.TLS.Key = file
+	if found := p.aspect(t, "certificate"); !says(found, "certificate", Fault, "tls.key") {
+		t.Errorf("with the certificate for a key: %+v", found)
+	}
+}
 
 // TestOwnCertificate: a store speaks TLS with files of the keeper's, takes up replaced ones, keeps
 // the one in use where they have a fault, and says which.

@@ -66,6 +66,7 @@ var aspects = []aspect{
 	{"clock", (*Doctor).clock},
 	{"address", (*Doctor).address},
 	{"proxy", (*Doctor).proxy},
+	{"certificate", (*Doctor).certificate},
 	{"process", (*Doctor).process},
 	{"disk", (*Doctor).disk},
 	{"backup", (*Doctor).backup},

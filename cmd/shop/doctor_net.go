@@ -261,6 +261,38 @@ func (d *Doctor) proxy(_ context.Context, r report) {
 	}
 }
 
+// certificateWarns is how long before its own certificate ends a keeper is told.
+const certificateWarns = 30 * 24 * time.Hour
+
+// certificate looks at one of the keeper's own. Those of a CA are renewed by the store.
+func (d *Doctor) certificate(_ context.Context, r report) {
+	if d.Config.TLS.Certificate == "" {
+		r("", Fine, "none of its own is configured", "")
+		return
+	}
+	const do = "put a new one and its key in the place of the files, and send the store SIGHUP"
+	base, err := url.Parse(d.Config.BaseURL)
+	if err != nil {
+		r.err("", err, "", "mend base_url")
+		return
+	}
+	own := &ownCertificate{config: d.Config.TLS, host: base.Hostname()}
+	if err := own.load(); err != nil {
+		r.err("", err, "", do)
+		return
+	}
+	ends := own.current.Load().Leaf.NotAfter
+	day := ends.UTC().Format(time.DateOnly)
+	switch left := ends.Sub(d.Now()); {
+	case left <= 0:
+		r("", Fault, "it ended on "+day+": nobody's client connects any more", do)
+	case left <= certificateWarns:
+		r("", Warning, fmt.Sprintf("it ends on %s, in %d days", day, left/(24*time.Hour)), do)
+	default:
+		r("", Fine, "it ends on "+day, "")
+	}
+}
+
 // process asks the running store whether it is ready.
 func (d *Doctor) process(ctx context.Context, r report) {
 	if d.Config.DebugListen == "" {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/generator"
 )
 
 // exportEnv holds, in a child process, the folder of the store whose observations it exports until
@@ -219,3 +222,37 @@ func TestExportGoesThroughTheServingProcess(t *testing.T) {
 		t.Errorf("%d observations were exported", n)
 	}
 }
+
+// TestNothingIsWrittenIntoANewerRecord: a record of which a newer release has written the manifest
+// or a round is refused before anything is put into it, and before anything is answered from it.
+func TestNothingIsWrittenIntoANewerRecord(t *testing.T) {
+	for name, format := range map[string]string{"manifest.json": "store-manifest/v2",
+		"rounds/000001/header.json": "store-round/v2"} {
+		c := observingConfig(t.TempDir())
+		db, err := OpenLedger(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := filepath.Join(c.Record, filepath.FromSlash(name))
+		if err := errors.Join(retire(t.Context(), db, 1), db.Close(), os.MkdirAll(filepath.Dir(at), 0o700),
+			os.WriteFile(at, []byte(`{"format":"`+format+`"}`+"\n"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		n, err := ExportObservations(t.Context(), c)
+		if !errors.Is(err, generator.ErrNewerRelease) || n > 0 {
+			t.Errorf("%s: %d observations exported, %v", name, n, err)
+		}
+		if _, err := os.Stat(ObservationsDir(c)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: observations are there: %v", name, err)
+		}
+		c.View = filepath.Join(filepath.Dir(c.Record), "view")
+		for does, err := range map[string]error{"serving": second((&Shop{Config: *c}).openArchive(t.Context())),
+			"building": second(BuildInput(c))} {
+			if !errors.Is(err, generator.ErrNewerRelease) || !strings.Contains(err.Error(), format) {
+				t.Errorf("%s: %s: %v", name, does, err)
+			}
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

@@ -11,6 +11,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/generator"
 )
 
 // RecordOrigin is the origin of the record's log: the store's public host and the record's place on
@@ -27,6 +28,9 @@ func RecordOrigin(c *Config) (string, error) {
 func RecordWriter(c *Config) (*record.Writer, error) {
 	if c.Record == "" {
 		return nil, errors.New("record, the folder of the signed record, is not configured")
+	}
+	if err := generator.RecordIsNewer(os.DirFS(c.Record)); err != nil {
+		return nil, err
 	}
 	if err := checkOrigin(c); err != nil {
 		return nil, err

@@ -1,14 +1,11 @@
 package shop
 
 import (
-	"bytes"
-	"context"
-	"crypto/ed25519"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"store.example/agentstore/corpus/accounts"
 	"store.example/agentstore/corpus/walk"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/rpc"
@@ -32,7 +29,7 @@ func (s *Shop) openSolana(n NetworkConfig) (rail.Rail, error) {
 	if err != nil {
 		return nil, relayerKey(n.ID, err)
 	}
-	if cfg.FeePayer, err = parseSolanaKey(b); err != nil {
+	if cfg.FeePayer, err = solana.ParseKey(b); err != nil {
 		return nil, fmt.Errorf("relayer_key: %w", err)
 	}
 	cfg.PayTo, cfg.Log, cfg.CoinPrice, cfg.GasAlarm = n.PayTo, s.Log, costs.coinPrice, costs.alarm
@@ -44,7 +41,6 @@ func (s *Shop) openSolana(n NetworkConfig) (rail.Rail, error) {
 // accountNodes are the nodes of the configured clusters, which a reading asks for the accounts of
 // whoever is to be paid at a stranger's door.
 func (c *Config) accountNodes() (walk.Nodes, error) {
-	const most = 64 << 10 // bytes of an answer
 	nodes := walk.Nodes{}
 	for _, n := range c.Networks {
 		if _, known := solana.Preset(n.ID); !known {
@@ -54,20 +50,11 @@ func (c *Config) accountNodes() (walk.Nodes, error) {
 		if err != nil {
 			return nil, err
 		}
-		cluster, err := rpc.New(urls, most)
+		cluster, err := rpc.New(urls, accounts.MaxAnswer)
 		if err != nil {
 			return nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}
-		nodes[n.ID] = func(ctx context.Context, question []byte) (answer []byte, err error) {
-			err = cluster.Ask(ctx, question, func(said []byte) error {
-				if !json.Valid(said) {
-					return errors.New("the answer is no JSON")
-				}
-				answer = said
-				return nil
-			})
-			return answer, err
-		}
+		nodes[n.ID] = cluster.Raw
 	}
 	return nodes, nil
 }
@@ -99,25 +86,4 @@ func (n NetworkConfig) checkSolana() error {
 		errs = append(errs, fmt.Errorf("network %s: pay_to is the mint of USDC: name a wallet of yours", n.ID))
 	}
 	return errors.Join(errs...)
-}
-
-// parseSolanaKey reads a key file as solana-keygen writes it: a JSON list of 64 numbers, the seed
-// and the public key. Its errors tell nothing of what it holds.
-func parseSolanaKey(b []byte) (ed25519.PrivateKey, error) {
-	var list []uint16 // a list of bytes would be read from a string
-	if err := json.Unmarshal(b, &list); err != nil || len(list) != ed25519.PrivateKeySize {
-		return nil, errors.New("not a key file of solana-keygen, which is a list of 64 numbers")
-	}
-	raw := make([]byte, len(list))
-	for i, v := range list {
-		if v > 255 {
-			return nil, errors.New("not a key file of solana-keygen: a number is above 255")
-		}
-		raw[i] = byte(v)
-	}
-	key := ed25519.NewKeyFromSeed(raw[:ed25519.SeedSize])
-	if !bytes.Equal(key, raw) {
-		return nil, errors.New("the key file's public half is of another key")
-	}
-	return key, nil
 }

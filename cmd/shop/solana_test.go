@@ -13,6 +13,7 @@ import (
 	"store.example/agentstore/cmd/devnet/svm"
 	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/rail/solana"
 )
 
 // keygen is a key as solana-keygen writes it.
@@ -32,7 +33,7 @@ func keygen(t *testing.T, key ed25519.PrivateKey) string {
 func TestSolanaKeyFiles(t *testing.T) {
 	key := ed25519.NewKeyFromSeed([]byte(strings.Repeat("k", 32)))
 	good := keygen(t, key)
-	if got, err := parseSolanaKey([]byte(good + "\n")); err != nil || !got.Equal(key) {
+	if got, err := solana.ParseKey([]byte(good + "\n")); err != nil || !got.Equal(key) {
 		t.Errorf("the key of %s: %v", good, err)
 	}
 	other := ed25519.NewKeyFromSeed([]byte(strings.Repeat("o", 32)))
@@ -44,7 +45,7 @@ func TestSolanaKeyFiles(t *testing.T) {
 		"another's public half": keygen(t, append(key.Seed(), other[32:]...)),
 		"more behind it":        good + "[]",
 	} {
-		if _, err := parseSolanaKey([]byte(bad)); err == nil || strings.Contains(err.Error(), "107") {
+		if _, err := solana.ParseKey([]byte(bad)); err == nil || strings.Contains(err.Error(), "107") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

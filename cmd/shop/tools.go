@@ -17,6 +17,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/sshsig"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
@@ -55,6 +56,9 @@ func BuildInput(c *Config) (generator.Input, error) {
 	}
 	if c.Record != "" {
 		in.Corpus = DirFS(c.Record)
+		if err := generator.RecordIsNewer(os.DirFS(c.Record)); err != nil {
+			return generator.Input{}, err // before the sources of the build are kept
+		}
 	}
 	if in.Witnesses, err = c.witnesses(); err != nil {
 		return generator.Input{}, err
@@ -66,7 +70,7 @@ func BuildInput(c *Config) (generator.Input, error) {
 			if err != nil {
 				return generator.Input{}, err
 			}
-			in.Bulk.Signer = attest.NewGitSigner(git)
+			in.Bulk.Signer = sshsig.NewSigner(git)
 		}
 	}
 	if c.Verifier != "" {

@@ -4,7 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/ed25519"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,15 +17,14 @@ import (
 	"strings"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/dynamic/buyer"
 )
 
 // buyFlags are the flags of store buy.
 type buyFlags struct {
-	wallets                                               []string
-	rpc, journal, ceiling, network, amount, protocol, out string
-	yes, resume, json                                     bool
+	wallets                                                   []string
+	rpc, journal, ceiling, network, amount, protocol, out, ca string
+	yes, resume, json                                         bool
 }
 
 // runBuy shows a door's terms, asks, and buys.
@@ -49,6 +49,8 @@ func runBuy(ctx context.Context, c *call) error {
 	c.flags.BoolVar(&f.resume, "resume", false, "finish purchases that were cut short, before anything else; with no "+
 		"URL do only that")
 	c.flags.BoolVar(&f.json, "json", false, "print JSON; implies that nobody is asked, so --yes is needed to pay")
+	c.flags.StringVar(&f.ca, "ca", "", "PEM file of certificates that doors are trusted by beside the system's, such "+
+		"as the one that store key tls makes")
 	c.flags.StringVar(&f.out, "out", "", "write what was bought to this file")
 	if err := c.parse(0, 1); err != nil {
 		return err
@@ -79,6 +81,10 @@ func runBuy(ctx context.Context, c *call) error {
 	}
 	target := c.flags.Arg(0)
 	terms, err := b.Terms(ctx, target, opts)
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fmt.Errorf("%w\nhint: where the door is your own, or you know its CA, "+
+			"name that certificate with -ca FILE", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -113,8 +119,17 @@ func (f *buyFlags) buyer() (cfg buyer.Config, opts buyer.Options, err error) {
 	if cfg.Ceiling, err = content.ParseUSDC(f.ceiling); err != nil {
 		return cfg, opts, because(errUsage, "-max: %w", err)
 	}
+	if f.ca != "" {
+		if cfg.Roots, err = withRoots(f.ca); err != nil {
+			return cfg, opts, fmt.Errorf("-ca: %w", err)
+		}
+	}
 	for _, file := range f.wallets {
-		if err := openWallet(&cfg, file); err != nil {
+		err := cfg.AddWallet(file)
+		if errors.Is(err, buyer.ErrSecondWallet) {
+			err = because(errUsage, "-wallet: %w", err)
+		}
+		if err != nil {
 			return cfg, opts, err
 		}
 	}
@@ -124,6 +139,22 @@ func (f *buyFlags) buyer() (cfg buyer.Config, opts buyer.Options, err error) {
 		}
 	}
 	return cfg, opts, nil
+}
+
+// withRoots are the system's certificates of CAs and those of a file.
+func withRoots(file string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("reading the system's certificates: %w", err)
+	}
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM", file)
+	}
+	return roots, nil
 }
 
 // agree shows the terms and reports whether they are to be paid.
@@ -236,56 +267,4 @@ func (c *call) show(r *buyer.Result, asJSON bool) error {
 		line("Body", fmt.Sprintf("%d bytes of %q: use -out FILE to keep it", len(r.Body), r.ContentType))
 	}
 	return nil
-}
-
-// openWallet reads a wallet's key from a file that only its owner may read. Which kind it is shows
-// in its form; there is one of each.
-func openWallet(cfg *buyer.Config, file string) error {
-	st, err := os.Stat(file)
-	if err != nil {
-		return err
-	}
-	if st.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s may be read by others than its owner: chmod 600 it", file)
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	if text := bytes.TrimSpace(b); bytes.HasPrefix(text, []byte("[")) {
-		if cfg.Solana != nil {
-			return because(errUsage, "-wallet: %s is a second wallet of Solana", file)
-		}
-		cfg.Solana, err = solanaKey(text)
-	} else {
-		if cfg.Wallet != nil {
-			return because(errUsage, "-wallet: %s is a second wallet of EVM networks", file)
-		}
-		cfg.Wallet, err = wallet.ParseKey(string(text))
-	}
-	if err != nil {
-		// The text of a parse error could repeat the key.
-		return fmt.Errorf("%s does not hold a wallet key (32 bytes of hex, or a list of 64 numbers)", file)
-	}
-	return nil
-}
-
-// solanaKey reads what solana-keygen writes: seed and public key as a list of numbers.
-func solanaKey(text []byte) (ed25519.PrivateKey, error) {
-	var numbers []uint8
-	var list []uint16 // []uint8 would be read from base64
-	if err := json.Unmarshal(text, &list); err != nil || len(list) != ed25519.PrivateKeySize {
-		return nil, errors.New("not 64 numbers")
-	}
-	for _, n := range list {
-		if n > 255 {
-			return nil, errors.New("a number is no byte")
-		}
-		numbers = append(numbers, uint8(n))
-	}
-	key := ed25519.NewKeyFromSeed(numbers[:ed25519.SeedSize])
-	if !bytes.Equal(key, numbers) {
-		return nil, errors.New("its halves do not belong together")
-	}
-	return key, nil
 }

@@ -12,10 +12,22 @@ import (
 	"runtime/debug"
 )
 
-// runDemo runs the whole shop on local chains, with one purchase in it. The chains are
-// go-ethereum's, which a store that sells never needs, so they are a program of their own beside
-// this one in the release's archive: devnet.
+// runDemo runs the whole shop on local chains, with one purchase in it.
 func runDemo(_ context.Context, c *call) error {
+	return runDevnet(c, func() []string { return []string{"-record"} })
+}
+
+// runPractice runs the shop on local chains, without a record, and beside it the practice doors
+// and their scoreboard.
+func runPractice(_ context.Context, c *call) error {
+	doors := c.flags.String("doors", "127.0.0.1:4030", "loopback address of the practice doors and their scoreboard")
+	return runDevnet(c, func() []string { return []string{"-practice", *doors} })
+}
+
+// runDevnet becomes the program devnet, with what the verb adds, once its flags are read, to those
+// that both verbs have. The chains are go-ethereum's, which a store that sells
+// never needs, so they are a program of their own beside this one in the release's archive.
+func runDevnet(c *call, more func() []string) error {
 	dir := c.flags.String("dir", "", "empty folder for site, keys and ledger, which are kept; by default a temporary "+
 		"one that is removed at the end")
 	listen := c.flags.String("listen", "127.0.0.1:4020", "loopback address of the store")
@@ -35,11 +47,11 @@ func runDemo(_ context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	args := []string{program, "-record", "-listen", *listen, "-rpc", *rpc}
+	args := []string{program, "-listen", *listen, "-rpc", *rpc}
 	if *dir != "" {
 		args = append(args, "-state", *dir)
 	}
-	return become(program, args)
+	return become(program, append(args, more()...))
 }
 
 // beside is the program of a name in the folder of another, of the same release. Only that folder

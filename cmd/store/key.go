@@ -79,8 +79,8 @@ func keyTLS(c *call, dir, host string) error {
 		return err
 	}
 	fmt.Fprintf(c.stdout, "%s is a certificate for %s that vouches for itself, with its key beside it: for trying, "+
-		"since strangers trust those of a CA. Name both in [tls], as certificate and key.\nPrograms trust it by "+
-		"SSL_CERT_FILE=%s, curl by --cacert.\n", file, host, file)
+		"since strangers trust those of a CA. Name both in [tls], as certificate and key.\nstore buy trusts it by -ca "+
+		"%s, curl by --cacert.\n", file, host, file)
 	return nil
 }
 

@@ -60,6 +60,8 @@ func (v *verb) line() string {
 func verbs() []verb {
 	return []verb{
 		{"demo", "", "run the whole shop on local chains, with one purchase in it, until Ctrl-C", false, runDemo},
+		{"practice", "", "run practice doors beside such a shop, and score what your client does at each",
+			false, runPractice},
 		{"init", "DIR", "make a keeper's site in DIR", false, runInit},
 		{"config", "", "print an annotated example of the configuration file", false, runConfig},
 		{"key", "init | list | handover | tls", "make keys, list them, hand over to a new one", true, runKey},

@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"crypto/ed25519"
+	"encoding/pem"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -42,8 +45,24 @@ func solanaPurse(t *testing.T) string {
 // door asks for two dollars.
 func door(t *testing.T) string {
 	t.Helper()
+	return openDoor(t, (*httptest.Server).Start)
+}
+
+// doorBehindTLS asks for the same, by a certificate that is in the file and not among the system's.
+func doorBehindTLS(t *testing.T) (address, ca string) {
+	t.Helper()
+	address = openDoor(t, func(s *httptest.Server) {
+		s.Config.ErrorLog = log.New(io.Discard, "", 0) // those who do not trust it hang up
+		s.StartTLS()
+		ca = file(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
+	})
+	return address, ca
+}
+
+func openDoor(t *testing.T, start func(*httptest.Server)) string {
+	t.Helper()
 	var s *httptest.Server
-	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, err := x402.Encode(x402.Required{X402Version: 2, Resource: x402.Resource{URL: s.URL + r.URL.Path},
 			Accepts: []rail.Requirement{{
 				Scheme: "exact", Network: "eip155:8453", Amount: "2000000",
@@ -57,6 +76,7 @@ func door(t *testing.T) string {
 		w.Header().Set(x402.HeaderRequired, h)
 		w.WriteHeader(http.StatusPaymentRequired)
 	}))
+	start(s)
 	t.Cleanup(s.Close)
 	return s.URL + "/goods"
 }
@@ -68,6 +88,7 @@ func TestExitCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	purse, journal, asked := file(t, "wallet.key", key.Secret()), t.TempDir(), door(t)
+	secured, ca := doorBehindTLS(t)
 	keys := filepath.Join(t.TempDir(), "keys")
 	deaf := shop.Example()
 	deaf.Listen = ""
@@ -137,6 +158,10 @@ func TestExitCodes(t *testing.T) {
 		{"buy -yes -max 2 -wallet " + solanaPurse(t) + " -journal " + journal + " " + asked, 3,
 			"an Ethereum wallet would be needed", "hint: give what is lacking: -wallet"},
 		{"buy -amount -1 " + asked, 2, "", "-amount"},
+		{"buy " + secured, 1, "", "name that certificate with -ca FILE"},
+		{"buy -ca " + ca + " " + secured, 0, "Nothing was bought", ""},
+		{"buy -ca " + purse + " " + secured, 1, "", "-ca: " + purse + " holds no certificate in PEM"},
+		{"buy -ca " + ca + ".nowhere " + secured, 1, "", "-ca: open " + ca + ".nowhere: no such file"},
 		{"buy " + asked, 0, "Nothing was bought", ""},
 		{"buy -yes -wallet " + purse + " -journal " + journal + " " + asked, 3, "2 USDC", "hint: raise -max"},
 		{"buy -yes -network eip155:1 -wallet " + purse + " -journal " + journal + " " + asked, 3, "2 USDC",

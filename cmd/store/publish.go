@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/shop"
-	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/sshsig"
 	"store.example/agentstore/generator"
 	"store.example/agentstore/generator/bucket"
 )
@@ -71,7 +71,7 @@ func runPublish(ctx context.Context, c *call) error {
 	report, err := generator.Publish(ctx, generator.PublishInput{
 		Repo: c.flags.Arg(0), Branch: *branch, Folders: folders, Message: *message,
 		Name: in.Site.Config.Keeper, Email: shop.GitEmail(in.Site), When: time.Now().UTC(),
-		Signer: attest.NewGitSigner(key), Site: in.Site, PublicPools: in.PublicPools, Corpus: in.Corpus, Ring: in.Ring,
+		Signer: sshsig.NewSigner(key), Site: in.Site, PublicPools: in.PublicPools, Corpus: in.Corpus, Ring: in.Ring,
 	})
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func runPublish(ctx context.Context, c *call) error {
 	if *asJSON {
 		return json.NewEncoder(c.stdout).Encode(report)
 	}
-	signers, err := attest.AllowedSigners(shop.GitEmail(in.Site), in.Ring)
+	signers, err := sshsig.AllowedSigners(shop.GitEmail(in.Site), in.Ring)
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,10 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -133,6 +135,74 @@ func TestUpgradeOfATree(t *testing.T) {
 	}
 }
 
+// backward is what a refused tree's keeper is told to do.
+const backward = "build with the newer release again, or, to stay with this one, run `store build -full`"
+
+// TestDowngradeOfATree: a tree that a newer release has built is refused, and stays, until it is
+// asked to be made anew.
+func TestDowngradeOfATree(t *testing.T) {
+	s := newSoldHere(t)
+	s.build()
+	current := filepath.Join(s.dir, "public", "current")
+	was, err := os.Readlink(current)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, marks := range map[string][2]string{
+		"public/record": {"store-build-record/2", "store-build-record/3"},
+		"public/current/.well-known/manifest.json": {"store-manifest/v1", "store-manifest/v2"}} {
+		s.write(name, func(text string) string { return strings.Replace(text, marks[0], marks[1], 1) })
+		code, said := s.store("build")
+		if now, err := os.Readlink(current); code != 1 || err != nil || now != was {
+			t.Errorf("%s: store build: exit code %d, the pointer leads to %s, %v", name, code, now, err)
+		}
+		for _, says := range []string{filepath.Base(name), marks[1], "up to " + marks[0],
+			strings.ReplaceAll(backward, "`", "")} {
+			if !strings.Contains(said, says) {
+				t.Errorf("%s: store build does not say %q: %s", name, says, said)
+			}
+		}
+		if code, said := s.store("build", "-full"); code != 0 {
+			t.Errorf("%s: store build -full: exit code %d: %s", name, code, said)
+		}
+		s.build()
+	}
+}
+
+// TestDowngradeOfARecord: a record that a newer release has written is refused by whoever would
+// write into it or answer from it, and nothing is kept of the attempt.
+func TestDowngradeOfARecord(t *testing.T) {
+	s := newSoldHere(t)
+	s.build()
+	s.write("corpus/manifest.json", func(string) string { return `{"format":"store-manifest/v2"}` + "\n" })
+	s.price("7") // so that a build would keep other sources
+	kept := func() (all []string) {
+		for _, dir := range []string{"corpus", "var"} {
+			err := filepath.WalkDir(filepath.Join(s.dir, dir), func(path string, d fs.DirEntry, err error) error {
+				if !d.IsDir() && !strings.HasPrefix(d.Name(), "ledger.bolt") {
+					all = append(all, path)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return all
+	}
+	before := kept()
+	for _, verb := range []string{"build", "serve"} {
+		code, said := s.store(verb)
+		if code != 1 || !strings.Contains(said, "store-manifest/v2") || !strings.Contains(said,
+			"hint: start the newer release again, or restore the backup of the record") {
+			t.Errorf("store %s: exit code %d: %s", verb, code, said)
+		}
+	}
+	if now := kept(); !slices.Equal(now, before) {
+		t.Errorf("of the attempts there is left: %q, before %q", now, before)
+	}
+}
+
 // TestUpgradeNotes: the page for keepers says what an upgrade asks for, and what the refusal of a
 // newer ledger says.
 func TestUpgradeNotes(t *testing.T) {
@@ -144,7 +214,7 @@ func TestUpgradeNotes(t *testing.T) {
 	_, notes, _ := strings.Cut(string(b), "\n### Upgrades\n")
 	notes, _, _ = strings.Cut(notes, "\n### ")
 	for _, says := range []string{"Make a backup", "start the newer release again, or restore the backup that was " +
-		"made before the upgrade into an empty ledger"} {
+		"made before the upgrade into an empty ledger", backward} {
 		if !strings.Contains(notes, says) {
 			t.Errorf("the notes do not say %q: %s", says, notes)
 		}

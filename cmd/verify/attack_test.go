@@ -25,6 +25,7 @@ import (
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 )
@@ -101,7 +102,7 @@ func walkAll(t testing.TB, w *record.Writer, sequence int64, hosts, salt int) {
 	var rows iter.Seq2[record.Row, error] = func(yield func(record.Row, error) bool) {
 		for i := range hosts {
 			host := fmt.Sprintf("door%03d.example", i)
-			all := probe.Practices()
+			all := practice.All()
 			report, j := walkOne(t, "https://"+host+"/", all[(i*7+int(sequence)+salt)%len(all)], at.Add(-time.Hour))
 			row := record.RowFrom(report, j)
 			row.Host, row.Listed, row.Source = host, true, record.SourceDiscovery
@@ -119,7 +120,7 @@ func walkAll(t testing.TB, w *record.Writer, sequence int64, hosts, salt int) {
 	}
 }
 
-func walkOne(t testing.TB, url string, practice probe.Practice, at time.Time) (probe.Report, probe.Judgement) {
+func walkOne(t testing.TB, url string, door practice.Door, at time.Time) (probe.Report, probe.Judgement) {
 	t.Helper()
 	p, err := probe.NewPreflight(probe.V2, url, probe.Declaration{})
 	if err != nil {
@@ -129,7 +130,7 @@ func walkOne(t testing.TB, url string, practice probe.Practice, at time.Time) (p
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := practice.Answer(url)
+	a := door.Answer(url)
 	recorded := []exchange.Exchange{{Request: next.Request, StartedAt: at, Response: exchange.Response{Status: a.Status,
 		Proto: "HTTP/2.0", Header: a.Header, Body: a.Body}}}
 	report, _, err := p.Step(recorded)

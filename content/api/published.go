@@ -180,6 +180,14 @@ var storeDocuments = []Document{
 		Tags: []string{tagSigning},
 	},
 	{
+		Name: "battery", Path: "/spec/batteries/{version}.json", Cache: Checked,
+		Summary:     "What a battery asks of a door.",
+		Description: "Its checks in their order. The header of a round carries the SHA-256 of this file.",
+		Params: []Param{{Name: "version", In: Path, Type: "string", Required: true, MinLength: 2, MaxLength: 16,
+			Pattern: "^v[1-9][0-9]*$", Description: "The version, such as v2."}},
+		Tags: []string{tagSigning}, Files: pages("/spec/batteries/{version}.json", JSON),
+	},
+	{
 		Name: "store_report_v1", Path: "/spec/store-report/v1",
 		Summary: "What the reports of the instruments have in common, version 1.",
 		Description: "The words, members and order of the reports on doors, cards, directories, pages and signed " +

@@ -33,6 +33,9 @@ const (
 	asked
 )
 
+// MaxAnswer is how many bytes of a node's answer are read.
+const MaxAnswer = 64 << 10
+
 // accountBytes is how much is read of an account: a token account, and what kind one of the newer
 // program is.
 const accountBytes = 166

@@ -193,7 +193,8 @@ func ParseManifest(raw []byte, l Layout) (Manifest, error) {
 	case err != nil:
 		return fail(err)
 	case m.Format != ManifestFormat:
-		return fail(fmt.Errorf("format is %q", m.Format))
+		return fail(fmt.Errorf("format is %q, not %q; hint: of a newer one, use a newer release", m.Format,
+			ManifestFormat))
 	case len(m.PublicKey) != ed25519.PublicKeySize || m.KID != KID(ed25519.PublicKey(m.PublicKey)):
 		return fail(rule.ManifestKey.Errorf("kid is not the thumbprint of the public key"))
 	case !Verify(ed25519.PublicKey(m.PublicKey), payload, m.Signature):

@@ -9,6 +9,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
@@ -19,7 +20,7 @@ import (
 func controlled(t *testing.T, lie func(*record.Control)) *record.Writer {
 	t.Helper()
 	const door = "https://store.example/paid"
-	ready := slices.IndexFunc(probe.Practices(), func(p probe.Practice) bool {
+	ready := slices.IndexFunc(practice.All(), func(p practice.Door) bool {
 		report, _ := recordtest.Look(t, door, p.Answer(door), exchange.Error{}, recordtest.LookedAt)
 		return report.Verdict == probe.Ready
 	})
@@ -31,7 +32,7 @@ func controlled(t *testing.T, lie func(*record.Control)) *record.Writer {
 		if i == 2 {
 			failure.Stage = exchange.StageConnect
 		}
-		_, j := recordtest.Look(t, door, probe.Practices()[ready].Answer(door), failure, d.TakenAt.Add(-1))
+		_, j := recordtest.Look(t, door, practice.All()[ready].Answer(door), failure, d.TakenAt.Add(-1))
 		j.Salt[1] = byte(i)
 		raw, err := j.Encode()
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 )
@@ -15,7 +15,7 @@ import (
 // or withdrawn.
 func TestRefreshHoldsWhatItWasJudgedBy(t *testing.T) {
 	const url, at = "https://h00001.example/paid", "2026-09-22T00:00:00Z"
-	report, judgement := recordtest.Look(t, url, probe.Practices()[0].Answer(url), exchange.Error{},
+	report, judgement := recordtest.Look(t, url, practice.All()[0].Answer(url), exchange.Error{},
 		recordtest.LookedAt)
 	refresh, err := record.RefreshFrom("h00001.example", report, judgement)
 	if err != nil {
@@ -77,7 +77,7 @@ func TestRefreshHoldsWhatItWasJudgedBy(t *testing.T) {
 // walk.
 func TestRefreshThatLiesIsRefused(t *testing.T) {
 	const url = "https://h00001.example/paid"
-	report, judgement := recordtest.Look(t, url, probe.Practices()[0].Answer(url), exchange.Error{},
+	report, judgement := recordtest.Look(t, url, practice.All()[0].Answer(url), exchange.Error{},
 		recordtest.LookedAt)
 	refresh, err := record.RefreshFrom("h00001.example", report, judgement)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 )
@@ -63,7 +64,7 @@ func seal(t testing.TB, w *record.Writer, sequence int64, hosts ...string) {
 	kept := make(map[string][]byte)
 	var rows iter.Seq2[record.Row, error] = func(yield func(record.Row, error) bool) {
 		for i, host := range hosts {
-			row, raw := walk(t, host, probe.Practices()[i], at.Add(-time.Hour))
+			row, raw := walk(t, host, practice.All()[i], at.Add(-time.Hour))
 			kept[host] = raw
 			if i == 2 {
 				row = record.Row{URL: row.URL, Verdict: record.VerdictNotProbed, Reason: "interrupted", Battery: "v2",
@@ -87,7 +88,7 @@ func seal(t testing.TB, w *record.Writer, sequence int64, hosts ...string) {
 }
 
 // walk judges what a practice door answers.
-func walk(t testing.TB, host string, practice probe.Practice, at time.Time) (record.Row, []byte) {
+func walk(t testing.TB, host string, door practice.Door, at time.Time) (record.Row, []byte) {
 	t.Helper()
 	url := "https://" + host + "/paid"
 	p, err := probe.NewPreflight(probe.V2, url, probe.Declaration{})
@@ -98,7 +99,7 @@ func walk(t testing.TB, host string, practice probe.Practice, at time.Time) (rec
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := practice.Answer(url)
+	a := door.Answer(url)
 	recorded := []exchange.Exchange{{Request: next.Request, StartedAt: at, Response: exchange.Response{Status: a.Status,
 		Proto: "HTTP/2.0", Header: a.Header, Body: a.Body}}}
 	report, _, err := p.Step(recorded)

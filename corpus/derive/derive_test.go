@@ -288,7 +288,7 @@ func (w *world) checkWeek(t *testing.T, i int) {
 	want.FailureClasses, want.Networks, want.Gaps, want.Catalogs = Counts{}, Counts{}, Counts{}, Counts{}
 	add := func(to *Counts, name string, n int64) {
 		if n > 0 {
-			*to = append(*to, Count{name, n})
+			*to = append(*to, Count{Name: name, Count: n})
 		}
 	}
 	for _, name := range []string{"accepts", "status-402"} {

@@ -8,6 +8,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // The sizes of pages. A full page of the index or of the feed never changes; pages are numbered
@@ -217,12 +218,6 @@ type TiersView struct {
 	From       Source           `json:"derived_from"`
 }
 
-// TierWords is a tier with its rule, in the order in which the rules are tested.
-type TierWords struct {
-	Tier string `json:"tier"`
-	Rule string `json:"rule"`
-}
-
 // TierLine is one host of the list.
 type TierLine struct {
 	Standing
@@ -251,7 +246,7 @@ func (b *Book) Tiers(page int) TiersView {
 		v.ByTier[t] = 0
 	}
 	if page == 0 {
-		v.Rules = slices.Clone(tiers)
+		v.Rules = tier.Rules()
 	}
 	if b.Roll != nil {
 		maps.Copy(v.ByTier, b.Roll.ByTier)

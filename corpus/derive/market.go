@@ -118,7 +118,7 @@ func (m *market) add(row *record.Row) {
 	}
 	for i, scheme := range row.Offer.Schemes {
 		if !slices.Contains(row.Offer.Schemes[:i], scheme) {
-			m.m.Schemes = count(m.m.Schemes, scheme)
+			m.m.Schemes = m.m.Schemes.Add(scheme)
 		}
 	}
 	if ask, err := atomic(row.Offer.MinUSDC); err == nil {

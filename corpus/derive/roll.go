@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // Roll is every host of the record with its tier, and what changed between rounds. It is made in
@@ -170,7 +171,7 @@ func (r *Roll) Standing(i int) Standing {
 			s.Latest.Source, s.Latest.Sequence, s.Latest.Number = record.ObservationPaidRefresh, 0, l.latest
 		}
 	}
-	s.Label = label(s)
+	s.Label = tier.Label(s)
 	return s
 }
 

@@ -1,6 +1,6 @@
 package derive
 
-import "slices"
+import "store.example/agentstore/corpus/tier"
 
 // Rules says how tiers, coverage and gaps are counted, in words. It is part of /criteria.
 type Rules struct {
@@ -24,7 +24,7 @@ func CurrentRules() Rules {
 	return Rules{
 		Order: "The last 8 rounds from the host's first sighting are read, those that missed it included. The " +
 			"rules are tested in this order, and the first that holds gives the tier.",
-		Tiers:  slices.Clone(tiers),
+		Tiers:  tier.Rules(),
 		Window: Window{Rounds: WindowRounds, EstablishedNeeds: EstablishedRounds, StandingNeeds: WindowRounds},
 		Label: "tier — ready of rounds, first week–last week. The rounds counted are the last 8 for standing and " +
 			"the last 4 for every other tier; a host that was first seen later has fewer.",
@@ -48,7 +48,7 @@ func CurrentRules() Rules {
 			{"method_unresolved", "turned away: GET was refused, no other method named"},
 			{"challenged", "turned away: a bot wall answered"},
 			{"not_judged", "what was recorded could not be judged"},
-			{"opted_out", "the host's own file asks not to be walked"},
+			{"opted_out", "the host's own file asks not to be walked, which does not lift the tier broken"},
 			{"not_recorded", "what was recorded has no time"},
 			{"target_refused", "the door leads where the store's client never goes: to a private address, " +
 				"another port, or no https"},

@@ -6,6 +6,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // Week is one point of the trajectory: counts only, no ratios, each with its denominator beside it.
@@ -44,7 +45,7 @@ func (w *Week) add(r *record.Round, row *record.Row) {
 		w.HostsListed++
 	}
 	if row.Catalog != "" {
-		w.Catalogs = count(w.Catalogs, row.Catalog)
+		w.Catalogs = w.Catalogs.Add(row.Catalog)
 	}
 	switch {
 	case w.Battery == "":
@@ -53,7 +54,7 @@ func (w *Week) add(r *record.Round, row *record.Row) {
 		w.Battery = "mixed"
 	}
 	if !Observed(row) {
-		w.Gaps = count(w.Gaps, gap(r, row))
+		w.Gaps = w.Gaps.Add(tier.Gap(r, row))
 	}
 	switch {
 	case row.Verdict == record.VerdictNotProbed:
@@ -73,14 +74,14 @@ func (w *Week) add(r *record.Round, row *record.Row) {
 	w.HostsProbed++
 	for i, name := range row.Failed {
 		if !slices.Contains(row.Failed[:i], name) {
-			w.FailureClasses = count(w.FailureClasses, name)
+			w.FailureClasses = w.FailureClasses.Add(name)
 		}
 	}
 	if row.Offer != nil {
 		w.OffersSeen++
 		for i, n := range row.Offer.Networks {
 			if !slices.Contains(row.Offer.Networks[:i], n) {
-				w.Networks = count(w.Networks, n)
+				w.Networks = w.Networks.Add(n)
 			}
 		}
 	}

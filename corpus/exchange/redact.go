@@ -176,7 +176,7 @@ func (x Exchange) RedactParsed() (Redacted, []any, error) {
 			Truncated: x.Response.Truncated},
 		Error: Error{Stage: x.Error.Stage},
 	}
-	if n := headBytes(x.Response.Header); n >= longHead {
+	if n := HeadBytes(x.Response.Header); n >= longHead {
 		r.HeadBytes = n
 	}
 	s := &sweeper{}
@@ -218,7 +218,8 @@ func lenient(text []byte) bool {
 	return err == io.EOF
 }
 
-func headBytes(h http.Header) int {
+// HeadBytes is how long the names and values of a head are.
+func HeadBytes(h http.Header) int {
 	n := 0
 	for name, values := range h {
 		for _, v := range values {

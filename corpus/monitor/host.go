@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule"
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/corpus/tlog"
 )
 
@@ -24,7 +24,7 @@ type follow struct {
 	fresh     int                // so many of them, the last ones, are new
 	refreshes []record.Observation
 	texts     []string // of the refreshes, exact bytes
-	tier      derive.Standing
+	tier      tier.Standing
 }
 
 // named takes down the hosts that are followed, with what is remembered of them.
@@ -268,14 +268,14 @@ func (s *step) absent(host string, round record.Round) error {
 }
 
 // standing derives the tier of a host.
-func (f *follow) standing(rounds []record.Round) derive.Standing {
+func (f *follow) standing(rounds []record.Round) tier.Standing {
 	rows := f.rows
 	if f.entry.Rows > 0 && (len(rows) == 0 || rows[0].Sequence > f.entry.FirstSequence) {
 		// Of the rows before those that count it matters that there are some.
 		rows = slices.Insert(slices.Clone(rows), 0, record.StoredRow{Row: record.Row{Host: f.name,
 			Sequence: f.entry.FirstSequence, Verdict: record.VerdictNotProbed}})
 	}
-	return derive.Tier(derive.HostHistory(rounds, record.History{Host: f.name, Rows: rows}, f.refreshes))
+	return tier.Of(tier.HistoryOf(rounds, record.History{Host: f.name, Rows: rows}, f.refreshes))
 }
 
 // remember is what the next step needs of the host.
@@ -286,7 +286,7 @@ func (f *follow) remember(rounds []record.Round) Followed {
 		out.Entry, out.Tier = &entry, f.tier.Tier
 	}
 	asked := f.offered(len(f.rows))
-	first, since := int64(len(rounds)-derive.WindowRounds)+1, ""
+	first, since := int64(len(rounds)-tier.WindowRounds)+1, ""
 	if first > 1 {
 		since = rounds[first-2].TakenAt
 	}

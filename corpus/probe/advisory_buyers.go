@@ -91,21 +91,6 @@ var buyerAdvisories = []Advisory{
 		}),
 	},
 	{
-		Name: "solana-accounts-not-judged", Since: buyersSince,
-		Doc: Doc{"Accounts on Solana that were not read",
-			"The buyer's transaction creates no token account: without one of payTo for the mint, the payment cannot " +
-				"arrive. Accounts stand on chain, and no node was asked.", "x402 schemes: exact (SVM)"},
-		Fix: "Own a token account of payTo for each mint that is offered, before the door opens.",
-		Run: func(v *View) string {
-			r, picked := v.chosen()
-			if !picked || family(r.Network) != familySolana || v.problemOf(r) != "" || v.accounts != nil {
-				return ""
-			}
-			return fmt.Sprintf("accepts[%d]: token account of payTo, mint and fee payer are not judged", r.Index) +
-				after(": ", v.unread)
-		},
-	},
-	{
 		Name: "maybe-other-method", Since: buyersSince,
 		Doc: Doc{"The door may take another method than GET",
 			"Stock sellers answer 404, some 405, to GET where only POST is sold, and this one declares no method.",

@@ -26,6 +26,12 @@ func TestCases(t *testing.T) {
 			if e := r.ChecksVector[i]; e.State != want || e.BlockedBy != "" || e.Detail == "" {
 				t.Errorf("%s: %+v", k, e)
 			}
+		case "unjudged":
+			i := slices.IndexFunc(r.ChecksVector, func(e VectorEntry) bool { return e.Name == k.file })
+			if i < 0 || r.ChecksVector[i].State != NotReached || r.ChecksVector[i].BlockedBy != BlockedNotJudged ||
+				r.Verdict != NotProbed || r.ReachedLevel != "L3" {
+				t.Errorf("%s: %s, %+v", k, r.Verdict, r.ChecksVector)
+			}
 		case "raised", "silent":
 			raised := slices.ContainsFunc(r.Advisories, func(n Note) bool { return n.Name == k.file })
 			if raised != (k.want == "raised") {
@@ -77,8 +83,7 @@ func TestEveryRowHasCases(t *testing.T) {
 	}
 }
 
-// TestFrozenOrder holds the names and order of both batteries, of the advisories, defects and
-// practice doors.
+// TestFrozenOrder holds the names and order of both batteries and of the advisories.
 func TestFrozenOrder(t *testing.T) {
 	var b strings.Builder
 	for _, battery := range Batteries() {
@@ -88,12 +93,6 @@ func TestFrozenOrder(t *testing.T) {
 	}
 	for _, a := range Advisories() {
 		b.WriteString("advisory " + a.Name + "\n")
-	}
-	for _, d := range Defects() {
-		b.WriteString("defect " + d.ID + " " + d.Detectable + "\n")
-	}
-	for _, p := range Practices() {
-		b.WriteString("practice " + p.ID + "\n")
 	}
 	writeGolden(t, "testdata/names.golden", b.String())
 }

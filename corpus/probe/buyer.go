@@ -29,27 +29,26 @@ type bought struct {
 func (v *View) buys(m selection.Model) selection.Answer {
 	a := v.replayed(m)
 	switch {
-	case !m.Whole || a.Outcome != selection.WouldSign:
+	case !m.Foreign && (!m.Whole || a.Outcome != selection.WouldSign):
 	case v.Evidence.Error.Stage == exchange.StageBody, v.Evidence.Body.Truncated:
 		// Some broken bodies it takes for whole, and some it throws at.
 		return selection.Answer{Outcome: selection.CannotSimulate, ThrowsWith: "it reads the whole body, which was " +
 			"not read to its end here"}
+	case m.Foreign:
+		return v.met().Abroad(*a)
 	}
 	return *a
 }
 
 // replayed replays a client, once for all clients that choose and sign alike.
 func (v *View) replayed(m selection.Model) *selection.Answer {
-	alike := selection.Model{V1: m.V1, Profile: m.Profile}
-	if m.V1 {
-		alike.Configured = m.Configured
-	}
+	alike := selection.Model{V1: m.V1, Profile: m.Profile, Configured: m.Configured}
 	for _, b := range v.bought {
 		if b.by == alike {
 			return &b.answer
 		}
 	}
-	a, err := m.Judge(v.met())
+	a, err := alike.Judge(v.met())
 	if err != nil || v.unreadable() || v.headUnread() {
 		a = selection.Answer{Outcome: selection.CannotSimulate, ThrowsWith: "what this client reads was not read here"}
 	}

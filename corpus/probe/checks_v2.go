@@ -76,7 +76,8 @@ var addedByV2 = []Check{
 			Title: "A Solana entry that is signed can be received",
 			Reason: "A cluster under an unknown name makes the stock client throw for the whole offer. Without a " +
 				"fee payer the transaction has nobody to carry it, and a mint or fee payer that is no account makes " +
-				"it void. Whether the token account exists can be seen on chain only, not by a probe.",
+				"it void; it opens no token account of payTo, which must be there. Accounts stand on chain: where no " +
+				"node was asked for them, or none answered, the entry is not judged.",
 			Citation: "x402 schemes: exact (SVM); CAIP-2 namespace solana",
 		},
 		Fix: "Name the cluster by its genesis reference (" + networks.Solana +
@@ -87,12 +88,17 @@ var addedByV2 = []Check{
 			if r, picked := v.chosen(); picked && family(r.Network) != familySolana {
 				return nothing("the stock client picks no Solana entry")
 			}
-			return ofChosen(selection.AboutSolana, func(v *View, r Requirement) string {
+			f := ofChosen(selection.AboutSolana, func(v *View, r Requirement) string {
 				if family(r.Network) != familySolana {
 					return ""
 				}
 				return cmp.Or(v.solanaProblem(r), v.accountsProblem())
 			})(v)
+			if r, picked := v.chosen(); f.State == Pass && picked && v.accounts == nil {
+				return notJudged("accepts[%d]: token account of payTo, mint and fee payer are not judged%s", r.Index,
+					after(": ", v.unread))
+			}
+			return f
 		},
 	},
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/criteria"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
@@ -65,8 +66,8 @@ func TestPlantedBattery(t *testing.T) {
 	if err != nil || len(report.Problems) > 0 || round.Battery != "v3" || report.Verdicts.Again == 0 {
 		t.Errorf("a round by %s: %+v, %v", round.Battery, report.Problems, err)
 	}
-	criteria := probe.CurrentCriteria().CriteriaBattery
-	if last := criteria[len(criteria)-1]; last.Battery != "v3" || last.Name != asks.Name {
+	asked := criteria.Current().CriteriaBattery
+	if last := asked[len(asked)-1]; last.Battery != "v3" || last.Name != asks.Name {
 		t.Errorf("the criteria end with %+v", last)
 	}
 	for _, version := range probe.Versions() {

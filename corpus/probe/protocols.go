@@ -185,7 +185,7 @@ func (v *View) clients() []ClientRow {
 			mppx.Outcome, mppx.Stage = selection.WouldThrow, selection.StageChallenge
 		}
 	}
-	return append(out, mppx, ClientRow{Client: "x402-mcp", Package: "@x402/mcp",
+	return append(out, mppx, ClientRow{Client: "x402-mcp/2.10.0", Package: "@x402/mcp 2.10.0, read from its sources",
 		Configured: selection.ConfiguredDefault,
 		Outcome:    selection.CannotSimulate, Why: "it pays tools of MCP, and no door of HTTP"})
 }

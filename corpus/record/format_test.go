@@ -186,8 +186,8 @@ func TestDigestRule(t *testing.T) {
 	if err := json.Unmarshal(raw, &names); err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Fields("format origin sequence week taken_at previous_digest battery roster coverage control " +
-		"inflows first_leaf rows parts kid digest signature")
+	want := strings.Fields("format origin sequence week taken_at previous_digest battery battery_digest roster " +
+		"coverage control inflows first_leaf rows parts kid digest signature")
 	at := 0
 	for _, name := range want {
 		i := strings.Index(string(raw)[at:], `"`+name+`":`)

@@ -11,20 +11,20 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // asking is a 402 with these entries of accepts.
-func asking(t testing.TB, entries ...map[string]any) probe.Answer {
+func asking(t testing.TB, entries ...map[string]any) practice.Answer {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{"x402Version": 2,
 		"resource": map[string]any{"url": "https://door.example/"}, "accepts": entries})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return probe.Answer{Status: http.StatusPaymentRequired,
+	return practice.Answer{Status: http.StatusPaymentRequired,
 		Header: http.Header{"Payment-Required": {base64.StdEncoding.EncodeToString(raw)}}}
 }
 
@@ -52,7 +52,7 @@ func TestOneHostileDoorSeals(t *testing.T) {
 	}
 	w := recordtest.Writer(t)
 	honest, judged := recordtest.Look(t, "https://honest.example/paid",
-		probe.Practices()[0].Answer("https://honest.example/paid"), exchange.Error{}, recordtest.LookedAt)
+		practice.All()[0].Answer("https://honest.example/paid"), exchange.Error{}, recordtest.LookedAt)
 	other := record.RowFrom(honest, judged)
 	row.Host, other.Host = "door.example", "honest.example"
 	row.Source, other.Source = record.SourceDiscovery, record.SourceDiscovery
@@ -77,7 +77,7 @@ func TestLargestEvidenceGivesWay(t *testing.T) {
 	for i := range 9 {
 		host := fmt.Sprintf("h%d.example", i)
 		url := "https://" + host + "/paid"
-		answer := probe.Practices()[0].Answer(url)
+		answer := practice.All()[0].Answer(url)
 		if i == 4 {
 			answer = asking(t, entries...)
 		}

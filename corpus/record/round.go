@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/rule"
 )
 
@@ -30,6 +31,7 @@ type Round struct {
 	TakenAt        string        `json:"taken_at"`        // RFC 3339 UTC, whole seconds
 	PreviousDigest attest.Digest `json:"previous_digest"` // all zero in the first round
 	Battery        string        `json:"battery"`
+	BatteryDigest  attest.Digest `json:"battery_digest"` // of the battery's document: what it asks
 	// read inside a company's own networks: never to be published
 	Private   bool          `json:"private,omitzero"`
 	Roster    Roster        `json:"roster"`
@@ -189,10 +191,14 @@ func (r Round) payload() ([]byte, error) {
 	return attest.Canonical(r)
 }
 
-// SignRound sets format, kid, digest and signature and returns the header's
+// SignRound sets format, kid, digests and signature and returns the header's
 // exact bytes beside the completed header.
 func SignRound(r Round, k *attest.Key) (Round, []byte, error) {
 	r.Format, r.KID = RoundFormat, k.KID()
+	var err error
+	if r.BatteryDigest, err = probe.DocumentDigest(r.Battery); err != nil {
+		return Round{}, nil, fmt.Errorf("signing round %d: %w", r.Sequence, err)
+	}
 	if err := r.Check(); err != nil {
 		return Round{}, nil, err
 	}
@@ -261,7 +267,7 @@ func (r Round) Check() error {
 	}
 	switch {
 	case r.Format != RoundFormat:
-		return fail("format is %q", r.Format)
+		return fail("format is %q, not %q; hint: of a newer one, use a newer release", r.Format, RoundFormat)
 	case r.Origin == "" || r.KID == "" || r.Battery == "":
 		return fail("origin, battery and kid must be present")
 	case r.Sequence < 1:
@@ -279,6 +285,10 @@ func (r Round) Check() error {
 		if err := r.Lot.check(); err != nil {
 			return fail("its lot: %v", err)
 		}
+	}
+	broken = rule.RoundBattery
+	if known, err := probe.DocumentDigest(r.Battery); err != nil || known != r.BatteryDigest {
+		return fail("by a battery %s of digest %s, which is not known here", r.Battery, r.BatteryDigest)
 	}
 	broken = rule.RoundParts
 	var rows int64

@@ -10,6 +10,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
@@ -27,7 +28,7 @@ func placed(row record.Row, host string) record.Row {
 func TestRowFromPractice(t *testing.T) {
 	key := attest.SpecimenKey()
 	offers := 0
-	for _, p := range probe.Practices() {
+	for _, p := range practice.All() {
 		url := "https://door.example/" + p.ID
 		report, judgement := recordtest.Look(t, url, p.Answer(url), exchange.Error{}, recordtest.LookedAt)
 		row := record.RowFrom(report, judgement)
@@ -114,14 +115,14 @@ func TestRowFromOffer(t *testing.T) {
 func TestRowFromWhatWasNotJudged(t *testing.T) {
 	url := "https://door.example/"
 	key := attest.SpecimenKey()
-	refused := probe.Answer{Status: http.StatusMethodNotAllowed, Header: http.Header{}}
+	refused := practice.Answer{Status: http.StatusMethodNotAllowed, Header: http.Header{}}
 	report, judgement := recordtest.Look(t, url, refused, exchange.Error{}, recordtest.LookedAt)
 	unresolved := record.RowFrom(report, judgement)
 	if unresolved.Verdict != record.VerdictNotProbed || unresolved.Reason != record.ReasonMethodUnresolved ||
 		unresolved.Fault != record.FaultInstrument {
 		t.Errorf("a door that refused GET: %+v", unresolved)
 	}
-	report, judgement = recordtest.Look(t, url, probe.Answer{}, exchange.Error{Stage: exchange.StageResolve,
+	report, judgement = recordtest.Look(t, url, practice.Answer{}, exchange.Error{Stage: exchange.StageResolve,
 		Text: "no such host"}, recordtest.LookedAt)
 	silent := record.RowFrom(report, judgement)
 	if silent.Verdict != record.VerdictUnreachable || silent.Reason != exchange.StageResolve ||

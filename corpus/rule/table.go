@@ -20,6 +20,7 @@ const (
 	ManifestAdded        Rule = "manifest.added"
 	ManifestChanged      Rule = "manifest.changed"
 	RoundForm            Rule = "round.form"
+	RoundBattery         Rule = "round.battery"
 	RoundParts           Rule = "round.parts"
 	RoundControl         Rule = "round.control"
 	RoundInflows         Rule = "round.inflows"
@@ -121,10 +122,10 @@ func Table() []Entry {
 		{ManifestAdded, "A file that the manifest does not list."},
 		{ManifestChanged, "A file that is not of its size and digest in the manifest."},
 		{RoundForm, "A header that is not of its form, or is spelt in another way."},
+		{RoundBattery, "A battery that is not known, or a digest that is not that of its document."},
 		{RoundParts, "Parts that are too long, too short, or do not add up to its `rows`."},
 		{RoundControl, "Control walks that do not add up."},
-		{RoundInflows, "Inflows of no time, or a network without a reason although it was not read, or with one " +
-			"although it was, or with addresses left out of a network that was not read."},
+		{RoundInflows, "Inflows of no time, or a network whose reason or addresses left out do not go with `read`."},
 		{RoundDigest, "A `digest` that is not that of the header."},
 		{RoundKey, "A header by no identity key in force at `taken_at`."},
 		{RoundSignature, "A header whose signature does not fit."},

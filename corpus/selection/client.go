@@ -67,15 +67,10 @@ type Allowed struct {
 	Max     string // atomic units; "" for no ceiling of its own
 }
 
-// A Policy of a client drops and reorders what is left: Keep is a network pattern ("" keeps all),
-// First a pattern whose networks go to the front.
-type Policy struct{ Keep, First string }
-
 // Config is what somebody configured a client with.
 type Config struct {
 	Client   Client
 	Controls Controls
-	Policies []Policy
 }
 
 const defaultMax = "$1"

@@ -1,6 +1,6 @@
 // Package selection replays how a stock x402 client chooses among the ways of paying that a door
 // offers, and where it throws instead, without a wallet and without a network: the scheme filter,
-// the flow filter, the spend controls (default assets, ceilings), the policies, the preference for
+// the flow filter, the spend controls (default assets, ceilings), the preference for
 // authorizations, the first survivor, and what signing the chosen entry then needs.
 //
 // The clients are JavaScript, and their answers to odd input follow from that language: an amount

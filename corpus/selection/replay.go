@@ -14,7 +14,6 @@ const (
 	StageFlow      = "payment-flow"
 	StageAssets    = "asset-allowlist"
 	StageCap       = "amount-cap"
-	StagePolicy    = "policy"
 	StagePrefer    = "prefer-authorization"
 	StageSelector  = "not-selected"
 	StageCreation  = "payload-creation"
@@ -77,12 +76,6 @@ func (r *run) choose(required value) (entry, error) {
 		}
 		if left, err = r.caps(left); err != nil {
 			return entry{}, err
-		}
-	}
-	r.at = StagePolicy
-	for _, p := range r.config.Policies {
-		if left = r.policy(left, p); len(left) == 0 {
-			return entry{}, throwf("All payment requirements were filtered out by policies for x402 version: 2")
 		}
 	}
 	if r.config.Client.Flows {
@@ -379,21 +372,6 @@ func (r *run) within(amount value, ceiling *big.Int, own bool) (bool, string, er
 	}
 	return n.Cmp(most) <= 0, "the amount is no integer; read as dollars it is above the client's ceiling per payment",
 		nil
-}
-
-func (r *run) policy(in []entry, p Policy) (left []entry) {
-	var rest []entry
-	for _, e := range in {
-		switch n := text(e.network); {
-		case p.Keep != "" && !matches(p.Keep, n):
-			r.drop(e.index, e.v, StagePolicy, "a policy of this client drops the network")
-		case p.First != "" && matches(p.First, n):
-			left = append(left, e)
-		default:
-			rest = append(rest, e)
-		}
-	}
-	return append(left, rest...)
 }
 
 func (r *run) prefer(in []entry) []entry {

@@ -107,7 +107,6 @@ type question struct {
 	EVM       bool            `json:"evm"`
 	SVM       bool            `json:"svm"`
 	Controls  json.RawMessage `json:"controls"`
-	Policies  []Policy        `json:"policies"`
 	Challenge string          `json:"challenge"`
 }
 
@@ -185,10 +184,6 @@ func randomQuestion(r *rand.Rand) question {
 	if !q.EVM {
 		q.SVM = true
 	}
-	for range max(0, r.IntN(5)-2) {
-		q.Policies = append(q.Policies, Policy{pick(r, "", "", "eip155:*", "solana:*"),
-			pick(r, "", "eip155:137", "eip155:*", "solana:*")})
-	}
 	var entries []string
 	for range pick(r, 1, 2, 2, 3, 4, pick(r, 1, 0)) {
 		entries = append(entries, randomEntry(r))
@@ -203,7 +198,7 @@ func randomQuestion(r *rand.Rand) question {
 }
 
 func (q question) config(t *testing.T) Config {
-	c := Config{Client: clients[0], Policies: q.Policies}
+	c := Config{Client: clients[0]}
 	if q.Core == "2.21.0" {
 		c.Client, _ = ClientByName("x402-js/2.21.0")
 	}

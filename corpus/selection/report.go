@@ -156,7 +156,7 @@ func (d *Door) Judge(p Profile) (Report, error) {
 	if p.UnreadableCountedAsEmpty {
 		a.hazard("profile-unreadable", "the client profile could not be read and counts as none")
 	}
-	if n := headBytes(x.Response.Header); n >= nodeHead && x.Response.Status == http.StatusPaymentRequired {
+	if n := exchange.HeadBytes(x.Response.Header); n >= nodeHead && x.Response.Status == http.StatusPaymentRequired {
 		a.hazard("head-too-large",
 			fmt.Sprintf("the names and values of the answer's head have %d bytes: fetch in Node gives up at %d, "+
 				"before the client sees the terms; other runtimes go on", n, nodeHead))
@@ -192,16 +192,6 @@ const (
 // nodeHead is maxHeaderSize of undici, the fetch of Node: an answer whose field names and values
 // reach it fails with UND_ERR_HEADERS_OVERFLOW.
 const nodeHead = 16 << 10
-
-func headBytes(h http.Header) int {
-	n := 0
-	for name, values := range h {
-		for _, v := range values {
-			n += len(name) + len(v)
-		}
-	}
-	return n
-}
 
 func (a *Answer) hazard(name, detail string) {
 	a.Hazards = append(a.Hazards, Hazard{name, detail})

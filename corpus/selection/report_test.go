@@ -65,7 +65,8 @@ func TestWouldSign(t *testing.T) {
 func TestHeadThatNodeRefuses(t *testing.T) {
 	for size, warned := range map[int]bool{nodeHead - 1: false, nodeHead: true} {
 		x := answered(`{"x402Version":2,"accepts":[` + payable + `]}`)
-		x.Response.Header.Set("X-Padding", strings.Repeat("a", size-headBytes(x.Response.Header)-len("X-Padding")))
+		padding := size - exchange.HeadBytes(x.Response.Header) - len("X-Padding")
+		x.Response.Header.Set("X-Padding", strings.Repeat("a", padding))
 		a := judge(t, x, Profile{})
 		if said := len(a.Hazards) == 1 && a.Hazards[0].Name == "head-too-large"; said != warned ||
 			(a.Outcome == WouldSign) == warned {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
 )
 
@@ -32,7 +33,7 @@ func (d *Door) judgeV1(unlimited bool) Answer {
 	if x.Response.Status != http.StatusPaymentRequired {
 		return stop(CannotSimulate, StageChallenge, errNo402.Error())
 	}
-	if headBytes(x.Response.Header) >= nodeHead {
+	if exchange.HeadBytes(x.Response.Header) >= nodeHead {
 		return stop(WouldThrow, StageFetch, "fetch failed")
 	}
 	body, err := d.body()

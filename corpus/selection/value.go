@@ -193,3 +193,18 @@ func appendString(b []byte, s string) []byte {
 	b, _ = jsontext.AppendQuote(b, s) // parse lets no text through that is not UTF-8
 	return b
 }
+
+// wellFormed says whether terms have the types that languages demand that read them into types.
+func wellFormed(terms value) bool {
+	list, ok := maybe(terms, "accepts").([]value)
+	for _, e := range list {
+		for _, name := range []string{"scheme", "network", "asset", "amount", "payTo"} {
+			_, isText := maybe(e, name).(string)
+			ok = ok && isText
+		}
+		seconds, isNumber := maybe(e, "maxTimeoutSeconds").(float64)
+		_, isObject := maybe(e, "extra").(*object)
+		ok = ok && isNumber && seconds == math.Trunc(seconds) && isObject && isDigits(text(maybe(e, "amount")))
+	}
+	return ok && maybe(terms, "x402Version") == value(2.0)
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/tlog"
 )
@@ -141,6 +142,9 @@ func (f *forge) said(text string) record.Said {
 func (f *forge) round(r record.Round, rows []record.Row) {
 	r.Format, r.Origin, r.KID = record.RoundFormat, origin, f.identity.KID()
 	r.FirstLeaf, r.Rows = f.log.Size, int64(len(rows))
+	var err error
+	r.BatteryDigest, err = probe.DocumentDigest(r.Battery)
+	f.check(err)
 	if f.before != nil {
 		r.PreviousDigest, r.Coverage.PreviousProbed = f.before.Digest, f.before.Coverage.Probed
 	}

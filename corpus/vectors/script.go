@@ -17,6 +17,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 )
@@ -140,7 +141,7 @@ func walkTime(n int64) time.Time {
 // judge walks to a host and judges what it answers.
 func (f *forge) judge(host string, good bool, n int64) (record.Row, []byte) {
 	url := "https://" + host + "/paid"
-	i := slices.IndexFunc(probe.Practices(), func(p probe.Practice) bool { return (p.Verdict == probe.Ready) == good })
+	i := slices.IndexFunc(practice.All(), func(p practice.Door) bool { return (p.Verdict == probe.Ready) == good })
 	p, err := probe.NewPreflight(probe.V2, url, probe.Declaration{})
 	if err != nil {
 		f.check(err)
@@ -148,7 +149,7 @@ func (f *forge) judge(host string, good bool, n int64) (record.Row, []byte) {
 	}
 	_, next, err := p.Step(nil)
 	f.check(err)
-	a := probe.Practices()[i].Answer(url)
+	a := practice.All()[i].Answer(url)
 	walk := []exchange.Exchange{{Request: next.Request, StartedAt: walkTime(n), Response: exchange.Response{
 		Status: a.Status, Proto: "HTTP/2.0", Header: a.Header, Body: a.Body}}}
 	report, _, err := p.Step(walk)

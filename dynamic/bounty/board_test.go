@@ -100,6 +100,8 @@ func TestPosting(t *testing.T) {
 	for accept, want := range map[string]string{"text/html": "Open until", "text/markdown": "- Open until: "} {
 		page := string(w.get("/bounties", accept, 200))
 		if !strings.Contains(page, want) || !strings.Contains(page, "a.shop.example") ||
+			!strings.Contains(page, map[string]string{"text/html": "<li>Wait until its block is final.</li>",
+				"text/markdown": "\n2. Wait until its block is final.\n3. POST "}[accept]) ||
 			strings.Contains(page, "<script>=") {
 			t.Errorf("%s: %s", accept, page)
 		}

@@ -197,7 +197,7 @@ func sheet(b Board) *templates.SheetView {
 	v.Sections = append(v.Sections,
 		templates.Section{ID: "week", Title: "This week", Says: []string{fmt.Sprintf("Of %s USDC for %s, %s are paid "+
 			"out; it begins anew at %s. %s", amount(b.Budget), b.Week, amount(b.Spent), b.BudgetReopens, paid)}},
-		templates.Section{ID: "how", Title: "How to claim", Says: b.HowToClaim},
+		templates.Section{ID: "how", Title: "How to claim", Steps: b.HowToClaim},
 		templates.Section{ID: "rules", Title: "The rules", Says: append(b.Rules, b.Method)})
 	return v
 }

@@ -20,6 +20,7 @@ package buyer
 import (
 	"cmp"
 	"crypto/ed25519"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -94,6 +95,9 @@ type Config struct {
 	// Client sends the requests. Its redirect policy, cookies and timeout are not used: nothing is
 	// followed, no cookies are kept. nil is a client with bounded headers.
 	Client *http.Client
+	// Roots are the certificates of CAs that doors are trusted by, where Client is nil. nil are the
+	// system's.
+	Roots *x509.CertPool
 	// Networks are the CAIP-2 networks that may be paid on. Empty: all of Assets.
 	Networks []string
 	// Tokens are those that may be paid in, of Assets. Empty: all of them.
@@ -182,7 +186,8 @@ func New(cfg Config) (*Buyer, error) {
 			return nil, fmt.Errorf("configuring the buyer: token %q is not known on network %q", t.Address, t.Network)
 		}
 	}
-	return &Buyer{cfg: cfg, client: guarded(cfg.Client), log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))}, nil
+	log := cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	return &Buyer{cfg: cfg, client: guarded(cfg.Client, cfg.Roots), log: log}, nil
 }
 
 // USDC writes an amount of atomic units as dollars, without trailing zeros: 0.01.

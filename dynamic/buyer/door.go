@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -31,7 +33,7 @@ var (
 const headerKey = "Idempotency-Key"
 
 // guarded is the client without redirects, cookies and a timeout of its own (each request has one).
-func guarded(c *http.Client) *http.Client {
+func guarded(c *http.Client, roots *x509.CertPool) *http.Client {
 	g := &http.Client{}
 	if c != nil {
 		*g = *c
@@ -39,6 +41,7 @@ func guarded(c *http.Client) *http.Client {
 		g.Transport = &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
 			ForceAttemptHTTP2:      true,
+			TLSClientConfig:        &tls.Config{RootCAs: roots},
 			TLSHandshakeTimeout:    15 * time.Second,
 			IdleConnTimeout:        30 * time.Second,
 			MaxResponseHeaderBytes: maxHeaders,

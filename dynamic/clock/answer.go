@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
@@ -41,10 +42,34 @@ func problems(codes ...int) []api.Response {
 	return out
 }
 
+// edition is what every answer follows from beside its address.
+type edition struct {
+	site    *content.Site
+	chrome  *templates.Chrome
+	hour    int64 // Unix seconds
+	weather content.Weather
+}
+
+func (c *Clock) edition(site *content.Site, hour time.Time) edition {
+	return edition{site, c.Chrome(), hour.Unix(), c.Weather(hour)}
+}
+
+// keptFor is what is kept of an edition: an address in one of the forms.
+type keptFor struct {
+	path string
+	form int
+}
+
+// kept is a form as it is sent.
+type kept struct {
+	body []byte
+	etag string
+}
+
 // answer writes one of the forms of what holds until a moment: for longer no cache may give it out.
 // A reader's own copy is asked about after a minute, so that no window stays open on an old hour.
-func answer(w http.ResponseWriter, r *http.Request, now, until time.Time, data any,
-	page func() templates.View) error {
+func (c *Clock) answer(w http.ResponseWriter, r *http.Request, e edition, path string, now, until time.Time,
+	says func() (any, templates.View)) error {
 	h := w.Header()
 	h.Set("Vary", "Accept, Accept-Encoding, User-Agent")
 	form := route.Negotiate(strings.Join(r.Header.Values("Accept"), ","), offered)
@@ -52,26 +77,42 @@ func answer(w http.ResponseWriter, r *http.Request, now, until time.Time, data a
 		return &problem.Error{Code: "not_acceptable",
 			Detail: "This address answers with " + strings.Join(offered, ", ") + ", and Accept refuses all of them."}
 	}
-	var body []byte
-	var err error
-	switch form {
-	case 0:
-		body, err = api.Marshal(data)
-	case 1:
-		body, err = templates.Markdown(page())
-	case 2:
-		body, err = templates.HTML(page())
-	}
+	k, err := c.made.Get(e, keptFor{path, form}, func() (k kept, err error) {
+		data, page := says()
+		switch form {
+		case 0:
+			k.body, err = api.Marshal(data)
+		case 1:
+			k.body, err = templates.Markdown(page)
+		case 2:
+			k.body, err = templates.HTML(page)
+		}
+		sum := sha256.Sum256(k.body)
+		k.etag = `"` + hex.EncodeToString(sum[:16]) + `"`
+		return k, err
+	})
 	if err != nil {
 		return err
 	}
-	left := max(0, int(until.Sub(now)/time.Second)) // whole seconds, rounded down
-	sum := sha256.Sum256(body)
 	h.Set("Content-Type", sent[form])
-	h.Set("Cache-Control", "public, max-age="+strconv.Itoa(min(60, left))+", s-maxage="+strconv.Itoa(left))
-	h.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	h.Set("ETag", k.etag)
+	mayCache(h, now, until)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(k.body))
+	route.Keep(r, &route.Kept{Body: k.body, Holds: func(_ *http.Request, h http.Header) bool {
+		now := c.Now()
+		if !now.Before(until) || c.edition(c.Site.Now(), now.UTC().Truncate(time.Hour)) != e {
+			return false
+		}
+		mayCache(h, now, until)
+		return true
+	}})
 	return nil
+}
+
+// mayCache says for how long an answer may be kept: in whole seconds, rounded down.
+func mayCache(h http.Header, now, until time.Time) {
+	left := max(0, int(until.Sub(now)/time.Second))
+	h["Cache-Control"] = []string{"public, max-age=" + strconv.Itoa(min(60, left)) + ", s-maxage=" + strconv.Itoa(left)}
 }
 
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }

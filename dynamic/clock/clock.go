@@ -25,7 +25,10 @@ type Config struct {
 }
 
 // Clock answers. Its methods are safe for concurrent use.
-type Clock struct{ Config }
+type Clock struct {
+	Config
+	made route.Memo[edition, keptFor, kept]
+}
 
 type face = route.Face[*Clock]
 

@@ -38,17 +38,17 @@ func (c *Clock) servePorch(w http.ResponseWriter, r *http.Request) error {
 			"for one."}
 	}
 	hour := now.Truncate(time.Hour)
-	until, weather := hour.Add(time.Hour), c.Weather(hour)
-	p := Porch{Line: site.Porch.Line(hour, weather), Hour: moment(hour), Until: moment(until),
-		Part: content.DayPart(hour), Season: content.Season(hour), Weather: weather.Word, WeatherSays: weather.Says(),
-		SealedWeek: weather.Week, Seats: content.Seats(hour, weather), SeatsSay: seatsSay,
-		KeepsakeAt: c.BaseURL + "/porch/line"}
-	page := func() templates.View {
-		return &templates.PorchView{Chrome: c.Chrome(), Page: templates.Page{Title: "The porch", Path: "/porch",
+	until, e := hour.Add(time.Hour), c.edition(site, hour)
+	return c.answer(w, r, e, "/porch", now, until, func() (any, templates.View) {
+		weather := e.weather
+		p := Porch{Line: site.Porch.Line(hour, weather), Hour: moment(hour), Until: moment(until),
+			Part: content.DayPart(hour), Season: content.Season(hour), Weather: weather.Word,
+			WeatherSays: weather.Says(), SealedWeek: weather.Week,
+			Seats: content.Seats(hour, weather), SeatsSay: seatsSay, KeepsakeAt: c.BaseURL + "/porch/line"}
+		return p, &templates.PorchView{Chrome: e.chrome, Page: templates.Page{Title: "The porch", Path: "/porch",
 			Summary: "A line an hour, and somewhere to sit. Nothing is for sale out here."},
 			Line: p.Line, Hour: p.Hour, Until: p.Until, Part: p.Part, Season: p.Season, Weather: p.Weather,
 			WeatherSays: p.WeatherSays, SealedWeek: p.SealedWeek, Seats: p.Seats, SeatsSay: seatsSay,
 			Drawing: templates.Markup(drawing.Porch(hour.Hour(), p.Season, p.Weather, p.Seats))}
-	}
-	return answer(w, r, now, until, p, page)
+	})
 }

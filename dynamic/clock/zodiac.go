@@ -55,26 +55,23 @@ func (c *Clock) serveSign(w http.ResponseWriter, r *http.Request) error {
 	sign, week := content.SignOf(address), content.Week(now)
 	starts, _ := content.WeekStart(week)
 	until := starts.AddDate(0, 0, 7)
-	a := Reading{Address: address, Sign: Sign(sign), Permanent: true, HowAssigned: templates.HowAssigned, Week: week,
-		Starts: moment(starts), Until: moment(until), ArchiveURL: c.BaseURL + "/zodiac/archive",
-		SignsURL: c.BaseURL + "/zodiac"}
-	if i, ok := site.ZodiacPage(sign.ID, week); ok {
-		a.Page = &SignPage{Title: i.Summary, Text: site.Expand(i.Body)}
-	} else {
-		a.Empty = noPage
-	}
-	page := func() templates.View {
-		v := &templates.SignView{Chrome: c.Chrome(), Page: templates.Page{Title: sign.Name, Summary: sign.Says,
-			Path: "/zodiac/" + address, NoIndex: true}, Address: address, Week: week,
-			Starts: starts.Format(time.DateOnly),
-			Until:  until.Format(time.DateOnly), Drawing: templates.Markup(drawing.Sign(sign.ID, sign.Name)),
+	path, e := "/zodiac/"+address, c.edition(site, now.Truncate(time.Hour))
+	return c.answer(w, r, e, path, now, until, func() (any, templates.View) {
+		a := Reading{Address: address, Sign: Sign(sign), Permanent: true, HowAssigned: templates.HowAssigned,
+			Week: week, Starts: moment(starts), Until: moment(until), ArchiveURL: c.BaseURL + "/zodiac/archive",
+			SignsURL: c.BaseURL + "/zodiac"}
+		v := &templates.SignView{Chrome: e.chrome, Page: templates.Page{Title: sign.Name, Summary: sign.Says,
+			Path: path, NoIndex: true}, Address: address, Week: week, Starts: starts.Format(time.DateOnly),
+			Until: until.Format(time.DateOnly), Drawing: templates.Markup(drawing.Sign(sign.ID, sign.Name)),
 			Empty: templates.Emptiness{Says: "Nothing is written for " + week + ".", Why: noPage}}
-		if a.Page != nil {
+		if i, ok := site.ZodiacPage(sign.ID, week); ok {
+			a.Page = &SignPage{Title: i.Summary, Text: site.Expand(i.Body)}
 			v.Heading, v.Text = a.Page.Title, a.Page.Text
+		} else {
+			a.Empty = noPage
 		}
-		return v
-	}
-	return answer(w, r, now, until, a, page)
+		return a, v
+	})
 }
 
 // isAddress reports whether a text that has the form of an address is one: the base58 of a public

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,6 +18,8 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/dynamic/till"
+
+	"github.com/go-json-experiment/json"
 )
 
 // Request is an order as it came, over whatever carries it.

@@ -235,13 +235,11 @@ func TestDiscoveryItemsCiteTheirRow(t *testing.T) {
 	}
 }
 
-// TestDiscoverySearch joins pages by their cursor.
-func TestDiscoverySearch(t *testing.T) {
-	w := plain(t)
-	corpustest.Append(t, w, 30, 4)
-	l := newListing(t, w)
-	var all []string
-	for cursor, n := "", 0; n < 10; n++ {
+// search joins the pages of a query by their cursor. After each it calls what is given.
+func (l listing) search(t *testing.T, query string, limit int, after func(page int)) (all []string) {
+	t.Helper()
+	cursor := ""
+	for n := 1; n < 2000; n++ {
 		var page struct {
 			Resources []struct {
 				Host string `json:"host"`
@@ -250,18 +248,28 @@ func TestDiscoverySearch(t *testing.T) {
 				Cursor *string `json:"cursor"`
 			} `json:"pagination"`
 		}
-		status, body := l.get(t, "/corpus/discovery/search?query=plain+DOOR&limit=7"+cursor)
+		status, body := l.get(t, fmt.Sprintf("/corpus/discovery/search?query=%s&limit=%d%s", query, limit, cursor))
 		if err := json.Unmarshal(body, &page); err != nil || status != http.StatusOK {
 			t.Fatalf("%d %v %s", status, err, body)
 		}
 		for _, r := range page.Resources {
 			all = append(all, r.Host)
 		}
+		after(n)
 		if page.Pagination.Cursor == nil {
 			break
 		}
 		cursor = "&cursor=" + url.QueryEscape(*page.Pagination.Cursor)
 	}
+	return all
+}
+
+// TestDiscoverySearch joins pages by their cursor.
+func TestDiscoverySearch(t *testing.T) {
+	w := plain(t)
+	corpustest.Append(t, w, 30, 4)
+	l := newListing(t, w)
+	all := l.search(t, "plain+DOOR", 7, func(int) {})
 	if len(all) != 30 || !slices.IsSorted(all) || len(slices.Compact(all)) != 30 {
 		t.Errorf("%d hosts: %v", len(all), all)
 	}
@@ -279,9 +287,9 @@ func TestDiscoveryBeforeTheFirstRound(t *testing.T) {
 	}
 }
 
-// TestSoakDiscovery pages 100,000 hosts whole while a round is sealed: no gap, no duplicate, 99 of
-// 100 pages within 50 ms of processor time, the client's share included, and memory that does not
-// grow with pages.
+// TestSoakDiscovery pages 100,000 hosts whole, listed and searched, while a round is sealed: no
+// gap, no duplicate, 99 of 100 pages within 50 ms of processor time, the client's share included,
+// and memory that does not grow with pages.
 func TestSoakDiscovery(t *testing.T) {
 	if os.Getenv("STORE_SOAK") == "" {
 		t.Skip("a soak test: set STORE_SOAK")
@@ -298,31 +306,38 @@ func TestSoakDiscovery(t *testing.T) {
 	if _, err := l.archive.Catalogue(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
-	var took []time.Duration
-	last, before := processor(t), heap()
-	got := l.whole(t, "", 100, func(page int) {
-		took = append(took, processor(t)-last)
-		if page == 400 {
-			seal(2, hosts+1000)
-			l.sealed(t)
-			if _, err := l.archive.Catalogue(t.Context(), 0); err != nil {
-				t.Fatal(err)
+	for sequence, pages := range []func(after func(int)) []string{
+		func(after func(int)) []string { return l.whole(t, "", 100, after) },
+		func(after func(int)) []string { return l.search(t, "example", 100, after) },
+	} {
+		var took []time.Duration
+		last, before := processor(t), heap()
+		got := pages(func(page int) {
+			took = append(took, processor(t)-last)
+			if page == 400 {
+				seal(int64(sequence)+2, hosts+1000*(sequence+1))
+				l.sealed(t)
+				if _, err := l.archive.Catalogue(t.Context(), 0); err != nil {
+					t.Fatal(err)
+				}
 			}
+			last = processor(t)
+		})
+		slices.Sort(took)
+		p99 := took[len(took)*99/100]
+		grown := int64(heap()) - int64(before)
+		t.Logf("%d pages, p99 %v, heap before %d MB, grown by %d MB (a second list)", len(took), p99, before>>20,
+			grown>>20)
+		want := hosts + 1000*sequence // those of the round in which the client began
+		if len(got) != want || !slices.IsSorted(got) || len(slices.Compact(got)) != want {
+			t.Errorf("%d rows, want %d", len(got), want)
 		}
-		last = processor(t)
-	})
-	slices.Sort(took)
-	p99 := took[len(took)*99/100]
-	grown := int64(heap()) - int64(before)
-	t.Logf("%d pages, p99 %v, heap before %d MB, grown by %d MB (a second list)", len(took), p99, before>>20, grown>>20)
-	if len(got) != hosts || !slices.IsSorted(got) || len(slices.Compact(got)) != hosts {
-		t.Errorf("%d rows, want %d", len(got), hosts)
-	}
-	if p99 > 50*time.Millisecond {
-		t.Errorf("p99 is %v", p99)
-	}
-	if grown > 80<<20 {
-		t.Errorf("the heap grew by %d MB", grown>>20)
+		if p99 > 50*time.Millisecond {
+			t.Errorf("p99 is %v", p99)
+		}
+		if grown > 80<<20 {
+			t.Errorf("the heap grew by %d MB", grown>>20)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/budget"
@@ -71,7 +71,7 @@ func door(hits *atomic.Int64) http.HandlerFunc {
 		if hits != nil {
 			hits.Add(1)
 		}
-		for _, p := range probe.Practices() {
+		for _, p := range practice.All() {
 			if p.ID == "dust-correct" {
 				a := p.Answer("https://" + r.Host + r.URL.Path)
 				maps.Copy(w.Header(), a.Header)

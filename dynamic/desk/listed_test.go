@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/desk"
@@ -48,7 +49,7 @@ func (l lists) Row(context.Context, string, string) (*desk.Cited, []string, erro
 // itemOf is a catalogue's item with the terms of the door that these tests look at.
 func itemOf(t *testing.T, url string, changes ...string) census.ListedDoor {
 	t.Helper()
-	for _, p := range probe.Practices() {
+	for _, p := range practice.All() {
 		if p.ID != "dust-correct" {
 			continue
 		}

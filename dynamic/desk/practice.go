@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"store.example/agentstore/content/api"
-	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
 )
@@ -23,7 +23,7 @@ import (
 // not counted.
 func (d *Desk) practice(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("scenario")
-	for _, p := range probe.Practices() {
+	for _, p := range practice.All() {
 		if p.ID != id {
 			continue
 		}
@@ -68,7 +68,7 @@ func practiceFace() route.Face[*Desk] {
 	var text strings.Builder
 	text.WriteString("Doors that are wrong on purpose, to practise on. None sells anything, none settles, and what " +
 		"happens here is counted nowhere.\n")
-	for _, p := range probe.Practices() {
+	for _, p := range practice.All() {
 		ids = append(ids, p.ID)
 		text.WriteString("\n- `" + p.ID + "`: " + p.Teaches + ". A right buyer: " + p.RightBuyer)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/practice"
 )
 
 // Every 402 of this store suggests a key, those of its practice doors too, which are otherwise as
@@ -17,7 +17,7 @@ func TestPracticeDoorsSuggestAKey(t *testing.T) {
 	key := regexp.MustCompile(`^store-[a-z2-7]{26}-[0-9]{12}$`)
 	seen := make(map[string]bool)
 	now := time.Date(2026, 11, 22, 10, 30, 15, 0, time.UTC)
-	for _, p := range probe.Practices() {
+	for _, p := range practice.All() {
 		a := p.Answer("https://store.example/api/practice/" + p.ID)
 		if a.Status != http.StatusPaymentRequired {
 			continue

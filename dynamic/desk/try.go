@@ -139,6 +139,8 @@ func readingView(p Preflight) *templates.Reading {
 		switch {
 		case c.State == probe.Fail:
 			line.State, line.Mark = "failed", "bad"
+		case c.BlockedBy == probe.BlockedNotJudged:
+			line.State, line.Mark = "not judged", "unknown"
 		case c.State == probe.NotReached && c.BlockedBy != "":
 			line.State, line.Mark, line.Detail = "not reached", "unknown", "because "+c.BlockedBy+" failed"
 		case c.State == probe.NotReached:

@@ -20,7 +20,9 @@ import (
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/walk"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/ledger/bolt"
 	"store.example/agentstore/dynamic/roster"
@@ -149,7 +151,8 @@ func lists(lines ...string) []census.Source {
 func (w *world) config(sources ...census.Source) census.Config {
 	client := w.client()
 	return census.Config{
-		Owner: rand.Text(), Store: w.store, Client: client, Control: census.Control{URL: controlDoor, Client: client},
+		Owner: rand.Text(), Store: w.store, Client: client, Nodes: walk.Nodes{networks.Solana: street.Node},
+		Control: census.Control{URL: controlDoor, Client: client},
 		Sources: sources, Record: w.record, Writer: w.writer, Workers: 32, Shard: 16, Batch: 16, Lease: time.Minute,
 		Now:     func() time.Time { return w.now },
 		Domain:  func(host string) string { return host }, // the street is one domain

@@ -244,6 +244,9 @@ func (d *Driver) room(r rail.Rail, l *line) (v room, err error) {
 		for _, w := range asked {
 			ahead = append(ahead, gas.ProvenReads(network, w.Members[0].Payment.Payer, w.Members[0].Mark.Code)...)
 		}
+		for _, a := range accounts {
+			ahead = append(ahead, numbered(network, a.Address)...)
+		}
 		ledger.Ahead(tx, ahead...)
 		for _, a := range accounts {
 			under, err := underWay(tx, network, a)

@@ -111,6 +111,12 @@ func next(tx ledger.Tx, network, account string) (n uint64, known bool, err erro
 	return n, err == nil, err
 }
 
+// numbered is what is read of the numbers of an account, for ledger.Ahead.
+func numbered(network, account string) []ledger.Range {
+	return []ledger.Range{ledger.At(nextKey(network, account)),
+		ledger.In(ledger.Prefix(ledger.RelayerKey(network, account, skippedNumbers)))}
+}
+
 func nextKey(network, account string) []byte { return ledger.RelayerKey(network, account, "next") }
 
 // maxSigned is how many of an account's newest numbers are known by their settlements: many times

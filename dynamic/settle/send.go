@@ -93,7 +93,7 @@ func (d *Driver) begin(ctx context.Context, r rail.Rail, w *waiter) (*Settlement
 	}
 	reads := slices.Clone(w.Reads)
 	for _, a := range r.Info().Accounts {
-		reads = append(reads, ledger.At(nextKey(s.Network, a)))
+		reads = append(reads, numbered(s.Network, a)...)
 	}
 	err = d.store(ctx, s, reads, func(tx ledger.Tx, s *Settlement, places *places) error {
 		if err := w.Arrow(tx, s); err != nil {

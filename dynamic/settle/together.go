@@ -128,6 +128,9 @@ func (d *Driver) beginTogether(r rail.Rail, ws []*waiter) (s *Settlement, drafte
 			reads = append(reads, ledger.At(ledger.SettlementKey(w.ID)))
 		}
 	}
+	for _, a := range r.Info().Accounts {
+		reads = append(reads, numbered(s.Network, a)...)
+	}
 	err = d.store(ctx, s, reads, func(tx ledger.Tx, s *Settlement, places *places) error {
 		for i, w := range ws {
 			if err := w.join(tx, s); err != nil {

@@ -216,13 +216,21 @@ func (s *shop) do(method, path string, header map[string]string, body ...string)
 }
 
 func (s *shop) try(method, path string, header map[string]string, body ...string) (reply, error) {
+	req, err := s.request(method, path, header, body...)
+	if err != nil {
+		return reply{}, err
+	}
+	return s.sent(req)
+}
+
+func (s *shop) request(method, path string, header map[string]string, body ...string) (*http.Request, error) {
 	var rd io.Reader
 	if len(body) > 0 {
 		rd = strings.NewReader(body[0])
 	}
 	req, err := http.NewRequest(method, s.url+path, rd)
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	if rd != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -230,8 +238,15 @@ func (s *shop) try(method, path string, header map[string]string, body ...string
 	for k, v := range header {
 		req.Header.Set(k, v)
 	}
-	return s.sent(req)
+	return req, nil
 }
+
+// buyers keep as many connections as a load has open at once: what one costs is the buyer's.
+var buyers = func() *http.Client {
+	tr := http.DefaultTransport.(*http.Transport).Clone()
+	tr.MaxIdleConns, tr.MaxIdleConnsPerHost = 0, 512
+	return &http.Client{Transport: tr}
+}()
 
 // send is do for a request that is made already.
 func (s *shop) send(req *http.Request) reply {
@@ -244,7 +259,17 @@ func (s *shop) send(req *http.Request) reply {
 }
 
 func (s *shop) sent(req *http.Request) (reply, error) {
-	resp, err := http.DefaultClient.Do(req)
+	r, err := answerTo(req)
+	if err == nil {
+		s.judge(req, &r)
+	}
+	return r, err
+}
+
+// answerTo is sent without a look at the answer, for a load: what a buyer makes of it is no work of
+// the store's.
+func answerTo(req *http.Request) (reply, error) {
+	resp, err := buyers.Do(req)
 	if err != nil {
 		return reply{}, err
 	}
@@ -253,14 +278,17 @@ func (s *shop) sent(req *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	out := reply{status: resp.StatusCode, header: resp.Header, raw: raw}
-	json.Unmarshal(raw, &out.body)
+	return reply{status: resp.StatusCode, header: resp.Header, raw: raw}, nil
+}
+
+// judge decodes an answer and demands what every answer to a payment says.
+func (s *shop) judge(req *http.Request, r *reply) {
+	json.Unmarshal(r.raw, &r.body)
 	if counter.Paying(req.Header) && req.Method != "HEAD" {
-		if err := answersPayment(out, req.Header.Get("PAYMENT-SIGNATURE") != ""); err != nil {
-			s.t.Errorf("%s %s = %d %s: %v", req.Method, req.URL, out.status, raw, err)
+		if err := answersPayment(*r, req.Header.Get("PAYMENT-SIGNATURE") != ""); err != nil {
+			s.t.Errorf("%s %s = %d %s: %v", req.Method, req.URL, r.status, r.raw, err)
 		}
 	}
-	return out, nil
 }
 
 // challenge reads a 402.

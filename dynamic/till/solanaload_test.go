@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -68,16 +69,26 @@ func sellOnSolana(t *testing.T, atOnce, count int) float64 {
 	}})
 	defer s.stop()
 	const path = "/api/buy/hello"
-	headers := make([]map[string]string, count)
-	for i := range headers { // each for a challenge of its own
-		headers[i] = map[string]string{"PAYMENT-SIGNATURE": n.pay(s.challenge(path), n.buyers[i%len(n.buyers)]),
-			"Idempotency-Key": fmt.Sprintf("an order on Solana %d", i)}
+	orders := make([]*http.Request, count)
+	for i := range orders { // each for a challenge of its own
+		var err error
+		if orders[i], err = s.request("GET", path, map[string]string{
+			"PAYMENT-SIGNATURE": n.pay(s.challenge(path), n.buyers[i%len(n.buyers)]),
+			"Idempotency-Key":   fmt.Sprintf("an order on Solana %d", i),
+		}); err != nil {
+			t.Fatal(err)
+		}
 	}
+	answers := make([]reply, count)
 	rate := at(atOnce, count, func(i int) {
-		if r, err := s.try("GET", path, headers[i]); err != nil || r.status != 200 {
-			t.Errorf("purchase %d: %d %s, %v", i, r.status, r.raw, err)
+		var err error
+		if answers[i], err = answerTo(orders[i]); err != nil || answers[i].status != 200 {
+			t.Errorf("purchase %d: %d %s, %v", i, answers[i].status, answers[i].raw, err)
 		}
 	})
+	for i := range answers {
+		s.judge(orders[i], &answers[i])
+	}
 	if n.audit(s.db) != count {
 		t.Error("not all was sold")
 	}

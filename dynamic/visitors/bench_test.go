@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +30,7 @@ func TestSoakWrites(t *testing.T) {
 	if os.Getenv("STORE_SOAK") == "" {
 		t.Skip("a soak test: set STORE_SOAK")
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as the store does
 	t.Run("bolt", func(t *testing.T) {
 		db := must[*bolt.DB](t)(bolt.Open(t.Context(), filepath.Join(t.TempDir(), "ledger")))
 		defer db.Close()

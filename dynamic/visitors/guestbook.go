@@ -1,12 +1,14 @@
 package visitors
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -134,37 +136,103 @@ func pileFrom(pile, kind, cursor string) (key []byte, ok bool) {
 // getGuestbook answers GET /api/guestbook, a page at a time, whatever the length of the book.
 func (d *Desk) getGuestbook(w http.ResponseWriter, r *http.Request) error {
 	from, to := ledger.Prefix(ledger.VisitKey(partPile, pileShown, KindGuestbook))
-	if before := route.Inputs(r)["before"]; before != "" {
+	before := route.Inputs(r)["before"]
+	if before != "" {
 		var ok bool
 		if to, ok = pileFrom(pileShown, KindGuestbook, before); !ok {
 			return route.Invalid(problem.Field{Field: "before", Problem: "is not what next said"})
 		}
 	}
-	out := Guestbook{Note: guestbookNote, HowTo: "POST " + d.cfg.BaseURL + "/api/guestbook with name and message."}
+	chrome := d.cfg.Chrome()
+	var entries []ledger.Entry // as they are stored, one more than a page where there are older ones
 	err := d.cfg.DB.View(r.Context(), func(tx ledger.Tx) error {
-		out.Entries, out.Next = []GuestbookEntry{}, ""
+		entries = entries[:0]
 		for e, err := range tx.ScanDown(from, to) {
-			if err != nil {
+			if err != nil || len(entries) > guestbookPage {
 				return err
 			}
-			if n := len(out.Entries); n == guestbookPage {
-				last := out.Entries[n-1]
-				at, err := time.Parse(time.RFC3339, last.Date)
-				out.Next = d.cfg.BaseURL + "/api/guestbook?before=" + place(at, last.ID)
-				return err
-			}
-			entry, err := ledger.DecodeJSON[GuestbookEntry](e)
-			if err != nil {
-				return err
-			}
-			out.Entries = append(out.Entries, entry)
+			entries = append(entries, e)
 		}
 		return nil
 	})
 	if err != nil {
 		return down(err)
 	}
-	return d.answer(w, r, http.StatusOK, out, func() *templates.SheetView { return guestbookSheet(out) })
+	form := wants(r)
+	render := func() ([]byte, error) {
+		out, err := d.guestbook(entries)
+		if err != nil {
+			return nil, err
+		}
+		return d.render(form, out, func() *templates.SheetView { return guestbookSheet(out) })
+	}
+	if before != "" {
+		return respond(w, http.StatusOK, form, render)
+	}
+	body, err := render()
+	if err != nil {
+		return err
+	}
+	// Most ask for the newest page. It is made once for what stands in it.
+	var looked atomic.Uint64 // the ledger's version when these entries were last found there
+	route.Keep(r, &route.Kept{Body: body, Holds: func(r *http.Request, _ http.Header) bool {
+		if d.cfg.Chrome() != chrome {
+			return false
+		}
+		db, ok := d.cfg.DB.(ledger.Versioned)
+		if !ok {
+			return d.holds(r.Context(), from, to, entries)
+		}
+		v, ok := db.Version()
+		if ok && v == looked.Load() {
+			return true
+		}
+		if !d.holds(r.Context(), from, to, entries) {
+			return false
+		}
+		looked.Store(v)
+		return true
+	}})
+	return respond(w, http.StatusOK, form, func() ([]byte, error) { return body, nil })
+}
+
+// holds reports whether the newest entries are still these, and as many of a page and one more.
+func (d *Desk) holds(ctx context.Context, from, to []byte, entries []ledger.Entry) bool {
+	same := false
+	err := d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
+		i := 0
+		for e, err := range tx.ScanDown(from, to) {
+			if same = err == nil && i < len(entries) && bytes.Equal(e.Value, entries[i].Value); !same {
+				return err
+			}
+			if i++; i > guestbookPage {
+				break
+			}
+		}
+		same = i == len(entries)
+		return nil
+	})
+	return err == nil && same
+}
+
+// guestbook is a page of entries as they are stored.
+func (d *Desk) guestbook(entries []ledger.Entry) (Guestbook, error) {
+	out := Guestbook{Note: guestbookNote, Entries: []GuestbookEntry{},
+		HowTo: "POST " + d.cfg.BaseURL + "/api/guestbook with name and message."}
+	for _, e := range entries[:min(len(entries), guestbookPage)] {
+		entry, err := ledger.DecodeJSON[GuestbookEntry](e)
+		if err != nil {
+			return out, err
+		}
+		out.Entries = append(out.Entries, entry)
+	}
+	if len(entries) <= guestbookPage {
+		return out, nil
+	}
+	last := out.Entries[guestbookPage-1]
+	at, err := time.Parse(time.RFC3339, last.Date)
+	out.Next = d.cfg.BaseURL + "/api/guestbook?before=" + place(at, last.ID)
+	return out, err
 }
 
 func guestbookSheet(g Guestbook) *templates.SheetView {

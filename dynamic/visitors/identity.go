@@ -290,7 +290,7 @@ func (d *Desk) once(tx ledger.Tx, p *Post) error {
 	if p.Identity == nil || !p.Identity.Verified {
 		return nil
 	}
-	key := ledger.VisitKey("signed", p.Identity.Digest)
+	key := signedKey(p.Identity)
 	if _, err := tx.Get(key); err == nil {
 		return &problem.Error{Code: "already_signed", Detail: "Nothing was kept, and nothing was counted: this very " +
 			"body was signed by this identity and left here before. Say something else, or leave verified_identity " +
@@ -300,6 +300,8 @@ func (d *Desk) once(tx ledger.Tx, p *Post) error {
 	}
 	return tx.Set(key, []byte(p.ID))
 }
+
+func signedKey(i *Identity) []byte { return ledger.VisitKey("signed", i.Digest) }
 
 // again is a request with its body to be read once more.
 func again(r *http.Request, raw []byte) *http.Request {

@@ -1,6 +1,7 @@
 package visitors
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -69,29 +70,44 @@ func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 
 // keys are those of the three counts of a visitor, the widest first.
 func (v visitor) keys(salt []byte, day, kind string) [3][]byte {
-	digest := func(parts ...string) string {
-		mac := hmac.New(sha256.New, salt)
-		for _, p := range parts {
-			fmt.Fprintf(mac, "%d:%s", len(p), p)
-		}
+	mac := hmac.New(sha256.New, salt)
+	digest := func(more string) string {
+		fmt.Fprintf(mac, "%d:%s", len(more), more)
 		return hex.EncodeToString(mac.Sum(nil)[:16])
 	}
 	place := digest(v.address)
 	return [3][]byte{
 		ledger.VisitKey(partOnce, day, kind), ledger.VisitKey(partOnce, day, kind, place),
-		ledger.VisitKey(partOnce, day, kind, place, digest(v.address, v.agent)),
+		ledger.VisitKey(partOnce, day, kind, place, digest(v.agent)), // of the address and the agent
 	}
 }
 
-// counts reads the three counts, all 0 where the day has no salt yet.
-func (v visitor) counts(tx ledger.Tx, l Limit) (keys [3][]byte, n [3]int, err error) {
+// daysSalt is the salt of a day. The last one seen is kept in memory until Forget, as a guess of
+// where the counts are: what the ledger holds is read and decides all the same.
+type daysSalt struct {
+	day  string
+	salt []byte
+}
+
+// counts reads the three counts, all 0 where the day has no salt yet. The caller reads more in the
+// same transaction.
+func (d *Desk) counts(tx ledger.Tx, v visitor, l Limit, more ...ledger.Range) (keys [3][]byte, n [3]int, err error) {
+	guess := d.guess.Load()
+	if guess != nil {
+		keys = v.keys(guess.salt, guess.day, l.Kind)
+		ledger.Ahead(tx, append(more, ledger.At(ledger.VisitKey(partSalt, guess.day)), ledger.At(keys[0]),
+			ledger.At(keys[1]), ledger.At(keys[2]))...)
+	}
 	day := dayOf(tx.Now())
 	salt, err := tx.Get(ledger.VisitKey(partSalt, day))
 	if err != nil {
 		return keys, n, err
 	}
-	keys = v.keys(salt, day, l.Kind)
-	ledger.Ahead(tx, ledger.At(keys[0]), ledger.At(keys[1]), ledger.At(keys[2]))
+	if guess == nil || guess.day != day || !bytes.Equal(guess.salt, salt) {
+		d.guess.Store(&daysSalt{day, salt})
+		keys = v.keys(salt, day, l.Kind)
+		ledger.Ahead(tx, ledger.At(keys[0]), ledger.At(keys[1]), ledger.At(keys[2]))
+	}
 	for i, key := range keys {
 		held, err := tx.Get(key)
 		if errors.Is(err, ledger.ErrNotFound) {
@@ -109,30 +125,29 @@ func (v visitor) counts(tx ledger.Tx, l Limit) (keys [3][]byte, n [3]int, err er
 
 // refusal is the answer to one more than the limit, nil below it.
 func (l Limit) refusal(n [3]int, now time.Time) error {
-	next := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
-	e := &problem.Error{Code: "rate_limited", Retry: next.Sub(now),
-		Next:  "Come back after " + next.Format(time.RFC3339) + ".",
-		Extra: map[string]any{"again_at": next.Format(time.RFC3339)}}
+	var who string
+	var most int
 	switch {
 	case n[2] >= l.Visitor:
-		e.Detail = fmt.Sprintf("Nothing was kept: %s are limited to %d for a visitor in a day of UTC.", l.What,
-			l.Visitor)
+		who, most = "a visitor", l.Visitor
 	case n[1] >= l.Place:
-		e.Detail = fmt.Sprintf("Nothing was kept: %s are limited to %d for an address in a day of UTC.", l.What,
-			l.Place)
+		who, most = "an address", l.Place
 	case n[0] >= l.Everyone:
-		e.Detail = fmt.Sprintf("Nothing was kept: %s are limited to %d for everybody in a day of UTC.", l.What,
-			l.Everyone)
+		who, most = "everybody", l.Everyone
 	default:
 		return nil
 	}
-	return e
+	next := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+	return &problem.Error{Code: "rate_limited", Retry: next.Sub(now),
+		Detail: fmt.Sprintf("Nothing was kept: %s are limited to %d for %s in a day of UTC.", l.What, most, who),
+		Next:   "Come back after " + next.Format(time.RFC3339) + ".",
+		Extra:  map[string]any{"again_at": next.Format(time.RFC3339)}}
 }
 
 // may refuses who is over the limit already, before anything is done for him.
 func (d *Desk) may(ctx context.Context, v visitor, kind string) error {
 	return down(d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
-		_, _, err := v.counts(tx, d.limit(kind))
+		_, _, err := d.counts(tx, v, d.limit(kind))
 		if errors.Is(err, ledger.ErrNotFound) {
 			return nil // the first of the day
 		}
@@ -141,15 +156,15 @@ func (d *Desk) may(ctx context.Context, v visitor, kind string) error {
 }
 
 // take counts one use in the transaction that stores what it is for, or refuses it. It returns how
-// many there were today with this one.
-func (d *Desk) take(tx ledger.Tx, v visitor, kind string) (today int, err error) {
+// many there were today with this one. The caller reads more in the same transaction.
+func (d *Desk) take(tx ledger.Tx, v visitor, kind string, more ...ledger.Range) (today int, err error) {
 	l := d.limit(kind)
-	keys, n, err := v.counts(tx, l)
+	keys, n, err := d.counts(tx, v, l, more...)
 	if errors.Is(err, ledger.ErrNotFound) {
 		if err := newDay(tx); err != nil {
 			return 0, err
 		}
-		keys, n, err = v.counts(tx, l)
+		keys, n, err = d.counts(tx, v, l)
 	}
 	if err != nil {
 		return 0, err
@@ -222,6 +237,7 @@ func (d *Desk) Run(ctx context.Context) error {
 
 // Forget deletes the salts and the counts of the days before today.
 func (d *Desk) Forget(ctx context.Context) error {
+	d.guess.Store(nil)
 	for {
 		n := 0
 		err := d.cfg.DB.View(ctx, func(tx ledger.Tx) error { // nothing is written where nothing is old

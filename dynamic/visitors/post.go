@@ -141,8 +141,12 @@ func (d *Desk) sign(payload any) (attest.Proof, error) {
 
 // leave counts the visitor's use, and stores a new post with what goes with it, all or nothing.
 func (d *Desk) leave(ctx context.Context, v visitor, p *Post, more func(tx ledger.Tx) error) error {
+	var reads []ledger.Range
+	if p.Identity != nil {
+		reads = append(reads, ledger.At(signedKey(p.Identity)))
+	}
 	return down(d.cfg.DB.Update(ctx, func(tx ledger.Tx) error {
-		if _, err := d.take(tx, v, p.Kind); err != nil {
+		if _, err := d.take(tx, v, p.Kind, reads...); err != nil {
 			return err
 		}
 		if err := d.once(tx, p); err != nil {

@@ -92,8 +92,9 @@ func (d *Desk) postStamp(w http.ResponseWriter, r *http.Request) error {
 	v := visitorOf(r)
 	id := newID(prefixStamp)
 	var s Stamp
+	line := ledger.At(ledger.VisitKey(partLine, isoWeek(time.Now())))
 	err := d.cfg.DB.Update(r.Context(), func(tx ledger.Tx) error {
-		if _, err := d.take(tx, v, KindStamp); err != nil {
+		if _, err := d.take(tx, v, KindStamp, line); err != nil {
 			return err
 		}
 		now := tx.Now()

@@ -80,6 +80,8 @@ func unseen(s string, lines bool) string {
 	for i, r := range s {
 		marks++
 		switch {
+		case r >= ' ' && r <= '~': // most are, and the tables below cost more
+			marks = 0
 		case r == '\n' || r == '\t' || r == '\r':
 			if !lines {
 				return "must be one line"

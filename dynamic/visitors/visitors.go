@@ -32,6 +32,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"store.example/agentstore/content"
@@ -57,6 +58,7 @@ type Config struct {
 type Desk struct {
 	cfg   Config
 	reads *budget.Set
+	guess atomic.Pointer[daysSalt]
 }
 
 // New checks cfg and returns a desk.
@@ -75,7 +77,7 @@ func New(cfg Config) (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Desk{cfg, own}, nil
+	return &Desk{cfg: cfg, reads: own}, nil
 }
 
 // limit is the row of a kind.

@@ -18,7 +18,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
-	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/sshsig"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/generator/gitpack"
@@ -154,7 +154,7 @@ func (r *repository) open() error {
 		return err
 	}
 	// What a stranger committed must not become the past of what is signed here.
-	if err := attest.VerifyGit(bytes.NewReader(r.head.Signed), r.head.Signature, r.rec.Ring()); err != nil {
+	if err := sshsig.Verify(bytes.NewReader(r.head.Signed), r.head.Signature, r.rec.Ring()); err != nil {
 		return fmt.Errorf("%w: commit %s: %w; hint: put the repository back as it was published", ErrHistory,
 			r.head.Commit, err)
 	}

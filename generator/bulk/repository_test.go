@@ -21,9 +21,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/sshsig"
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 )
@@ -35,7 +37,7 @@ const (
 
 func repositoryOptions() RepositoryOptions {
 	return RepositoryOptions{Name: committer, Email: email,
-		Signer: attest.NewGitSigner(attest.SpecimenKeyFor(attest.PurposeGit)), Workers: 2}
+		Signer: sshsig.NewSigner(attest.SpecimenKeyFor(attest.PurposeGit)), Workers: 2}
 }
 
 func commitTo(t testing.TB, w *record.Writer, dir string) RepositoryReport {
@@ -72,7 +74,7 @@ func judged(t testing.TB, w *record.Writer, sequence int64, n int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer := probe.Practices()[(i+int(sequence))%len(probe.Practices())].Answer(url)
+		answer := practice.All()[(i+int(sequence))%len(practice.All())].Answer(url)
 		var recorded []exchange.Exchange
 		for {
 			report, next, err := p.Step(recorded)
@@ -206,7 +208,7 @@ func verifyClone(t *testing.T, w *record.Writer, clone string) {
 		strings.Contains(out, "warning") || strings.Contains(out, "dangling") {
 		t.Errorf("fsck says %s", out)
 	}
-	signers, err := attest.AllowedSigners(email, attest.SpecimenRing())
+	signers, err := sshsig.AllowedSigners(email, attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)
 	}

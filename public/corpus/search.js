@@ -35,7 +35,7 @@
   "derived_from": {
     "week": "2026-W46",
     "sequence": 12,
-    "digest": "7855edc62f1b29f0054bd3a76eeee92ce40e6fdb35797ef8742702bd3da27d5f",
+    "digest": "9a34766d9500be507379d9c5238cc7e3c1be1588636782a062733cc0a74c1598",
     "rounds": 12,
     "observations": 33,
     "index": "https://store.example/corpus.json",

@@ -88,7 +88,7 @@ func junit(all []found, failed map[string][]string) ([]byte, error) {
 }
 
 func notReached(c probe.VectorEntry) string {
-	if c.BlockedBy != "" {
+	if c.BlockedBy != "" && c.BlockedBy != probe.BlockedNotJudged {
 		return "not reached: " + c.BlockedBy + " failed"
 	}
 	return c.Detail

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/check/purchase"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/probe"
 
 	"github.com/go-json-experiment/json"
@@ -58,15 +57,16 @@ type settings struct {
 	battery, sarif, junit, at, save, exchange, failOn  string
 	discoverHost, baselineFile, method, data           string
 	pay, maxUSD, rpc, payNetwork, payProtocol, journal string
+	solanaRPC                                          string
 	json, local                                        bool
 	contact, networks, ports, ca                       string
 	headers                                            http.Header
 	timeout                                            time.Duration
 	hostsFile                                          string
 
-	body   []byte      // of -data
-	wallet *wallet.Key // of -pay
-	max    int64       // of -max-usd, in atomic USDC
+	body  []byte          // of -data
+	buyer purchase.Config // wallet and node of -pay
+	max   int64           // of -max-usd, in atomic USDC
 
 	named []string // of -fail-on
 	find  findings
@@ -145,12 +145,15 @@ func (s *settings) flags(name string, stderr io.Writer) *flag.FlagSet {
 		{&s.failOn, "fail-on", "not_ready,unreachable,method_unresolved,purchase", "what makes the exit code 3: " +
 			"verdicts, names of checks (also when one before them failed) or advisories, advisory for any of them, " +
 			"names of what -pay sees to or purchase for any of it, never; separated by commas"},
-		{&s.pay, "pay", "", "file (0600) with the key of an EVM wallet, 32 bytes of hex: buy at the one URL, see " +
-			"good, settlement and receipt, and lose the answer to a payment in seven ways"},
+		{&s.pay, "pay", "", "file (0600) with the key of a wallet, 32 bytes of hex on EVM networks or what " +
+			"solana-keygen writes: buy at the one URL, see good, settlement and receipt, and lose the answer to a " +
+			"payment in seven ways"},
 		{&s.maxUSD, "max-usd", "0.10", "the most that -pay may spend in all; nine payments see to everything"},
 		{&s.payProtocol, "pay-protocol", "", "the protocol that -pay pays by, x402 or mpp; else x402"},
 		{&s.payNetwork, "pay-network", "", "the network (CAIP-2) that -pay pays on; else the first that it can"},
-		{&s.rpc, "rpc", "", "node of that network, asked what was charged; without one the door's words count"},
+		{&s.rpc, "rpc", "", "node of that EVM network, asked what was charged; without one the door's words count"},
+		{&s.solanaRPC, "solana-rpc", "", "your node of Solana, asked for the accounts of an entry there, without " +
+			"which it is not judged; and, with -pay, for a blockhash and what was charged"},
 		{&s.journal, "journal", "check-purchases", "folder that keeps each payment of -pay before it is sent; store " +
 			"buy -resume -journal of a folder in it presents again what was cut short"},
 		{&s.method, "method", "", "ask your own door with this method, GET or POST, on your word; needs -local or " +

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/check/kit"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 )
 
@@ -21,7 +22,7 @@ import (
 func doors(t *testing.T) (base string, flags []string) {
 	t.Helper()
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, p := range probe.Practices() {
+		for _, p := range practice.All() {
 			if "/"+p.ID == r.URL.Path {
 				a := p.Answer("https://" + r.Host + r.URL.Path)
 				maps.Copy(w.Header(), a.Header)

@@ -6,16 +6,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"store.example/agentstore/cmd/check/purchase"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/probe"
 )
 
@@ -41,8 +38,17 @@ func (s *settings) checkPay(urls []string) (err error) {
 	if s.max, err = parseUSD(s.maxUSD); err != nil {
 		return err
 	}
-	s.wallet, err = readKey(s.pay)
-	return err
+	if err := s.buyer.AddWallet(s.pay); err != nil {
+		return fmt.Errorf("-pay: %w", err)
+	}
+	if s.buyer.RPC = s.rpc; s.buyer.Solana == nil {
+		return nil
+	}
+	if s.rpc != "" || s.payProtocol == purchase.ByMPP {
+		return errors.New("-pay: a wallet of Solana pays by x402, and its node is that of -solana-rpc")
+	}
+	s.buyer.RPC = s.solanaRPC
+	return nil
 }
 
 var amountUSD = regexp.MustCompile(`^(0|[1-9][0-9]{0,5})(?:\.([0-9]{1,6}))?$`)
@@ -61,37 +67,12 @@ func parseUSD(text string) (int64, error) {
 	return n, err
 }
 
-// readKey reads a wallet's key from a file that only its owner may read.
-func readKey(file string) (*wallet.Key, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("-pay: %w", err)
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("-pay: %w", err)
-	}
-	if st.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("-pay: %s may be read by others than its owner: chmod 600 it", file)
-	}
-	b, err := io.ReadAll(io.LimitReader(f, 4<<10))
-	if err != nil {
-		return nil, fmt.Errorf("-pay: %w", err)
-	}
-	key, err := wallet.ParseKey(string(bytes.TrimSpace(b)))
-	if err != nil {
-		// The text of a parse error could repeat the key.
-		return nil, fmt.Errorf("-pay: %s does not hold the key of an EVM wallet (32 bytes of hex)", file)
-	}
-	return key, nil
-}
-
 // purchases buys at a door that was read. One whose reading says that nothing can be bought there
 // is left alone by the buyer, who says why.
 func (s *settings) purchases(ctx context.Context, f *found) error {
-	cfg := purchase.Config{URL: f.report.URL, Wallet: s.wallet, Max: s.max, Network: s.payNetwork, RPC: s.rpc,
-		Protocol: s.payProtocol, Journal: s.journal, Header: s.headers, Timeout: s.timeout}
+	cfg := s.buyer
+	cfg.URL, cfg.Max, cfg.Network, cfg.Protocol = f.report.URL, s.max, s.payNetwork, s.payProtocol
+	cfg.Journal, cfg.Header, cfg.Timeout = s.journal, s.headers, s.timeout
 	if f.report.ProbeMethod.Used == http.MethodPost {
 		cfg.Method, cfg.Body = http.MethodPost, []byte("{}")
 		if s.body != nil {

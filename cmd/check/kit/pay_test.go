@@ -1,7 +1,9 @@
 package kit_test
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,20 +128,31 @@ func TestPayRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	solana, half := filepath.Join(t.TempDir(), "id.json"), filepath.Join(t.TempDir(), "half.json")
+	numbers := strings.Join(strings.Fields(strings.Trim(fmt.Sprint([]byte(ed25519.NewKeyFromSeed([]byte(secret[:32])))),
+		"[]")), ",")
+	for file, list := range map[string]string{solana: numbers, half: strings.Replace(numbers, "53", "54", 1)} {
+		if err := os.WriteFile(file, []byte("["+list+"]"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	const url = "https://door.example/"
 	for _, c := range []struct{ says, args string }{
 		{"takes one URL", "-pay " + key + " " + url + " " + url},
 		{"takes one URL", "-pay " + key + " -discover door.example"},
 		{"chmod 600", "-pay " + open + " " + url},
-		{"does not hold the key", "-pay " + open + "2 " + url},
+		{"does not hold a wallet key", "-pay " + open + "2 " + url},
 		{"no such file", "-pay " + open + "3 " + url},
 		{"takes dollars", "-pay " + key + " -max-usd 1e3 " + url},
 		{"takes dollars", "-pay " + key + " -max-usd -1 " + url},
 		{"bought for nothing", "-pay " + key + " -max-usd 0.0 " + url},
+		{"does not hold a wallet key", "-pay " + half + " " + url},
+		{"pays by x402", "-pay " + solana + " -pay-protocol mpp " + url},
+		{"that of -solana-rpc", "-pay " + solana + " -rpc http://localhost:1 " + url},
 		{"-rpc goes with -pay", "-rpc http://localhost:1 " + url},
 	} {
 		if code, _, errs := run(t, strings.Fields(c.args)...); code != kit.ExitUsage ||
-			!strings.Contains(errs, c.says) || strings.Contains(errs, secret) {
+			!strings.Contains(errs, c.says) || strings.Contains(errs, secret) || strings.Contains(errs, numbers[:20]) {
 			t.Errorf("%s: exit %d %s", c.args, code, errs)
 		}
 	}

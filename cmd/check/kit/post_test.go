@@ -66,7 +66,7 @@ func TestMethodAndData(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		asked = append(asked, r.Method+" "+r.Header.Get("Content-Type")+" "+string(body))
 		if r.Method == http.MethodPost && strings.Contains(string(body), "Lisbon") {
-			practice(w, r, "http", "dust-correct")
+			practiceDoor(w, r, "http", "dust-correct")
 			return
 		}
 		w.WriteHeader(http.StatusBadRequest)

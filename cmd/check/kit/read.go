@@ -14,8 +14,10 @@ import (
 
 	"store.example/agentstore/corpus/accounts"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/walk"
+	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // read judges the recording, or walks to each door in turn. What could be read is returned beside
@@ -85,8 +87,13 @@ func (s *settings) readOne(ctx context.Context, client *fetch.Client, d door) (f
 	if s.body != nil {
 		checker.Sends(s.body)
 	}
+	nodes, err := s.nodes()
+	if err != nil {
+		return found{}, err
+	}
+	checker.ReadsAccounts(accounts.Reader{}, nodes.Networks()...)
 	report, recording, err := walk.Run(ctx, client, checker, walk.Start{URL: d.url, PlainHTTP: s.local,
-		PostBody: string(s.body)})
+		PostBody: string(s.body), Nodes: nodes})
 	if err != nil || s.save == "" {
 		return found{report: report, private: recording.Private}, err
 	}
@@ -98,6 +105,18 @@ func (s *settings) readOne(ctx context.Context, client *fetch.Client, d door) (f
 		return found{}, fmt.Errorf("saving the recording: %w", err)
 	}
 	return found{report: report, private: recording.Private}, nil
+}
+
+// nodes are those that are asked for accounts: the seller's own, if there is one.
+func (s *settings) nodes() (walk.Nodes, error) {
+	if s.solanaRPC == "" {
+		return nil, nil
+	}
+	cluster, err := rpc.New([]string{s.solanaRPC}, accounts.MaxAnswer)
+	if err != nil {
+		return nil, fmt.Errorf("-solana-rpc: %w", err)
+	}
+	return walk.Nodes{networks.Solana: cluster.Raw}, nil
 }
 
 // rejudge judges a saved recording. The same file and battery give the same bytes on any day.

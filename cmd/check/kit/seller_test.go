@@ -16,12 +16,13 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/check/kit"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 )
 
-// practice answers as a practice door does.
-func practice(w http.ResponseWriter, r *http.Request, scheme, id string) {
-	for _, p := range probe.Practices() {
+// practiceDoor answers as a practice door does.
+func practiceDoor(w http.ResponseWriter, r *http.Request, scheme, id string) {
+	for _, p := range practice.All() {
 		if p.ID == id {
 			a := p.Answer(scheme + "://" + r.Host + r.URL.Path)
 			maps.Copy(w.Header(), a.Header)
@@ -37,7 +38,7 @@ func practice(w http.ResponseWriter, r *http.Request, scheme, id string) {
 // not read stays refused.
 func TestLocalDoors(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		practice(w, r, "http", strings.TrimPrefix(r.URL.Path, "/"))
+		practiceDoor(w, r, "http", strings.TrimPrefix(r.URL.Path, "/"))
 	}))
 	t.Cleanup(s.Close)
 	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
@@ -71,7 +72,7 @@ func TestHeadersForStaging(t *testing.T) {
 		if r.Header.Get("Signature") != "" || r.Header.Get("Signature-Agent") != "" {
 			t.Error("it signs as somebody, and has no address at which that could be verified")
 		}
-		practice(w, r, "http", "dust-correct")
+		practiceDoor(w, r, "http", "dust-correct")
 	}))
 	t.Cleanup(s.Close)
 	file := filepath.Join(t.TempDir(), "door.recording")
@@ -109,7 +110,7 @@ func TestDiscover(t *testing.T) {
 		if r.Method == http.MethodPost {
 			posts.Add(1)
 		}
-		practice(w, r, "http", "dust-correct")
+		practiceDoor(w, r, "http", "dust-correct")
 	}))
 	t.Cleanup(s.Close)
 	if code, _, errs := run(t, "-local", "-discover", s.URL); code != kit.ExitTrouble ||
@@ -141,7 +142,7 @@ func TestDiscover(t *testing.T) {
 func TestBaseline(t *testing.T) {
 	answer := "testnet-network"
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		practice(w, r, "http", answer)
+		practiceDoor(w, r, "http", answer)
 	}))
 	t.Cleanup(s.Close)
 	base := filepath.Join(t.TempDir(), "baseline.json")

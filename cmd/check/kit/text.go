@@ -27,7 +27,11 @@ func one(b *bytes.Buffer, f found) {
 	r := f.report
 	show(b, "%s\n%s under battery %s at %s\n", r.URL, strings.ToUpper(string(r.Verdict)), r.Version,
 		r.Evidence.ObservedAt)
-	show(b, "  %s: %s\n  fault: %s; %s under %s", r.ReachedLevel, r.ReachedLevelMeaning, r.Fault, r.AlsoUnder.Verdict,
+	meaning := r.ReachedLevelMeaning
+	if strings.HasPrefix(r.URL, "http://") && r.Evidence.Status != 0 {
+		meaning = "read over plain http, and the ladder begins with https"
+	}
+	show(b, "  %s: %s\n  fault: %s; %s under %s", r.ReachedLevel, meaning, r.Fault, r.AlsoUnder.Verdict,
 		r.AlsoUnder.Version)
 	if r.AlsoUnder.Difference != "" {
 		show(b, " (%s)", r.AlsoUnder.Difference)
@@ -46,10 +50,8 @@ func one(b *bytes.Buffer, f found) {
 			show(b, "  pass  %-24s %s\n", c.Name, c.Detail)
 		case c.State == probe.Fail:
 			show(b, "  FAIL  %-24s %s\n        fix: %s\n", c.Name, c.Detail, fixOf(r, c.Name))
-		case c.BlockedBy != "":
-			show(b, "  -     %-24s not reached: %s failed\n", c.Name, c.BlockedBy)
 		default:
-			show(b, "  -     %-24s %s\n", c.Name, c.Detail)
+			show(b, "  -     %-24s %s\n", c.Name, notReached(c))
 		}
 	}
 	for i, n := range r.Advisories {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/rail/solana"
 
 	"github.com/go-json-experiment/json"
 )
@@ -24,14 +25,43 @@ const (
 	nodeWaits = 60
 )
 
-// used counts the authorizations that the chain has as used, and waits some seconds for the least
+// A chain tells whether a payment was settled.
+type chain interface {
+	used(ctx context.Context, p payment) (bool, error)
+	close()
+}
+
+// openChain opens a node of a network, before the payer has signed anything.
+func openChain(ctx context.Context, network, payer, rpc string) chain {
+	if !strings.HasPrefix(network, wallet.NamespaceSolana+":") {
+		return node{rpc, &http.Client{Timeout: 15 * time.Second}}
+	}
+	l, err := solana.LandedSince(ctx, network, payer, []string{rpc})
+	if err != nil {
+		return silent{err}
+	}
+	return cluster{l}
+}
+
+// silent is a chain whose node cannot be asked.
+type silent struct{ error }
+
+func (s silent) used(context.Context, payment) (bool, error) { return false, s.error }
+func (s silent) close()                                      {}
+
+// A cluster is one of Solana, whose payments are known by the whole transaction.
+type cluster struct{ *solana.Landed }
+
+func (c cluster) used(ctx context.Context, p payment) (bool, error) { return c.Has(ctx, p.nonce) }
+func (c cluster) close()                                            { c.Close() }
+
+// used counts the payments that the chain has as settled, and waits some seconds for the least
 // that there must be.
 func (r *run) used(ctx context.Context, payments []payment, least int) (n int, err error) {
-	node := node{r.RPC, &http.Client{Timeout: 15 * time.Second}}
 	for range nodeWaits {
 		n = 0
 		for _, p := range payments {
-			used, err := node.used(ctx, p)
+			used, err := r.chain.used(ctx, p)
 			if err != nil {
 				return 0, err
 			}
@@ -56,6 +86,8 @@ type node struct {
 	url    string
 	client *http.Client
 }
+
+func (n node) close() { n.client.CloseIdleConnections() }
 
 // used asks the token whether an authorization was used (EIP-3009, authorizationState).
 func (n node) used(ctx context.Context, p payment) (bool, error) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -50,11 +51,13 @@ func (r *run) judge(ctx context.Context, w way, o *outcome) {
 	times := ""
 	switch {
 	case known && charges == 0:
-		times = "; the chain has no authorization of it as used"
+		times = "; the chain has no payment of it as settled"
 	case known:
-		times = "; the chain has " + count(charges, "authorization") + " of it as used"
+		times = "; the chain has " + count(charges, "payment") + " of it as settled"
 	}
 	switch {
+	case errors.Is(o.err, buyer.ErrRepeated):
+		r.blocked(w.name, "terms", o.err.Error()+": give another memo or blockhash with each 402")
 	case len(o.payments) == 0:
 		r.fail(w.name, "no payment was presented: %v", o.err)
 	case o.first != nil && o.first.status != http.StatusOK:
@@ -70,7 +73,7 @@ func (r *run) judge(ctx context.Context, w way, o *outcome) {
 	case w.payments > 1 && len(o.payments) > 1 && !known && before != "" && o.res.Transaction != before:
 		r.fail(w.name, "charged twice by the door's own words: in %s and in %s", before, o.res.Transaction)
 	case w.payments > 1 && len(o.payments) > 1 && !known && o.res.Transaction == "":
-		r.notFound(w.name, "the second answer names no transaction; a node (-rpc) would tell whether it was charged")
+		r.notFound(w.name, "the second answer names no transaction; a node would tell whether it was charged")
 	case known && charges == 0:
 		r.fail(w.name, "the good was given, and nobody was charged%s", times)
 	default:
@@ -87,7 +90,7 @@ func in(transaction string) string {
 
 // charges counts the payments of an order that were settled; false where nobody can tell.
 func (r *run) charges(ctx context.Context, o *outcome, delivered bool) (int, bool) {
-	if r.RPC == "" {
+	if r.chain == nil {
 		return 0, false
 	}
 	least := 0

@@ -11,6 +11,7 @@ package purchase
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -29,15 +30,18 @@ type Config struct {
 	Body   []byte // JSON of a POST
 	// Header is sent to the door with every request, and is not journalled.
 	Header http.Header
+	// Wallet pays on EVM networks, Solana on those of Solana: one of them.
 	Wallet *wallet.Key
+	Solana ed25519.PrivateKey
 	// Max is the most that all purchases together may cost, in atomic USDC.
 	Max int64
 	// Network is the one to pay on (CAIP-2); empty is the first that can be paid.
 	Network string
 	// Protocol is ByX402 or ByMPP; empty is x402.
 	Protocol string
-	// RPC is a node of that network, which is asked whether an authorization was used. Without one
-	// the door's own words are all there is.
+	// RPC is a node of that network, which is asked whether a payment was settled, and on Solana
+	// for a recent blockhash where the door gives none. Without one the door's own words are all
+	// there is.
 	RPC string
 	// Journal is the folder in which a folder of this run's purchases is made.
 	Journal string
@@ -53,6 +57,14 @@ const (
 	ByMPP  = buyer.ByMPP
 )
 
+// AddWallet reads the wallet that pays, as Config of package buyer does.
+func (c *Config) AddWallet(file string) error {
+	var b buyer.Config
+	err := b.AddWallet(file)
+	c.Wallet, c.Solana = b.Wallet, b.Solana
+	return err
+}
+
 // perPurchase is how long one purchase may take with all its repeats, and how long a payment is
 // valid.
 const perPurchase = 2 * time.Minute
@@ -65,13 +77,14 @@ type run struct {
 	agreed *buyer.Terms
 	price  int64
 	signed int64 // what all signed authorizations allow together
+	chain  chain // nil where no node was named
 	rows   []Row
 }
 
 // Run buys at the door and returns a row for each of Checks, in their order. The error is of the
 // configuration alone: what a door does is in the rows.
 func Run(ctx context.Context, cfg Config) ([]Row, error) {
-	if cfg.Wallet == nil {
+	if cfg.Wallet == nil && cfg.Solana == nil {
 		return nil, errors.New("there is no wallet to buy with")
 	}
 	if cfg.Max <= 0 {
@@ -88,12 +101,20 @@ func Run(ctx context.Context, cfg Config) ([]Row, error) {
 	}
 	var err error
 	journal := buyer.Folder(cfg.Journal + "/" + time.Now().UTC().Format("20060102T150405.000000000Z"))
-	r.buyer, err = buyer.New(buyer.Config{Wallet: cfg.Wallet, Journal: journal, Ceiling: cfg.Max,
-		MaxValidity: perPurchase, Timeout: cfg.Timeout, Client: &http.Client{Transport: r.client}, Networks: networks})
-	if err != nil {
+	of := buyer.Config{Wallet: cfg.Wallet, Solana: cfg.Solana, Journal: journal, Ceiling: cfg.Max,
+		MaxValidity: perPurchase, Timeout: cfg.Timeout, Client: &http.Client{Transport: r.client}, Networks: networks}
+	if cfg.Solana != nil {
+		of.SolanaRPC = cfg.RPC
+	}
+	if r.buyer, err = buyer.New(of); err != nil {
 		return nil, err
 	}
 	r.terms(ctx)
+	if r.agreed != nil && cfg.RPC != "" {
+		e := r.agreed.Entries[r.agreed.Chosen]
+		r.chain = openChain(ctx, e.Network, r.agreed.Payer, cfg.RPC)
+		defer r.chain.close()
+	}
 	r.whole(ctx)
 	var lost []*outcome
 	for _, w := range ways {
@@ -228,8 +249,8 @@ func (r *run) settled(res *buyer.Result) {
 
 // charged asks the chain for the transfer of the purchase without loss.
 func (r *run) charged(ctx context.Context) {
-	if r.RPC == "" {
-		r.notFound("charged", "no node was named with -rpc")
+	if r.chain == nil {
+		r.notFound("charged", "no node was named (-rpc, or -solana-rpc)")
 		return
 	}
 	n, err := r.used(ctx, r.client.payments(), 1)
@@ -237,8 +258,8 @@ func (r *run) charged(ctx context.Context) {
 	case err != nil:
 		r.blocked("charged", "rpc", err.Error())
 	case n == 0:
-		r.fail("charged", "the good was given and the authorization was not used: it was given away")
+		r.fail("charged", "the good was given and the payment was not settled: it was given away")
 	default:
-		r.pass("charged", "the chain has the authorization as used")
+		r.pass("charged", "the chain has the payment as settled")
 	}
 }

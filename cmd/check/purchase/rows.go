@@ -23,8 +23,8 @@ type Check struct {
 // keep is how answers are not lost: one text, because one mistake makes them all fail.
 const keep = "Store the answer under the payment (its PAYMENT-SIGNATURE, or payer and nonce) before it leaves, and " +
 	"give that answer again when the same payment comes again; while the first is being worked on, let the second " +
-	"wait for it or answer 409 with Retry-After. An authorization that the chain calls used was paid: look there " +
-	"before you refuse it."
+	"wait for it or answer 409 with Retry-After. A payment that the chain has as settled was paid: look there before " +
+	"you refuse it."
 
 // Checks lists what is seen to, in the order of the rows.
 func Checks() []Check {

@@ -2,6 +2,7 @@ package purchase
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -132,7 +133,7 @@ func (a answer) response(r *http.Request) *http.Response {
 		ContentLength: -1, Request: r}
 }
 
-// A payment is what was signed, as the chain knows it.
+// A payment is what was signed, as the chain knows it: of Solana's the nonce is the transaction.
 type payment struct{ network, asset, from, nonce string }
 
 // A loser sends requests and, where a way is set, loses the answer to the next payment.
@@ -236,13 +237,15 @@ func readPayment(header string) (p payment) {
 				From  string `json:"from"`
 				Nonce string `json:"nonce"`
 			} `json:"authorization"`
+			Transaction string `json:"transaction"`
 		} `json:"payload"`
 	}
 	raw, err := base64.StdEncoding.DecodeString(header)
 	if err != nil || json.Unmarshal(raw, &w) != nil {
 		return payment{}
 	}
-	return payment{w.Accepted.Network, w.Accepted.Asset, w.Payload.Authorization.From, w.Payload.Authorization.Nonce}
+	return payment{w.Accepted.Network, w.Accepted.Asset, w.Payload.Authorization.From,
+		cmp.Or(w.Payload.Transaction, w.Payload.Authorization.Nonce)}
 }
 
 // readCredential reads what our own buyer wrote by MPP.

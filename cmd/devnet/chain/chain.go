@@ -45,6 +45,7 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -329,6 +330,7 @@ func (c *Chain) base(number uint64) (*types.Block, error) {
 func (c *Chain) seal(txs []*types.Transaction, empty bool) (*types.Header, error) {
 	// The pool follows the chain on a goroutine of its own: wait for it, or the block is built from
 	// an old view.
+	c.promoted()
 	if err := c.eth.TxPool().Sync(); err != nil {
 		return nil, fmt.Errorf("sealing a block: %w", err)
 	}
@@ -337,6 +339,26 @@ func (c *Chain) seal(txs []*types.Transaction, empty bool) (*types.Header, error
 		return nil, err
 	}
 	return block.Header(), c.adopt(block)
+}
+
+// promoted waits until the pool counts every transaction that may be mined next as pending. It
+// takes a new one as queued and looks at it on a goroutine of its own; where that falls together
+// with following the chain, one that stands behind another pending one stays queued for a block
+// more, and Seal would leave out what was sent before it. Holds c.mu.
+func (c *Chain) promoted() {
+	pool := c.eth.TxPool()
+	for range 200 {
+		_, queued := pool.Content()
+		if !slices.ContainsFunc(slices.Collect(maps.Values(queued)), func(txs []*types.Transaction) bool {
+			from, err := types.Sender(types.LatestSignerForChainID(txs[0].ChainId()), txs[0])
+			return err == nil && slices.ContainsFunc(txs, func(tx *types.Transaction) bool {
+				return tx.Nonce() == pool.PoolNonce(from)
+			})
+		}) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // build makes a block on parent and imports it without making it the head. Holds c.mu.

@@ -1,4 +1,4 @@
-// The selection of the stock client. Question: {core: "2.27.0" | "2.21.0", evm, svm, controls, policies, challenge},
+// The selection of the stock client. Question: {core: "2.27.0" | "2.21.0", evm, svm, controls, challenge},
 // the challenge being JSON text. Answer: {picked, throws} of the selection and, of EVM entries, {creates}: what making
 // the payload threw, "" if it did not; the wallet in it hashes what it should sign, with all checks.
 import { createInterface } from "node:readline";
@@ -9,21 +9,13 @@ import { ExactSvmScheme } from "@x402/svm";
 import { hashTypedData } from "viem";
 
 const wallet = { address: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", signTypedData: async m => hashTypedData(m) };
-const glob = p => new RegExp("^" + p.split("*").map(s => s.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".*") + "$");
 
-async function answer({ core, evm, svm, controls, policies, challenge }) {
+async function answer({ core, evm, svm, controls, challenge }) {
   const client = core === "2.21.0" ? new Older() : new Newest();
   const scheme = new ExactEvmScheme(wallet);
   if (evm) client.register("eip155:*", scheme);
   if (svm) client.register("solana:*", new ExactSvmScheme({}));
   if (core !== "2.21.0" && controls !== null) client.setSpendControls(controls);
-  for (const { Keep, First } of policies ?? []) {
-    client.registerPolicy((_, all) => {
-      const kept = all.filter(r => Keep === "" || glob(Keep).test(r.network));
-      const first = kept.filter(r => First !== "" && glob(First).test(r.network));
-      return [...first, ...kept.filter(r => !first.includes(r))];
-    });
-  }
   const required = JSON.parse(challenge);
   let chosen;
   // The choice is seen by a hook that ends the call before anything is signed.

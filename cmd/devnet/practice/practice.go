@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/practice"
 )
 
 // What a client did at a door.
@@ -53,7 +53,7 @@ func (b *Board) Scores() []Score {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out []Score
-	for _, p := range probe.Practices() {
+	for _, p := range practice.All() {
 		s := Score{ID: p.ID, URL: b.base + "/door/" + p.ID, Title: p.Title, Teaches: p.Teaches,
 			RightBuyer: p.RightBuyer, Did: Unvisited}
 		if seen := b.seen[p.ID]; seen != nil {
@@ -103,7 +103,7 @@ func (b *Board) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // door answers as a practice door does, whatever it is paid, and counts.
 func (b *Board) door(w http.ResponseWriter, r *http.Request, id string) {
-	for _, p := range probe.Practices() {
+	for _, p := range practice.All() {
 		if p.ID != id {
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/devnet/practice"
-	"store.example/agentstore/corpus/probe"
+	doors "store.example/agentstore/corpus/practice"
 )
 
 // The scoreboard tells who stopped from who paid, at each door and by each protocol, and begins
@@ -33,7 +33,7 @@ func TestScores(t *testing.T) {
 		t.Fatalf("%s has no row", id)
 		return practice.Score{}
 	}
-	all := probe.Practices()
+	all := doors.All()
 	if len(b.Scores()) != len(all) {
 		t.Errorf("%d rows for %d doors", len(b.Scores()), len(all))
 	}

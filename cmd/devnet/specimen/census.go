@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"store.example/agentstore/cmd/devnet/street"
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
@@ -39,8 +40,8 @@ func (m *maker) census(ctx context.Context, week int) (record.Round, error) {
 	w := m.writer()
 	rec := func() (*record.Record, error) { return record.Open(os.DirFS(m.dir), w.Ring) }
 	cfg := census.Config{
-		Owner: "first", Store: m.store, Client: m.client, Control: census.Control{URL: "https://" + controlHost +
-			"/paid", Client: m.own},
+		Owner: "first", Store: m.store, Client: m.client, Nodes: walk.Nodes{networks.Solana: street.Node},
+		Control: census.Control{URL: "https://" + controlHost + "/paid", Client: m.own},
 		Sources: []census.Source{
 			census.Declared("declared doors", nil),
 			census.Discovery("bazaar", "https://"+bazaar), census.Discovery("catalog", "https://"+catalog),

@@ -13,6 +13,7 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 )
 
@@ -111,6 +112,7 @@ func TestTheCommittedRecordIsGood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	judgedByV2(t, r, report)
 	observed, err := r.Observations()
 	if err != nil {
 		t.Fatal(err)
@@ -120,6 +122,25 @@ func TestTheCommittedRecordIsGood(t *testing.T) {
 	}
 	if len(kinds) != 9 {
 		t.Errorf("observations of %d kinds: %v", len(kinds), kinds)
+	}
+}
+
+// judgedByV2 demands that every round is of battery v2, and that the record holds what its verdicts
+// rest on, which was judged again. That it gave their own words is what problems are reported of.
+func judgedByV2(t *testing.T, r *record.Record, report audit.RecordReport) {
+	t.Helper()
+	for _, round := range r.Rounds() {
+		if round.Battery != probe.V2 {
+			t.Errorf("round %d is of battery %s", round.Sequence, round.Battery)
+		}
+	}
+	if c := report.Verdicts; c.Again < 400 || c.Unjudged+c.NotKept > 0 {
+		t.Errorf("%d rows are judged again, %d are kept only and %d are not kept", c.Again, c.Unjudged, c.NotKept)
+	}
+	const onSolana, week = "echo.mill.street", 5 // of a node's words among them
+	raw, err := r.RawEvidence(week, onSolana)
+	if err != nil || !bytes.Contains(raw, []byte(`"token_account":"fine"`)) {
+		t.Errorf("what is kept of %s: %s, %v", onSolana, raw, err)
 	}
 }
 

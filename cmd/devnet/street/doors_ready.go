@@ -36,12 +36,8 @@ func readyDoors() []Door {
 		if strings.HasPrefix(a.Network, "solana:") {
 			name = "ready-solana-" + strings.ToLower(a.Symbol)
 		}
-		want := ready("L5", "inputs-declared")
-		if strings.HasPrefix(a.Network, "solana:") {
-			want = ready("L5", "inputs-declared", "solana-accounts-not-judged")
-		}
 		rows = append(rows, Door{Name: name, Doc: "Sells for " + a.Symbol + " on " + a.Network + ".",
-			Want:  want,
+			Want:  ready("L5", "inputs-declared"),
 			serve: sells(func(t *terms) { t.accepts = []any{entry(a, cents(a))} })})
 	}
 	return append(rows,

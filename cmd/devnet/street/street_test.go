@@ -15,11 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"store.example/agentstore/corpus/accounts"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/conformance"
+	"store.example/agentstore/corpus/criteria"
 	"store.example/agentstore/corpus/doors"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/walk"
 
@@ -90,7 +93,9 @@ func look(t testing.TB, c *fetch.Client, d Door) (v1, v2 probe.Report, recording
 	if err != nil {
 		return v1, v2, recording, err
 	}
-	v2, recording, err = walk.Run(t.Context(), c, checker, walk.Start{URL: url, PlainHTTP: d.Plain, Time: patience})
+	checker.ReadsAccounts(accounts.Reader{}, networks.Solana)
+	v2, recording, err = walk.Run(t.Context(), c, checker, walk.Start{URL: url, PlainHTTP: d.Plain, Time: patience,
+		Nodes: walk.Nodes{networks.Solana: Node}})
 	if err != nil {
 		return v1, v2, recording, err
 	}
@@ -202,8 +207,8 @@ func TestEveryDoorGetsItsVerdict(t *testing.T) {
 			t.Errorf("no door raises the advisory %s", a.Name)
 		}
 	}
-	for _, d := range probe.Defects() {
-		if d.Detectable == probe.Unpaid && len(d.Signals) > 0 &&
+	for _, d := range criteria.Defects() {
+		if d.Detectable == criteria.Unpaid && len(d.Signals) > 0 &&
 			!slices.ContainsFunc(d.Signals, func(n string) bool { return seen[n]["fail"] || seen[n]["raised"] }) {
 			t.Errorf("no door shows the defect %s", d.ID)
 		}

@@ -16,7 +16,7 @@ import (
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/monitor"
-	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/tlog"
@@ -160,7 +160,7 @@ func between(t *testing.T, w *record.Writer, s *site) {
 	t.Helper()
 	at := recordtest.Draft(6).TakenAt.Add(-time.Hour)
 	const url = "https://door.example/paid"
-	report, judgement := recordtest.Look(t, url, probe.Practices()[0].Answer(url), exchange.Error{}, at)
+	report, judgement := recordtest.Look(t, url, practice.All()[0].Answer(url), exchange.Error{}, at)
 	refresh, err := record.RefreshFrom("door.example", report, judgement)
 	if err != nil {
 		t.Fatal(err)

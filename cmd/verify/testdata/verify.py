@@ -152,7 +152,7 @@ for name, spec in {
     "flow": "network:network read:bool transfers:n addresses:n addresses_left_out?:n1 usdc:amount reason?:t9999",
     "inflows": "from:since to:since networks:flow*9999", "part": "rows:n1 sha256:digest",
     "header": "format:store-round/v1 origin:s320 sequence:n1 week:week taken_at:time previous_digest:digest "
-        "battery:s16 private?:true roster:roster lot?:lot coverage:coverage control:control inflows:inflows "
+        "battery:s16 battery_digest:digest private?:true roster:roster lot?:lot coverage:coverage control:control inflows:inflows "
         "first_leaf:n rows:n parts:part*999999 kid:kid digest:digest signature:signature",
     "key": "purpose:purpose public_key:digest kid:kid since:day",
     "retired": "purpose:purpose public_key:digest kid:kid since:day retired_on:day",
@@ -183,6 +183,8 @@ KINDS = {k: form(f"format:store-observation/v1 number:n1 at:time kind:{k}| {memb
                                       "paid_walk walk:walk,declaration declaration:declaration,standing_note note:note,"
                                       "published_tip tip:tip,artifacts_issued issued:issued,key_event handover:handover,"
                                       "withdrawn withdrawn:withdrawn,roster roster:closed,erratum erratum:erratum")}
+BATTERIES = {"v1": "bd636ef28811dc31a14d7715440cc668afc361020aae79490071a820cc3d0903",
+             "v2": "3e0718309248e232520993ca211c91e475bf9331e5553ac616d46ff67756e48b"}
 ORDER = "format method url started_at duration_ms status proto headers other_headers body challenges error head_bytes"
 
 # Merkle trees (RFC 6962) and their tiles.
@@ -386,6 +388,7 @@ class Record:
             lot, parts, control, flows = h.get("lot"), h["parts"], h["control"], h["inflows"]
             formed((h["sequence"] == 1) == (h["previous_digest"] == ZERO), "a first round after another")
             formed(not lot or ("header" in lot) != ("own" in lot) and ("header" not in lot or "height" in lot), "not one seed")
+            need("round.battery", BATTERIES.get(h["battery"]) == h["battery_digest"], "by a battery that is not known")
             need("round.parts", all(p["rows"] == 4096 for p in parts[:-1]) and all(p["rows"] <= 4096 for p in parts) and
                  sum(p["rows"] for p in parts) == h["rows"], "its parts do not add up")
             walks = control.get("evidence", [])

@@ -14,6 +14,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/bundle"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 )
@@ -52,9 +53,9 @@ func writeRecord(t *testing.T) (dir string, evidence, part []byte) {
 		at := time.Date(2026, 9, 13, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
 		kept := make(map[string][]byte)
 		var rows iter.Seq2[record.Row, error] = func(yield func(record.Row, error) bool) {
-			for i, practice := range probe.Practices() {
+			for i, door := range practice.All() {
 				host := fmt.Sprintf("door%02d.example", i)
-				row, raw, err := walk("https://"+host+"/", practice, at.Add(-time.Hour))
+				row, raw, err := walk("https://"+host+"/", door, at.Add(-time.Hour))
 				row.Host, row.Source = host, record.SourceWellKnown
 				kept[host] = raw
 				if !yield(row, err) {
@@ -96,7 +97,7 @@ func writeRecord(t *testing.T) (dir string, evidence, part []byte) {
 	return w.Dir, evidence, part
 }
 
-func walk(url string, practice probe.Practice, at time.Time) (record.Row, []byte, error) {
+func walk(url string, door practice.Door, at time.Time) (record.Row, []byte, error) {
 	p, err := probe.NewPreflight(probe.V2, url, probe.Declaration{})
 	if err != nil {
 		return record.Row{}, nil, err
@@ -105,7 +106,7 @@ func walk(url string, practice probe.Practice, at time.Time) (record.Row, []byte
 	if err != nil {
 		return record.Row{}, nil, err
 	}
-	a := practice.Answer(url)
+	a := door.Answer(url)
 	recorded := []exchange.Exchange{{Request: next.Request, StartedAt: at, Response: exchange.Response{Status: a.Status,
 		Proto: "HTTP/2.0", Header: a.Header, Body: a.Body}}}
 	report, _, err := p.Step(recorded)

@@ -25,6 +25,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/durable"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/tlog"
@@ -255,7 +256,7 @@ func MapFS(t testing.TB, dir string) fstest.MapFS {
 }
 
 // Look walks a door that answers every request in one way, or with a failure.
-func Look(t testing.TB, url string, answer probe.Answer, failure exchange.Error, at time.Time) (probe.Report,
+func Look(t testing.TB, url string, answer practice.Answer, failure exchange.Error, at time.Time) (probe.Report,
 	probe.Judgement) {
 	t.Helper()
 	p, err := probe.NewPreflight(probe.Current(), url, probe.Declaration{})
@@ -295,13 +296,13 @@ func Judged(t testing.TB, sequence int64, hosts ...string) record.Draft {
 	kept := make(map[string][]byte)
 	var rows []record.Row
 	for i, host := range hosts {
-		practice := probe.Practices()[(i+int(sequence))%len(probe.Practices())]
+		door := practice.All()[(i+int(sequence))%len(practice.All())]
 		url := "https://" + host + "/paid"
 		failure := exchange.Error{}
 		if i%5 == 4 {
 			failure = exchange.Error{Stage: exchange.StageConnect, Text: "connection refused"}
 		}
-		report, judgement := Look(t, url, practice.Answer(url), failure, d.TakenAt.Add(-time.Hour))
+		report, judgement := Look(t, url, door.Answer(url), failure, d.TakenAt.Add(-time.Hour))
 		row := record.RowFrom(report, judgement)
 		row.Host, row.Listed, row.Source, row.Catalog = host, true, record.SourceDiscovery, "bazaar"
 		rows = append(rows, row)

@@ -49,7 +49,7 @@ type DB struct {
 	failed error         // why the ledger has stopped, if it has
 }
 
-var _ ledger.DB = (*DB)(nil)
+var _ ledger.Versioned = (*DB)(nil)
 
 // Open opens the ledger in the file at path, or makes it (mode 0600). It fails
 // if another process has it open, and with ledger.ErrRestoring if the file is
@@ -193,6 +193,14 @@ func (db *DB) begin(ctx context.Context) (*bbolt.Tx, error) {
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// Version implements [ledger.Versioned]: it is the number of the newest transaction that is on the
+// disk.
+func (db *DB) Version() (version uint64, ok bool) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return uint64(db.synced), db.failed == nil && db.synced > 0
 }
 
 // Close implements [ledger.DB].

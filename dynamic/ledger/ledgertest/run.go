@@ -51,6 +51,7 @@ var rules = []rule{
 	{"lease", checkLease},
 	{"lease-race", checkLeaseRace},
 	{"backup", checkBackup},
+	{"version", checkVersion},
 	{"closed", checkClosed},
 }
 

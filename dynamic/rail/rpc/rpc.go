@@ -87,8 +87,10 @@ func New(urls []string, most int64) (*Nodes, error) {
 			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 			TLSHandshakeTimeout: 5 * time.Second,
-			MaxIdleConns:        128,
-			MaxIdleConnsPerHost: 64,
+			// As many as may be asked for at once by what is under way: one more than is kept costs
+			// both ends a connection for each question.
+			MaxIdleConns:        512,
+			MaxIdleConnsPerHost: 512,
 			IdleConnTimeout:     60 * time.Second,
 			ForceAttemptHTTP2:   true,
 			// What a node answers is short, and packing it costs both ends more than sending it.
@@ -134,6 +136,17 @@ func (c *Nodes) Ask(ctx context.Context, body []byte, use func(answer []byte) er
 		n.restUntil.Store(time.Now().Add(restAfterFail).UnixMilli())
 	}
 	return errors.Join(failed...)
+}
+
+// Raw returns a node's answer to a question as it came, if it is JSON.
+func (c *Nodes) Raw(ctx context.Context, question []byte) (answer []byte, err error) {
+	err = c.Ask(ctx, question, func(said []byte) error {
+		if answer = said; !jsontext.Value(said).IsValid() {
+			return errors.New("the answer is no JSON")
+		}
+		return nil
+	})
+	return answer, err
 }
 
 // First is the host of the node that is asked first.

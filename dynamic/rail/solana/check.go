@@ -16,6 +16,7 @@ import (
 // is taken.
 type order struct {
 	payer, source, mint, to key
+	name                    string // of the payer, in base58
 	amount                  uint64
 	units                   uint32 // compute units at most
 	price                   uint64 // of a unit, in millionths of a lamport
@@ -69,6 +70,7 @@ func (r *Rail) read(t *transaction, settled bool) (order, *rail.Refusal) {
 		}
 	}
 	readGuards(t, &o)
+	o.name = o.payer.String()
 	return o, nil
 }
 
@@ -131,7 +133,7 @@ func readGuards(t *transaction, o *order) {
 func (r *Rail) check(t *transaction, o order, want rail.Requirement) *rail.Refusal {
 	amount, err := strconv.ParseUint(want.Amount, 10, 64)
 	switch {
-	case o.mint.String() != want.Asset || o.mint != r.mint:
+	case want.Asset != r.cfg.Asset || o.mint != r.mint:
 		return refuse(reasonMint, "the payment is in another token")
 	case o.to != r.account || want.PayTo != r.cfg.PayTo:
 		return refuse(reasonRecipient, "the payment goes to another account")

@@ -180,7 +180,7 @@ func (r *Rail) transfer(ctx context.Context, e entry) (out rail.Transfer, ok boo
 	}
 	o, ref := r.read(t, true)
 	if ref == nil && t.keys[0] == r.feePayer && o.to == r.account && o.mint == r.mint && o.amount == uint64(moved) {
-		out.Payer, out.Nonce, out.Method = o.payer.String(), t.hash(), method
+		out.Payer, out.Nonce, out.Method = o.name, t.hash(), method
 	}
 	return out, true, nil
 }

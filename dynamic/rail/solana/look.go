@@ -59,7 +59,7 @@ func (r *Rail) look(
 		return rail.Finding{}, ref
 	}
 	// One by an earlier fee payer lands, or does not, all the same.
-	if s.Account == r.feePayer.String() && r.signatureOf(t) != s.ID {
+	if s.Account == r.accountNames[0] && r.signatureOf(t).id != s.ID {
 		return rail.Finding{}, errors.New("the settlement is not that of its payment")
 	}
 	r.mu.Lock()
@@ -249,13 +249,14 @@ func (r *Rail) readLanding(
 // arrived is by how much a transaction changed what a token account has.
 func (e *executed) arrived(t *transaction, to, mint key) (int64, error) {
 	var has [2]int64
+	name := mint.String()
 	for i, list := range [2][]balance{e.Meta.Before, e.Meta.After} {
 		for _, b := range list {
 			k, ok := e.key(t, b.Index)
 			if !ok {
 				return 0, errors.New("a balance of an account that is not there")
 			}
-			if k != to || b.Mint != mint.String() {
+			if k != to || b.Mint != name {
 				continue
 			}
 			n, err := strconv.ParseInt(b.Amount.Amount, 10, 64)

@@ -1,6 +1,7 @@
 package solana
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"math/big"
@@ -51,9 +52,10 @@ func (r *Rail) Parse(payload []byte, accepted rail.Requirement) (*rail.Payment, 
 	}
 	t.signatures[0] = [64]byte{}
 	p := &rail.Payment{
-		Network: r.cfg.Network, Asset: r.cfg.Asset, Method: method, Payer: o.payer.String(), Nonce: t.hash(),
-		Amount: new(big.Int).SetUint64(o.amount), Signature: t.signatures[1][:], Wire: t.wire(),
+		Network: r.cfg.Network, Asset: r.cfg.Asset, Method: method, Payer: o.name, Nonce: t.hash(),
+		Amount: new(big.Int).SetUint64(o.amount), Signature: bytes.Clone(t.signatures[1][:]), Wire: t.wire(),
 	}
+	r.remember(sha256.Sum256(p.Wire), reading{t, o})
 	// Where it goes is a token account. Of all but the store's own nobody could say whose it is
 	// without asking.
 	if p.PayTo = o.to.String(); o.to == r.account {
@@ -69,7 +71,7 @@ func (r *Rail) taken(p *rail.Payment, settled bool) (*transaction, order, *rail.
 	if t == nil {
 		return nil, order{}, ref
 	}
-	same := p.Network == r.cfg.Network && p.Method == method && p.Nonce == t.hash() && p.Payer == o.payer.String()
+	same := p.Network == r.cfg.Network && p.Method == method && p.Nonce == t.hash() && p.Payer == o.name
 	if ref == nil && !same {
 		ref = malformed("the payment is not that of its transaction")
 	}
@@ -99,12 +101,17 @@ func (r *Rail) readOnce(wire []byte, settled bool) (*transaction, order, *rail.R
 	}
 	o, ref := r.read(t, settled)
 	if ref == nil && !settled {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if len(r.readings) >= maxRead {
-			clear(r.readings)
-		}
-		r.readings[id] = reading{t, o}
+		r.remember(id, reading{t, o})
 	}
 	return t, o, ref
+}
+
+// remember keeps what was read of a transaction, by the SHA-256 of its wire.
+func (r *Rail) remember(wire [sha256.Size]byte, read reading) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.readings) >= maxRead {
+		clear(r.readings)
+	}
+	r.readings[wire] = read
 }

@@ -56,20 +56,23 @@ func (d *draft) Price() rail.Price { return d.price }
 // Sign implements rail.Draft. No number is drawn. The signature is the same whenever it is made.
 func (d *draft) Sign(rail.Sequencer) (rail.Signed, error) {
 	t := *d.t
-	t.signatures = append([][64]byte{d.r.sign(d.t)}, d.t.signatures[1:]...)
+	s := d.r.signatureOf(d.t)
+	t.signatures = append([][64]byte{s.bytes}, d.t.signatures[1:]...)
 	return rail.Signed{
-		ID: wallet.EncodeBase58(t.signatures[0][:]), Raw: t.wire(), Account: d.r.feePayer.String(),
+		ID: s.id, Raw: t.wire(), Account: d.r.accountNames[0],
 		Sequence: d.lastValid, At: time.Now().UTC(),
 	}, nil
 }
 
-func (r *Rail) sign(t *transaction) [64]byte {
-	return [64]byte(ed25519.Sign(r.cfg.FeePayer, t.message))
+// ownSignature is the fee payer's over a message, which is the same whenever it is made.
+type ownSignature struct {
+	bytes [64]byte
+	id    string // the same in base58
 }
 
 // signatureOf is the signature by which a transaction lands, if it ever does. It is remembered by
 // the message, since that is what others know a payment by.
-func (r *Rail) signatureOf(t *transaction) string {
+func (r *Rail) signatureOf(t *transaction) ownSignature {
 	hash := t.hash()
 	r.mu.Lock()
 	s, ok := r.mine[hash]
@@ -77,8 +80,8 @@ func (r *Rail) signatureOf(t *transaction) string {
 	if ok {
 		return s
 	}
-	b := r.sign(t)
-	s = wallet.EncodeBase58(b[:])
+	s.bytes = [64]byte(ed25519.Sign(r.cfg.FeePayer, t.message))
+	s.id = wallet.EncodeBase58(s.bytes[:])
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.mine) >= maxTried {

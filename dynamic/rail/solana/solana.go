@@ -113,7 +113,7 @@ type Rail struct {
 	asked    map[string]*asked             // by signature: what Run asks the status of
 	tried    map[string]simulated          // by message: the simulation that speaks for the draft after it
 	drafted  map[string]time.Time          // by payer: when a payment of it was drafted last
-	mine     map[string]string             // by message: its signature, as far as this process knows
+	mine     map[string]ownSignature       // by message, as far as this process knows
 	blocks   map[blockAt]*blockRead        // that are being asked for, and final ones
 	readings map[[sha256.Size]byte]reading // by wire
 	landed   map[string]landing            // by signature: what was read and cannot change in its block
@@ -125,7 +125,7 @@ var _ rail.Rail = (*Rail)(nil)
 func New(cfg Config) (*Rail, error) {
 	r := &Rail{
 		changed: make(chan struct{}), hints: map[key]Hint{}, asked: map[string]*asked{},
-		tried: map[string]simulated{}, drafted: map[string]time.Time{}, mine: map[string]string{},
+		tried: map[string]simulated{}, drafted: map[string]time.Time{}, mine: map[string]ownSignature{},
 		landed: map[string]landing{}, blocks: map[blockAt]*blockRead{}, readings: map[[sha256.Size]byte]reading{},
 	}
 	r.varying = &rail.Varying{Members: varying, Values: r.values}
@@ -201,7 +201,7 @@ func (r *Rail) Requirement(amount int64) rail.Requirement {
 	return rail.Requirement{
 		Scheme: "exact", Network: r.cfg.Network, Amount: strconv.FormatInt(amount, 10), Asset: r.cfg.Asset,
 		PayTo: r.cfg.PayTo, MaxTimeoutSeconds: int(timeout / time.Second),
-		Extra: map[string]any{"feePayer": r.feePayer.String()}, Varying: r.varying,
+		Extra: map[string]any{"feePayer": r.accountNames[0]}, Varying: r.varying,
 	}
 }
 

@@ -114,7 +114,7 @@ func (r *Rail) Funds(ctx context.Context, payer string, nonces []string) (rail.F
 	r.mu.Lock()
 	for _, n := range nonces {
 		if s, ok := r.mine[n]; ok && len(of) < maxStatuses {
-			signatures, of = append(signatures, s), append(of, n)
+			signatures, of = append(signatures, s.id), append(of, n)
 		}
 	}
 	r.mu.Unlock()

@@ -105,7 +105,7 @@ func (r *Rail) checkTerms(p *rail.Payment, want rail.Requirement) *rail.Refusal 
 		return refuse(reasonNetwork, "the payment is for another network")
 	case feePayer == "":
 		return refuse(reasonNoFeePayer, "the terms name no fee payer")
-	case feePayer != r.feePayer.String():
+	case feePayer != r.accountNames[0]:
 		return refuse(reasonNotOurs, "the terms' fee payer is not this store's")
 	}
 	return nil
@@ -146,7 +146,7 @@ func (r *Rail) simulate(ctx context.Context, t *transaction) (slot uint64, err e
 
 // gone says what became of a transaction that can no longer land.
 func (r *Rail) gone(ctx context.Context, t *transaction, why string) error {
-	_, list, err := r.statuses(ctx, true, r.signatureOf(t))
+	_, list, err := r.statuses(ctx, true, r.signatureOf(t).id)
 	if err != nil {
 		return fmt.Errorf("reading what became of a payment: %w", err)
 	}
