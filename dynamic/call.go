@@ -33,13 +33,17 @@ type call struct {
 	paid   bool   // the row takes payments
 	onAcct bool   // the row takes orders on account
 	m      *measured
-	snap   *snapshot // of the published tree, for the whole request; nil: no document is served
+	snap   *snapshot    // of the published tree, for the whole request; nil: no document is served
+	conn   *expressConn // if it can gather an answer
 }
 
 // WriteHeader remembers the final status.
 func (c *call) WriteHeader(status int) {
 	if c.status == 0 && status >= 200 {
 		c.status = status
+		if status == http.StatusPaymentRequired && c.conn != nil {
+			c.conn.gather()
+		}
 	}
 	c.ResponseWriter.WriteHeader(status)
 }
@@ -62,7 +66,7 @@ func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, snap *snapshot, err error) {
 	start := time.Now()
 	s.metrics.inFlight.Inc()
-	c := &call{ResponseWriter: w, m: s.unrouted, name: "unrouted", snap: snap}
+	c := &call{ResponseWriter: w, m: s.unrouted, name: "unrouted", snap: snap, conn: connOf(w, r)}
 	c.ID = s.idPrefix + strconv.FormatUint(s.idCounter.Add(1), 36)
 	c.Client, c.Key = s.client(r), route.Of(r).Key // the key of a call that makes this one in process
 	h := c.Header()
@@ -76,6 +80,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, snap *snapshot, 
 		if p := recover(); p != nil {
 			s.panicked(c, r, p)
 		}
+		c.sendGathered()
 		took := time.Since(start)
 		s.metrics.inFlight.Dec()
 		c.m.observe(c.status, took)

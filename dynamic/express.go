@@ -56,6 +56,8 @@ type expressConn struct {
 	timed  time.Time   // when deadlines were set last
 	adjust atomic.Bool // net/http's first read deadline counts from the start of the connection
 
+	gathered *[]byte // of an answer that is sent when it is whole; nil: none is
+
 	writing sync.Mutex // held while an answer is written, so that a stop does not cut it off
 }
 

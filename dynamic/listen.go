@@ -17,6 +17,7 @@ import (
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	hs := &http.Server{
 		Handler:           s,
+		ConnContext:       withConn,
 		ReadHeaderTimeout: s.limits.ReadHeader,
 		ReadTimeout:       s.limits.Read,
 		WriteTimeout:      s.limits.Write,
