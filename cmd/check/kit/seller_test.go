@@ -61,6 +61,13 @@ func TestLocalDoors(t *testing.T) {
 			t.Errorf("%s: exit %d, want %d, and %q in\n%s%s", c.name, code, c.want, c.says, out, errs)
 		}
 	}
+	// One that cannot be read hides nothing of the others.
+	for door, want := range map[string]int{"/dust-correct": kit.ExitTrouble, "/empty-accepts": kit.ExitBoth} {
+		code, out, errs := run(t, "-local", "https://door.example/", "http://localhost:99999/", s.URL+door)
+		if code != want || !strings.Contains(out, s.URL+door) || strings.Count(errs, "reading http") != 2 {
+			t.Errorf("beside two others %s: exit %d, want %d\n%s%s", door, code, want, out, errs)
+		}
+	}
 }
 
 // A token goes to the seller's own networks, is in no recording, and never to another's.
