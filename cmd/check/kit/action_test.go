@@ -1,11 +1,16 @@
 package kit_test
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"store.example/agentstore/cmd/check/kit"
 )
 
 // readAction takes action.yml apart as far as it goes here: the defaults of the inputs, and the
@@ -36,6 +41,22 @@ func readAction(text string) (defaults map[string]string, script string, env map
 	return defaults, script, env
 }
 
+// without returns the flags of the command that are no input.
+func without(inputs map[string]string) (missing []string) {
+	var help bytes.Buffer
+	kit.Run(context.Background(), "check", []string{"-h"}, io.Discard, &help)
+	for line := range strings.Lines(help.String()) {
+		flag, ok := strings.CutPrefix(line, "  -")
+		if !ok {
+			continue
+		}
+		if _, known := inputs[strings.Fields(flag)[0]]; !known {
+			missing = append(missing, flag)
+		}
+	}
+	return missing
+}
+
 // What a build says in the action's inputs reaches the command as flags, as it was written.
 func TestAction(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "..", ".github", "actions", "check", "action.yml"))
@@ -60,21 +81,28 @@ func TestAction(t *testing.T) {
 			[]string{"-battery", "v2", "-fail-on",
 				"not_ready,unreachable,method_unresolved,purchase", "-at", "README.md", "--", "https://a.example/x",
 				"https://b.example/y?q=1"}},
-		{map[string]string{"discover": "localhost:3000", "local": "true", "header": "X-Token: $(id) `id` \"q\"",
+		{map[string]string{"discover": "localhost:3000", "local": "true", "header": "X-Token: $(id) `id` \"q\"\nX-B: c\n",
+			"save": "d.rec", "ca": "ca.pem", "contact": "https://me.example/", "timeout": "20s",
 			"sarif": "a b.sarif", "junit": "j.xml", "baseline": "b.json", "allow-network": "10.0.0.0/8",
 			"allow-port": "8443", "solana-rpc": "http://localhost:8899",
 			"battery": "v1", "fail-on": "never", "at": "doors.toml"},
 			[]string{"-battery", "v1", "-fail-on", "never", "-at", "doors.toml", "-sarif", "a b.sarif", "-junit",
 				"j.xml",
-				"-discover", "localhost:3000", "-allow-network", "10.0.0.0/8", "-allow-port", "8443", "-baseline",
-				"b.json",
-				"-header", "X-Token: $(id) `id` \"q\"", "-solana-rpc", "http://localhost:8899", "-local", "--"}},
+				"-discover", "localhost:3000", "-save", "d.rec", "-ca", "ca.pem", "-contact", "https://me.example/",
+				"-timeout", "20s", "-allow-network", "10.0.0.0/8", "-allow-port", "8443", "-baseline", "b.json",
+				"-solana-rpc", "http://localhost:8899", "-header", "X-Token: $(id) `id` \"q\"", "-header", "X-B: c",
+				"-local", "--"}},
 		{map[string]string{"urls": "https://a.example/x", "pay": "a secret key", "rpc": "http://localhost:8545",
 			"max-usd": "0.5", "pay-network": "eip155:8453", "method": "POST", "data": "{\"city\":\"Lisbon\"}"},
 			[]string{"-battery", "v2", "-fail-on", "not_ready,unreachable,method_unresolved,purchase", "-at",
 				"README.md", "-method", "POST", "-data", "{\"city\":\"Lisbon\"}", "-pay-network", "eip155:8453", "-rpc",
 				"http://localhost:8545", "-pay", dir + "/check.key", "-max-usd", "0.5", "-journal",
 				dir + "/check-purchases", "--", "https://a.example/x", "600 a secret key"}},
+		{map[string]string{"urls": "https://a.example/x", "pay": "[1,2,3]", "journal": "kept"},
+			[]string{"-battery", "v2", "-fail-on", "not_ready,unreachable,method_unresolved,purchase", "-at",
+				"README.md", "-pay", dir + "/check.key", "-max-usd", "0.10", "-journal", "kept", "--",
+				"https://a.example/x", "600 [1,2,3]"}},
+		{map[string]string{"exchange": "d.rec", "json": dir + "/doors.json"}, nil}, // they are in the file
 	} {
 		cmd := exec.Command("bash", "-c", script)
 		output := filepath.Join(dir, "output")
@@ -107,6 +135,13 @@ func TestAction(t *testing.T) {
 			!strings.HasSuffix(string(code), "exit-code=3\n") {
 			t.Errorf("exit %v, output %q", err, code)
 		}
+	}
+	said, err := os.ReadFile(filepath.Join(dir, "doors.json"))
+	if err != nil || !strings.Contains(string(said), "-exchange\nd.rec\n-json\n--\n") {
+		t.Errorf("as JSON: %v %s", err, said)
+	}
+	if missing := without(defaults); len(missing) > 0 {
+		t.Errorf("no input for the flags %q", missing)
 	}
 	for name := range defaults {
 		if !strings.Contains(string(raw), "${{ inputs."+name+" }}") {

@@ -3,6 +3,7 @@ package kit
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -59,34 +60,45 @@ func (h hosts) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, err
 }
 
 // openLocal opens what -local may read: loopback, and what the hosts file says of the hosts of the
-// URLs, at their ports.
-func (s *settings) openLocal(cfg *fetch.Config, urls []string) error {
-	names := hosts{s.hostsFile}
-	cfg.Resolver = names
+// URLs, at their ports. What is said of none of them is told where it is read.
+func (s *settings) openLocal(cfg *fetch.Config, urls []string) {
+	cfg.Resolver = hosts{s.hostsFile}
 	cfg.Allow.Networks = append(cfg.Allow.Networks, loopback...)
 	for _, raw := range urls {
-		u, err := url.Parse(raw)
-		if err != nil || u.Hostname() == "" {
-			continue // the reading says what is wrong with it
-		}
-		if port := u.Port(); port != "" {
-			n, err := strconv.ParseUint(port, 10, 16)
-			if err != nil {
-				return fmt.Errorf("%s: its port is no number", raw)
-			}
-			cfg.Allow.Ports = append(cfg.Allow.Ports, uint16(n))
-		}
-		if _, err := netip.ParseAddr(u.Hostname()); err == nil {
-			continue // the guard knows which addresses are open
-		}
-		found, err := names.LookupNetIP(context.Background(), "ip", strings.ToLower(u.Hostname()))
+		found, port, err := s.localAddresses(raw)
 		if err != nil {
-			return fmt.Errorf("%s: -local reads this machine and the names of %s; leave it out for a public door: %w",
-				raw, s.hostsFile, err)
+			continue
+		}
+		if port != 0 {
+			cfg.Allow.Ports = append(cfg.Allow.Ports, port)
 		}
 		for _, a := range found {
 			cfg.Allow.Networks = append(cfg.Allow.Networks, netip.PrefixFrom(a, a.BitLen()))
 		}
 	}
-	return nil
+}
+
+// localAddresses returns what this machine itself says of the host of a URL, and the URL's port, 0
+// for none. A URL without a host, and an address, are left to the guard, which says what is wrong.
+func (s *settings) localAddresses(raw string) (found []netip.Addr, port uint16, err error) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Hostname() == "" {
+		return nil, 0, nil
+	}
+	if text := u.Port(); text != "" {
+		n, err := strconv.ParseUint(text, 10, 16)
+		if err != nil {
+			return nil, 0, errors.New("its port is no number up to 65535")
+		}
+		port = uint16(n)
+	}
+	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return nil, port, nil
+	}
+	found, err = hosts{s.hostsFile}.LookupNetIP(context.Background(), "ip", strings.ToLower(u.Hostname()))
+	if err != nil {
+		err = fmt.Errorf("-local reads this machine and the names of %s; leave it out for a public door: %w",
+			s.hostsFile, err)
+	}
+	return found, port, err
 }

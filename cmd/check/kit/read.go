@@ -50,6 +50,9 @@ func (s *settings) read(ctx context.Context, urls []string, stderr io.Writer) ([
 		return nil, err
 	}
 	if host != "" {
+		if err := s.reachable(host); err != nil {
+			return nil, fmt.Errorf("-discover %s: %w", host, err)
+		}
 		if doors, err = s.discover(ctx, client, host); err != nil {
 			return nil, err
 		}
@@ -58,6 +61,9 @@ func (s *settings) read(ctx context.Context, urls []string, stderr io.Writer) ([
 	var failed []error
 	for _, d := range doors {
 		f, err := s.readOne(ctx, client, d)
+		if err == nil && host != "" && d.inputless(f.report) {
+			err = errInputs
+		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("reading %s: %w", d.url, err))
 			continue
@@ -73,7 +79,18 @@ func (s *settings) read(ctx context.Context, urls []string, stderr io.Writer) ([
 // rule is what requests may do beyond a plain GET over https.
 func (s *settings) rule() fetch.Rule { return fetch.Rule{PlainHTTP: s.local} }
 
+// reachable says why the host of a URL cannot be found as the flags have it.
+func (s *settings) reachable(url string) (err error) {
+	if s.local {
+		_, _, err = s.localAddresses(url)
+	}
+	return err
+}
+
 func (s *settings) readOne(ctx context.Context, client *fetch.Client, d door) (found, error) {
+	if err := s.reachable(d.url); err != nil {
+		return found{}, err
+	}
 	// What cannot be brought into the form that is requested is refused by the walk, which says
 	// why.
 	url := cmp.Or(d.url, "-")
@@ -171,9 +188,7 @@ func (s *settings) client(urls []string) (*fetch.Client, error) {
 		}
 	}
 	if s.local {
-		if err := s.openLocal(&cfg, urls); err != nil {
-			return nil, err
-		}
+		s.openLocal(&cfg, urls)
 	}
 	return fetch.New(cfg)
 }

@@ -101,18 +101,6 @@ func Command(t testing.TB, script string, args ...string) *exec.Cmd {
 	return c
 }
 
-// FreePort is a port of loopback on which nothing listens.
-func FreePort(t testing.TB) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	return port
-}
-
 // Run starts a process and waits until something listens on its port. It ends with the test, or
 // when the function that is returned is called.
 func Run(t testing.TB, c *exec.Cmd, port string) (stop func()) {

@@ -18,8 +18,11 @@ import (
 // What a client did at a door.
 const (
 	Unvisited = "unvisited"
-	Stopped   = "stopped" // it asked, and presented nothing: right at each of these doors
+	Stopped   = "stopped" // it was asked for a payment, and presented none: right at each of these doors
 	Paid      = "paid"    // it presented a payment: wrong
+	// Unseen is at doors that ask for no payment themselves: whether the client believed a receipt,
+	// or paid where it was sent, stands in its own books alone.
+	Unseen = "unseen"
 )
 
 // A Score is a row of the scoreboard.
@@ -29,7 +32,7 @@ type Score struct {
 	Title      string `json:"title"`
 	Teaches    string `json:"teaches"`
 	RightBuyer string `json:"right_buyer"`
-	Did        string `json:"did"`      // Unvisited, Stopped or Paid
+	Did        string `json:"did"`      // Unvisited, Stopped, Paid or Unseen
 	Asked      int    `json:"asked"`    // requests without a payment
 	Payments   int    `json:"payments"` // requests with one
 }
@@ -58,6 +61,9 @@ func (b *Board) Scores() []Score {
 			RightBuyer: p.RightBuyer, Did: Unvisited}
 		if seen := b.seen[p.ID]; seen != nil {
 			s.Asked, s.Payments, s.Did = seen.Asked, seen.Payments, Stopped
+			if p.Answer(s.URL).Status != http.StatusPaymentRequired {
+				s.Did = Unseen
+			}
 		}
 		if s.Payments > 0 {
 			s.Did = Paid
@@ -131,7 +137,8 @@ func (b *Board) door(w http.ResponseWriter, r *http.Request, id string) {
 
 var page = template.Must(template.New("scores").Parse(`<!doctype html><html lang="en"><meta charset="utf-8">
 <title>Practice doors</title><h1>Practice doors</h1>
-<p>None of these doors is to be paid. Point your client at each; <a href="/scores.json">the same as JSON</a>.</p>
+<p>None of these doors is to be paid. Point your client at each; <a href="/scores.json">the same as JSON</a>.
+A door that asks for no payment is unseen here: whether your client booked a purchase, or paid where it was sent, is in its own books.</p>
 <table border="1" cellpadding="4"><tr><th>Door<th>What is wrong<th>What a right buyer does<th>Asked<th>Paid<th>Your client
 {{range .}}<tr><td><a href="{{.URL}}">{{.Title}}</a><td>{{.Teaches}}<td>{{.RightBuyer}}<td>{{.Asked}}<td>{{.Payments}}<td>{{.Did}}
 {{end}}</table></html>

@@ -44,8 +44,12 @@ func TestScores(t *testing.T) {
 		want := p.Answer(score(p.ID).URL)
 		got := ask("GET", "/door/"+p.ID, "", "")
 		body, _ := io.ReadAll(got.Body)
-		if got.StatusCode != want.Status || string(body) != string(want.Body) || score(p.ID).Did != practice.Stopped {
-			t.Errorf("%s: %d %s, %+v", p.ID, got.StatusCode, body, score(p.ID))
+		did := practice.Stopped
+		if p.ID == "fake-delivery" || p.ID == "redirect" { // what a client makes of these is not seen
+			did = practice.Unseen
+		}
+		if got.StatusCode != want.Status || string(body) != string(want.Body) || score(p.ID).Did != did {
+			t.Errorf("%s: %d %s, %+v, want %s", p.ID, got.StatusCode, body, score(p.ID), did)
 		}
 	}
 	for i, payment := range [][2]string{{"Payment-Signature", "e30="}, {"X-Payment", "e30="},
