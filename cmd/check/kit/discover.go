@@ -30,6 +30,20 @@ type door struct {
 	declared probe.Declaration
 }
 
+// inputless reports whether a door that a host's own files name was asked without inputs, and said
+// that some are lacking. A request with inputs that the files themselves give as an example is
+// judged as any other.
+func (d door) inputless(r probe.Report) bool {
+	u, err := url.Parse(d.url)
+	return err == nil && u.RawQuery == "" && r.Verdict == probe.NotReady &&
+		(r.Evidence.Status == http.StatusBadRequest || r.Evidence.Status == http.StatusUnprocessableEntity)
+}
+
+// errInputs is what is said of such a door, with what to do.
+var errInputs = errors.New("not judged: inputs needed; it answers a request without any that they lack. Give its URL " +
+	"with inputs in the place of -discover, with -data where it takes POST, or declare an example of each required " +
+	"parameter of its query in " + openAPIPath)
+
 // discover lists the doors that a host names in its own files: /.well-known/x402, and every route
 // of /openapi.json that may answer 402. A route with a parameter in its path names no door.
 func (s *settings) discover(ctx context.Context, client *fetch.Client, host string) ([]door, error) {
@@ -60,10 +74,18 @@ func (s *settings) discover(ctx context.Context, client *fetch.Client, host stri
 			why = append(why, fmt.Errorf("%s: %w", at, err))
 		}
 		for _, d := range found {
-			if u, err := url.Parse(d.url); err == nil && u.Host == base.Host &&
-				!slices.ContainsFunc(all, func(o door) bool { return o.url == d.url }) {
-				d.declared.By = file.by
+			u, err := url.Parse(d.url)
+			if err != nil || u.Host != base.Host {
+				continue
+			}
+			d.declared.By = file.by
+			u.RawQuery = ""
+			same := slices.IndexFunc(all, func(o door) bool { return o.url == d.url || o.url == u.String() })
+			switch {
+			case same < 0:
 				all = append(all, d)
+			case all[same].declared.Method == "" || all[same].declared.Method == d.declared.Method:
+				all[same] = d // with its method, and examples of its inputs
 			}
 		}
 	}
@@ -103,12 +125,13 @@ func openAPI(raw []byte, at *url.URL) ([]door, error) {
 			var operation struct {
 				Responses map[string]jsontext.Value `json:"responses"`
 			}
-			if raw, ok := item[strings.ToLower(method)]; !ok || json.Unmarshal(raw, &operation) != nil {
+			described := item[strings.ToLower(method)]
+			if json.Unmarshal(described, &operation) != nil {
 				continue
 			}
 			if _, paid := operation.Responses["402"]; paid {
-				all = append(all, door{url: at.ResolveReference(&url.URL{Path: path}).String(),
-					declared: probe.Declaration{Method: method}})
+				to := url.URL{Path: path, RawQuery: exampleQuery(described, item["parameters"])}
+				all = append(all, door{at.ResolveReference(&to).String(), probe.Declaration{Method: method}})
 				break
 			}
 		}

@@ -61,6 +61,9 @@ func (s *settings) read(ctx context.Context, urls []string, stderr io.Writer) ([
 	var failed []error
 	for _, d := range doors {
 		f, err := s.readOne(ctx, client, d)
+		if err == nil && host != "" && d.inputless(f.report) {
+			err = errInputs
+		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("reading %s: %w", d.url, err))
 			continue

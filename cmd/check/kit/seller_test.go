@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -101,6 +102,38 @@ func TestHeadersForStaging(t *testing.T) {
 	}
 }
 
+// A door that needs inputs is asked with those that the host's own description gives as an example;
+// one without is not called broken for wanting them.
+func inputs(t *testing.T, s *httptest.Server, files map[string]string) {
+	t.Helper()
+	const parameter = `{"get":{"responses":{"402":{}},"parameters":[{"name":"city","in":"query","required":true%s}]}}`
+	for _, c := range []struct {
+		file, example string
+		want          int
+		says          string
+	}{
+		{"well-known", `,"example":"Lisbon"`, kit.ExitFine, "/need?city=Lisbon"},
+		{"openapi alone", `,"schema":{"examples":["Lisbon"]}`, kit.ExitFine, "/need?city=Lisbon"},
+		{"no example", ``, kit.ExitTrouble, "not judged: inputs needed"},
+		{"a wrong one", `,"schema":{"enum":["Faro"]}`, kit.ExitFound, "/need?city=Faro"},
+	} {
+		files["/.well-known/x402"] = `{"version":1,"resources":["/a"]}`
+		if c.file == "well-known" {
+			files["/.well-known/x402"] = `{"version":1,"resources":["/a","/need"]}`
+		}
+		files["/openapi.json"] = `{"paths":{"/need":` + fmt.Sprintf(parameter, c.example) + `}}`
+		code, out, errs := run(t, "-local", "-discover", s.URL)
+		if code != c.want || !strings.Contains(out+errs, c.says) || !strings.Contains(out, s.URL+"/a\n") {
+			t.Errorf("%s: exit %d, want %d, and %q in\n%s%s", c.file, code, c.want, c.says, out, errs)
+		}
+	}
+	files["/openapi.json"] = `{"paths":{"/by-post-need":{"post":{"responses":{"402":{}}}}}}`
+	if code, out, errs := run(t, "-local", "-discover", s.URL); code != kit.ExitTrouble ||
+		!strings.Contains(errs, "not judged: inputs needed") {
+		t.Errorf("a body: exit %d\n%s%s", code, out, errs)
+	}
+}
+
 // A host's own files name its doors and how each is asked.
 func TestDiscover(t *testing.T) {
 	files := map[string]string{}
@@ -110,7 +143,13 @@ func TestDiscover(t *testing.T) {
 			fmt.Fprint(w, file)
 			return
 		}
-		if r.URL.Path == "/by-post" && r.Method != http.MethodPost {
+		body, _ := io.ReadAll(r.Body)
+		if r.URL.Path == "/need" && r.URL.Query().Get("city") != "Lisbon" ||
+			r.URL.Path == "/by-post-need" && r.Method == http.MethodPost && string(body) != `{"city":"Lisbon"}` {
+			http.Error(w, "city lacks", http.StatusBadRequest)
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, "/by-post") && r.Method != http.MethodPost {
 			http.NotFound(w, r)
 			return
 		}
@@ -136,6 +175,7 @@ func TestDiscover(t *testing.T) {
 		reports[0].URL != s.URL+"/a" || reports[1].URL != s.URL+"/c" {
 		t.Errorf("exit %d, %v, %d reports\n%s%s", code, err, len(reports), out, errs)
 	}
+	inputs(t, s, files)
 	if code, _, errs := run(t, "-discover", "host/with/path"); code != kit.ExitTrouble ||
 		!strings.Contains(errs, "takes a host") {
 		t.Errorf("a path: exit %d %s", code, errs)
