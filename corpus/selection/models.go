@@ -62,8 +62,8 @@ var models = []Model{
 		Configured: ConfiguredUnlimited, Checked: true, Whole: true, Profile: Profile{Client: "x402-js/2.21.0"}},
 	{Name: "x402-js/2.21.0", Package: "@x402/core 2.21.0", Configured: ConfiguredUnlimited, Checked: true,
 		Profile: Profile{Client: "x402-js/2.21.0"}},
-	{Name: "x402-fetch/1.2.0", Package: "x402-fetch 1.2.0", Configured: ConfiguredDefault, V1: true},
-	{Name: "x402-fetch/1.2.0", Package: "x402-fetch 1.2.0", Configured: ConfiguredUnlimited, V1: true},
+	{Name: "x402-fetch/1.2.0", Package: "x402-fetch 1.2.0", Configured: ConfiguredDefault, Checked: true, V1: true},
+	{Name: "x402-fetch/1.2.0", Package: "x402-fetch 1.2.0", Configured: ConfiguredUnlimited, Checked: true, V1: true},
 	// It has no limit to lift.
 	{Name: "x402-axios/0.7.2", Package: "x402-axios 0.7.2 with x402 0.7.3", Configured: ConfiguredUnlimited,
 		Checked: true, V1: true},

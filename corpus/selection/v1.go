@@ -17,8 +17,8 @@ var v1Networks = []string{"abstract", "abstract-testnet", "base-sepolia", "base"
 
 // judgeV1 replays x402-fetch 1.2.0 with an account of EVM: it reads the body alone, refuses the
 // whole offer for one entry that is not of its form, prefers USDC in the spelling of its own table,
-// and pays at most a tenth of a dollar (of any token with six decimals) unless it was told
-// otherwise. Texts of its schema library are not repeated.
+// on whatever network, and pays at most a tenth of a dollar (of any token with six decimals) unless
+// it was told otherwise. Texts of its schema library are not repeated.
 func (d *Door) judgeV1(unlimited bool) Answer {
 	x := d.Exchange
 	a := Answer{Dropped: []Dropped{}, Hazards: []Hazard{}, CannotSee: cannotSee, Assets: AssetTable,
@@ -44,22 +44,16 @@ func (d *Door) judgeV1(unlimited bool) Answer {
 	if !ok {
 		return stop(WouldThrow, StageChallenge, "the body has no list accepts")
 	}
-	var left []int
-	for i, e := range list {
+	for _, e := range list {
 		if bad := badV1(e); bad != "" {
 			return stop(WouldThrow, StageChallenge, "an entry of accepts has no valid "+bad)
 		}
-		if slices.Contains(v1Networks, text(maybe(e, "network"))) {
-			left = append(left, i)
-		}
 	}
-	if len(left) == 0 {
-		return stop(WouldThrow, StageScheme, "no entry is on a network that an account of EVM pays on")
+	if len(list) == 0 {
+		return stop(WouldThrow, StageScheme, "accepts is empty")
 	}
-	at := left[0]
-	if i := slices.IndexFunc(left, func(i int) bool { return v1USDC(list[i]) != nil }); i >= 0 {
-		at = left[i]
-	}
+	// It does not ask which networks its account can pay on.
+	at := max(0, slices.IndexFunc(list, func(e value) bool { return v1USDC(e) != nil }))
 	e := list[at]
 	amount := text(maybe(e, "maxAmountRequired"))
 	a.Chosen = &Chosen{Index: at, Network: shown(maybe(e, "network")), Asset: shown(maybe(e, "asset")),
@@ -67,6 +61,9 @@ func (d *Door) judgeV1(unlimited bool) Answer {
 	a.Chosen.WindowSeconds, _ = maybe(e, "maxTimeoutSeconds").(float64)
 	if n, ok := new(big.Int).SetString(amount, 10); !unlimited && (!ok || n.Cmp(big.NewInt(100_000)) > 0) {
 		return stop(WouldThrow, StageCap, "Payment amount exceeds maximum allowed")
+	}
+	if !slices.Contains(v1Networks, text(maybe(e, "network"))) {
+		return stop(WouldThrow, StageScheme, "Invalid svm wallet client provided")
 	}
 	if t := v1USDC(e); t != nil && (maybe(maybe(e, "extra"), "name") != value(t.Name) ||
 		maybe(maybe(e, "extra"), "version") != value(t.Version)) {
@@ -106,11 +103,14 @@ func badV1(e value) string {
 	if s, ok := maybe(e, "maxTimeoutSeconds").(float64); !ok || s != math.Trunc(s) {
 		return "maxTimeoutSeconds"
 	}
-	switch maybe(e, "extra").(type) {
-	case nil, undefined, *object:
-		return ""
+	for _, name := range []string{"extra", "outputSchema"} {
+		switch maybe(e, name).(type) {
+		case undefined, *object:
+		default:
+			return name
+		}
 	}
-	return "extra"
+	return ""
 }
 
 // v1USDC is the USDC of an entry's network in the spelling of the client's table, nil for another

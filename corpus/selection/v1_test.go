@@ -47,3 +47,47 @@ func TestAxiosV1(t *testing.T) {
 	}
 	t.Error("no such row")
 }
+
+// TestFetchV1 compares the rows of x402-fetch 1.2.0 with what the package itself did on 25 November
+// 2026, with x402 1.2.0 and an account of viem 2.57.1: it was served each body with 402, once with
+// its own limit and once with one of 2^300.
+func TestFetchV1(t *testing.T) {
+	raw, err := os.ReadFile("testdata/x402-fetch-1.2.0.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept map[string]struct {
+		Body, Network, Value string
+		Signed, Limited      bool
+	}
+	if err := json.Unmarshal(raw, &kept); err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for _, m := range models {
+		if m.Name != "x402-fetch/1.2.0" {
+			continue
+		}
+		rows++
+		for name, did := range kept {
+			signed := did.Signed
+			if m.Configured == ConfiguredDefault {
+				signed = did.Limited
+			}
+			var x exchange.Exchange
+			x.Response.Status = http.StatusPaymentRequired
+			x.Response.Header = http.Header{"Content-Type": {"application/json"}}
+			x.Response.Body = []byte(did.Body)
+			a, err := m.Judge(Read(x))
+			if err != nil || (a.Outcome == WouldSign) != signed {
+				t.Errorf("%s, %s: %s at %s, %v; the client signed: %t", name, m.Configured, a.Outcome, a.Stage, err,
+					signed)
+			} else if c := a.Chosen; signed && (c.Network != did.Network || c.AmountAtomic != did.Value) {
+				t.Errorf("%s, %s: %+v, the client %s on %s", name, m.Configured, c, did.Value, did.Network)
+			}
+		}
+	}
+	if rows != 2 || len(kept) < 50 {
+		t.Errorf("%d rows, %d answers", rows, len(kept))
+	}
+}

@@ -81,8 +81,9 @@ func TestAction(t *testing.T) {
 			[]string{"-battery", "v2", "-fail-on",
 				"not_ready,unreachable,method_unresolved,purchase", "-at", "README.md", "--", "https://a.example/x",
 				"https://b.example/y?q=1"}},
-		{map[string]string{"discover": "localhost:3000", "local": "true", "header": "X-Token: $(id) `id` \"q\"\nX-B: c\n",
-			"save": "d.rec", "ca": "ca.pem", "contact": "https://me.example/", "timeout": "20s",
+		{map[string]string{"discover": "localhost:3000", "local": "true",
+			"header": "X-Token: $(id) `id` \"q\"\nX-B: c\n",
+			"save":   "d.rec", "ca": "ca.pem", "contact": "https://me.example/", "timeout": "20s",
 			"sarif": "a b.sarif", "junit": "j.xml", "baseline": "b.json", "allow-network": "10.0.0.0/8",
 			"allow-port": "8443", "solana-rpc": "http://localhost:8899",
 			"battery": "v1", "fail-on": "never", "at": "doors.toml"},
@@ -102,7 +103,7 @@ func TestAction(t *testing.T) {
 			[]string{"-battery", "v2", "-fail-on", "not_ready,unreachable,method_unresolved,purchase", "-at",
 				"README.md", "-pay", dir + "/check.key", "-max-usd", "0.10", "-journal", "kept", "--",
 				"https://a.example/x", "600 [1,2,3]"}},
-		{map[string]string{"exchange": "d.rec", "json": dir + "/doors.json"}, nil}, // they are in the file
+		{map[string]string{"exchange": "d.rec", "json": dir + "/doors.json"}, nil}, // in the file
 	} {
 		cmd := exec.Command("bash", "-c", script)
 		output := filepath.Join(dir, "output")

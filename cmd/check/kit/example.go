@@ -9,7 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// An example is where OpenAPI has examples of a parameter (OpenAPI 3.1, section 4.8.12.2; JSON Schema 2020-12, validation, section 9).
+// An example is where OpenAPI has examples of a parameter (OpenAPI 3.1, section 4.8.12.2; JSON
+// Schema 2020-12, validation, section 9).
 type example struct {
 	Example  jsontext.Value `json:"example"`
 	Examples map[string]struct {
