@@ -30,11 +30,21 @@ func DecodeJSON[T any](e Entry) (T, error) {
 	return v, nil
 }
 
-// SetJSON stores v at key as JSON. Equal values are stored as equal bytes.
-func SetJSON(tx Tx, key []byte, v any) error {
+// EncodeJSON is the entry that [SetJSON] stores. Where many write at once it is made before the
+// Update: the functions of a batch run one after another.
+func EncodeJSON(key []byte, v any) (Entry, error) {
 	value, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
-		return fmt.Errorf("encoding ledger record %s: %w", KeyText(key), err)
+		return Entry{}, fmt.Errorf("encoding ledger record %s: %w", KeyText(key), err)
 	}
-	return tx.Set(key, value)
+	return Entry{key, value}, nil
+}
+
+// SetJSON stores v at key as JSON. Equal values are stored as equal bytes.
+func SetJSON(tx Tx, key []byte, v any) error {
+	e, err := EncodeJSON(key, v)
+	if err != nil {
+		return err
+	}
+	return tx.Set(e.Key, e.Value)
 }

@@ -17,14 +17,17 @@ import (
 // *problem.Error: body_too_large or invalid_input. With an empty body it returns the zero T if the
 // row's body is optional, and otherwise invalid_input.
 func ReadJSON[T any](r *http.Request, optional bool) (T, error) {
-	var v, zero T
+	var zero T
 	b, err := ReadBody(r)
-	if err != nil {
+	if err != nil || len(b) == 0 && optional {
 		return zero, err
 	}
-	if len(b) == 0 && optional {
-		return zero, nil
-	}
+	return DecodeJSON[T](b)
+}
+
+// DecodeJSON is ReadJSON of a body that was read.
+func DecodeJSON[T any](b []byte) (T, error) {
+	var v, zero T
 	if err := json.Unmarshal(b, &v, json.RejectUnknownMembers(true)); err != nil {
 		return zero, Invalid(problem.Field{Field: bodyField(err), Problem: bodyProblem(err)})
 	}

@@ -144,6 +144,9 @@ func TestAGuestbookEntryIsReviewed(t *testing.T) {
 	v := s.post(201, ann, "/api/guestbook", map[string]any{"name": "Ada", "message": "A rude word."})
 	id := v["entry"].(map[string]any)["id"].(string)
 	sticker := v["sticker"].(map[string]any)["stamp_id"].(string)
+	if strings.Contains(fmt.Sprint(keys(t, s.db, "stamp")), "signature") {
+		t.Error("the sticker was signed before anybody asked for it")
+	}
 	shown := func() bool { return strings.Contains(s.text(200, ben, "GET", "/api/guestbook", ""), "A rude word.") }
 	piles := func() int { return must[[]visitors.Pile](t)(s.desk.Waiting(ctx))[1].Count }
 	for i, step := range []struct {
@@ -165,6 +168,9 @@ func TestAGuestbookEntryIsReviewed(t *testing.T) {
 			"rude") {
 			t.Errorf("the sticker says %v", got)
 		}
+	}
+	if !strings.Contains(fmt.Sprint(keys(t, s.db, "stamp")), "signature") {
+		t.Error("the sticker's signature was not kept")
 	}
 	if _, err := s.desk.Review(ctx, "gst_abcdefghij2345672345", true, false); err == nil {
 		t.Error("what nobody wrote is hidden")

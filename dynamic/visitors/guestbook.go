@@ -85,14 +85,18 @@ func (d *Desk) postGuestbook(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	sticker, err := d.sticker(&p)
+	sticker := d.sticker(&p)
+	p.Sticker = sticker.ID
+	shown, err := ledger.EncodeJSON(pileKey(pileShown, &p), p.entry())
 	if err != nil {
 		return err
 	}
-	p.Sticker = sticker.ID
+	kept, err := ledger.EncodeJSON(ledger.VisitKey(partStamp, sticker.ID), sticker)
+	if err != nil {
+		return err
+	}
 	err = d.leave(r.Context(), v, &p, func(tx ledger.Tx) error {
-		return errors.Join(ledger.SetJSON(tx, pileKey(pileShown, &p), p.entry()),
-			ledger.SetJSON(tx, ledger.VisitKey(partStamp, sticker.ID), sticker))
+		return errors.Join(tx.Set(shown.Key, shown.Value), tx.Set(kept.Key, kept.Value))
 	})
 	if err != nil {
 		return err
@@ -106,15 +110,15 @@ func (d *Desk) postGuestbook(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// sticker signs that somebody signed the guestbook. Nothing in it is the visitor's word.
-func (d *Desk) sticker(p *Post) (Stamp, error) {
-	s := attest.Sticker{StampID: newID(prefixStamp), Class: attest.ClassSticker, Date: stampTime(p.At), Entry: p.ID,
-		Line: "Signed the guestbook of " + d.cfg.Site.Now().Config.Title + ".", FromTheStore: d.cfg.BaseURL}
+// sticker says that somebody signed the guestbook. Nothing in it is the visitor's word. Its line is
+// signed when it is first asked for: most are never fetched.
+func (d *Desk) sticker(p *Post) Stamp {
+	s := Stamp{ID: newID(prefixStamp), Class: attest.ClassSticker, Date: stampTime(p.At), Entry: p.ID,
+		Line: "Signed the guestbook of " + d.cfg.Site.Now().Config.Title + "."}
 	if p.Identity != nil && p.Identity.Verified {
 		s.Identity = p.Identity.Name
 	}
-	proof, err := d.sign(s)
-	return Stamp{ID: s.StampID, Class: s.Class, Date: s.Date, Line: s.Line, Identity: s.Identity, Proof: proof}, err
+	return s
 }
 
 var cursorForm = regexp.MustCompile(`^[0-9]{1,12}\.[a-z]{3}_[a-z2-7]{20}$`)
@@ -275,7 +279,7 @@ var guestbookRoutes = []face{
 	write(api.Route{
 		Name: "sign_guestbook", Pattern: "/api/guestbook", Summary: "Sign the guestbook",
 		Description: "Free, three times a day for a visitor. The entry is shown to everybody at once; the keeper may " +
-			"take it down. The signer receives a sticker, a drawing with a signed line.",
+			"take it down. The signer receives a sticker, a drawing with a line whose signature is at its verify_url.",
 	}, body[GuestbookRequest]("name, message, verified_identity"), created[GuestbookSigned]("Signed, with a sticker"),
 		(*Desk).postGuestbook),
 }

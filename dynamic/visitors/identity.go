@@ -1,13 +1,11 @@
 package visitors
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -302,9 +300,3 @@ func (d *Desk) once(tx ledger.Tx, p *Post) error {
 }
 
 func signedKey(i *Identity) []byte { return ledger.VisitKey("signed", i.Digest) }
-
-// again is a request with its body to be read once more.
-func again(r *http.Request, raw []byte) *http.Request {
-	r.Body = io.NopCloser(bytes.NewReader(raw))
-	return r
-}

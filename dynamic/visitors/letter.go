@@ -189,7 +189,7 @@ func readBody[T any](r *http.Request) (v T, raw []byte, err error) {
 	if raw, err = route.ReadBody(r); err != nil {
 		return v, nil, err
 	}
-	v, err = route.ReadJSON[T](again(r, raw), false)
+	v, err = route.DecodeJSON[T](raw)
 	return v, raw, err
 }
 

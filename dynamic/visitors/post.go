@@ -141,6 +141,10 @@ func (d *Desk) sign(payload any) (attest.Proof, error) {
 
 // leave counts the visitor's use, and stores a new post with what goes with it, all or nothing.
 func (d *Desk) leave(ctx context.Context, v visitor, p *Post, more func(tx ledger.Tx) error) error {
+	post, err := ledger.EncodeJSON(postKey(p.ID), p)
+	if err != nil {
+		return err
+	}
 	var reads []ledger.Range
 	if p.Identity != nil {
 		reads = append(reads, ledger.At(signedKey(p.Identity)))
@@ -152,7 +156,7 @@ func (d *Desk) leave(ctx context.Context, v visitor, p *Post, more func(tx ledge
 		if err := d.once(tx, p); err != nil {
 			return err
 		}
-		err := errors.Join(ledger.SetJSON(tx, postKey(p.ID), p), tx.Set(pileKey(pileWaiting, p), nil))
+		err := errors.Join(tx.Set(post.Key, post.Value), tx.Set(pileKey(pileWaiting, p), nil))
 		if err == nil && more != nil {
 			err = more(tx)
 		}

@@ -23,7 +23,14 @@ type Stamp struct {
 	Week     string       `json:"week,omitzero"`
 	Line     string       `json:"line"`
 	Identity string       `json:"identity,omitzero"`
-	Proof    attest.Proof `json:"proof"`
+	Entry    string       `json:"entry,omitzero"` // of the guestbook, of a sticker
+	Proof    attest.Proof `json:"proof,omitzero"` // of a sticker, once it was asked for
+}
+
+// sticker is what is signed of a sticker.
+func (s Stamp) sticker(from string) attest.Sticker {
+	return attest.Sticker{StampID: s.ID, Class: s.Class, Date: s.Date, Entry: s.Entry, Line: s.Line,
+		Identity: s.Identity, FromTheStore: from}
 }
 
 // StampView is a stamp or sticker as it is given.
@@ -35,7 +42,7 @@ type StampView struct {
 	Line      string       `json:"line"`
 	VerifyURL string       `json:"verify_url"`
 	SVGURL    string       `json:"svg_url"`
-	Proof     attest.Proof `json:"signed"`
+	Proof     attest.Proof `json:"signed,omitzero"` // of a stamp; a sticker's is at verify_url
 }
 
 // StampGiven is the answer to POST /api/stamp.
@@ -137,6 +144,7 @@ func (d *Desk) stampSheet(title string, s Stamp) *templates.SheetView {
 				Href: v.SVGURL}}}}}
 }
 
+// stampOf finds a stamp or sticker by its id.
 func (d *Desk) stampOf(ctx context.Context, id string) (s Stamp, err error) {
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		s, err = ledger.GetJSON[Stamp](tx, ledger.VisitKey(partStamp, id))
@@ -145,6 +153,26 @@ func (d *Desk) stampOf(ctx context.Context, id string) (s Stamp, err error) {
 	if errors.Is(err, ledger.ErrNotFound) {
 		err = ErrNone
 	}
+	return s, err
+}
+
+// signedStamp is a stamp or sticker with its signature, which is kept from then on.
+func (d *Desk) signedStamp(ctx context.Context, id string) (s Stamp, err error) {
+	if s, err = d.stampOf(ctx, id); err != nil || s.Proof.Signature != nil {
+		return s, err
+	}
+	proof, err := d.sign(s.sticker(d.cfg.BaseURL))
+	if err != nil {
+		return s, err
+	}
+	err = d.cfg.DB.Update(ctx, func(tx ledger.Tx) error {
+		key := ledger.VisitKey(partStamp, id)
+		if s, err = ledger.GetJSON[Stamp](tx, key); err != nil || s.Proof.Signature != nil {
+			return err // somebody was quicker
+		}
+		s.Proof = proof
+		return ledger.SetJSON(tx, key, s)
+	})
 	return s, err
 }
 

@@ -105,7 +105,7 @@ var ErrNone = errors.New("nothing has this id")
 // unknown id.
 func (d *Desk) Signed(ctx context.Context, id string) (class string, proof attest.Proof, ok bool, err error) {
 	if strings.HasPrefix(id, prefixStamp) {
-		s, err := d.stampOf(ctx, id)
+		s, err := d.signedStamp(ctx, id)
 		return s.Class, s.Proof, err == nil, unlessNone(err)
 	}
 	p, err := d.receipt(ctx, id)

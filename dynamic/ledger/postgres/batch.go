@@ -31,6 +31,7 @@ type batch struct {
 	all     *ledger.Overlay // what is to be written
 	size    int             // bytes of values in it
 	rest    []*ledger.Call  // for which it is full
+	joined  bool            // whoever came while the server answered has come along
 	refused bool            // the server refused the commit, and stored nothing
 }
 
@@ -50,9 +51,9 @@ func (b *batch) run() error {
 	// The functions begin before the transaction has its turn, so that the answers
 	// to what they ask first come with it. Whoever has come meanwhile comes along.
 	calls := b.calls
-	b.calls = nil
+	b.calls, b.joined = nil, false
 	b.runAll(append(calls, b.queued(len(calls))...))
-	if b.broken() == nil {
+	if b.broken() == nil && !b.joined {
 		b.runAll(b.queued(len(b.calls)))
 	}
 	if len(b.calls) > 0 && !b.opened() {
@@ -79,10 +80,26 @@ func (b *batch) queued(with int) (calls []*ledger.Call) {
 	return calls
 }
 
-// runAll runs the functions of calls.
+// runAll runs the functions of calls. Once the server has answered the first of them, whoever has
+// come meanwhile comes along: what they read is on its way while the others run.
 func (b *batch) runAll(calls []*ledger.Call) {
-	var running []*ledger.Call
 	readers := make(map[*ledger.Call]*reader)
+	running := b.start(calls, readers)
+	for i := 0; i < len(running); i++ {
+		c := running[i]
+		readers[c].turn <- b.all
+		ran, ok := b.wait(c)
+		if !b.joined && b.opened() && b.broken() == nil {
+			b.joined = true
+			running = append(running, b.start(b.queued(len(b.calls)+len(running)), readers)...)
+		}
+		b.take(c, readers[c], ran, ok)
+	}
+}
+
+// start gives calls the turn to run until they wait for those before them, and returns those that
+// are still there.
+func (b *batch) start(calls []*ledger.Call, readers map[*ledger.Call]*reader) (running []*ledger.Call) {
 	for _, c := range calls {
 		r := &reader{snapshot: b.snapshot, ctx: c.Context(), turn: make(chan *ledger.Overlay, 1)}
 		if c.Turn(r) {
@@ -90,34 +107,35 @@ func (b *batch) runAll(calls []*ledger.Call) {
 			running = append(running, c)
 		}
 	}
-	for _, c := range running {
-		readers[c].turn <- b.all
-		ran, ok := b.wait(c)
-		if ok && ran != nil && b.size > mostBytes {
-			b.rest = append(b.rest, c)
-			continue
+	return running
+}
+
+// take takes what the function of a call wrote into the batch, or finds where the call goes on.
+func (b *batch) take(c *ledger.Call, r *reader, ran *ledger.Overlay, ok bool) {
+	if ok && ran != nil && b.size > mostBytes {
+		b.rest = append(b.rest, c)
+		return
+	}
+	if ok && ran != nil && r.err != nil && b.broken() == nil {
+		c.End(r.err) // its context has ended
+		return
+	}
+	if ok && ran != nil && r.over == nil && ran.Reads(b.all) {
+		if !c.Turn(b.all) {
+			return
 		}
-		if ok && ran != nil && readers[c].err != nil && b.broken() == nil {
-			c.End(readers[c].err) // its context has ended
-			continue
+		ran, ok = b.wait(c)
+	}
+	switch {
+	case !ok:
+		b.all = b.overlay(b.all.Writes()) // it may still read this one
+		b.db.work.Go(func() { b.db.alone(c) })
+	case ran != nil:
+		b.all.Apply(ran.Writes())
+		for _, w := range ran.Writes() {
+			b.size += len(w.Value)
 		}
-		if ok && ran != nil && readers[c].over == nil && ran.Reads(b.all) {
-			if !c.Turn(b.all) {
-				continue
-			}
-			ran, ok = b.wait(c)
-		}
-		switch {
-		case !ok:
-			b.all = b.overlay(b.all.Writes()) // it may still read this one
-			b.db.work.Go(func() { b.db.alone(c) })
-		case ran != nil:
-			b.all.Apply(ran.Writes())
-			for _, w := range ran.Writes() {
-				b.size += len(w.Value)
-			}
-			b.calls = append(b.calls, c)
-		}
+		b.calls = append(b.calls, c)
 	}
 }
 

@@ -108,6 +108,57 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+// TestLateCallsReadWhileOthersRun: a call that has come while the server answered is asked what it
+// reads before those that came first have all run, and is committed with them.
+func TestLateCallsReadWhileOthersRun(t *testing.T) {
+	dsn := ledgertest.Postgres(t)
+	other := connect(t, dsn)
+	idle := &DB{pool: open(t, dsn).pool, queue: ledger.NewQueue()} // whose batch is run here
+	var g errgroup.Group
+	late := make(chan struct{})
+	update := func(name string, then func()) {
+		waits := idle.queue.Len()
+		g.Go(func() error {
+			return idle.queue.Update(t.Context(), func(tx ledger.Tx) error {
+				if name == "late" {
+					close(late)
+				}
+				ledger.Ahead(tx, ledger.At(ledger.CounterKey("n")))
+				n, err := ledger.Next(tx, "n")
+				then()
+				return errors.Join(err, tx.Set([]byte(name), []byte{byte(n)}))
+			})
+		})
+		for idle.queue.Len() == waits && t.Context().Err() == nil {
+			runtime.Gosched()
+		}
+	}
+	update("first", func() {})
+	update("second", func() { <-late })
+	calls := []*ledger.Call{idle.queue.Next(nil), idle.queue.Next(nil)}
+	update("late", func() {})
+	b := &batch{db: idle, more: true, snapshot: newSnapshot(idle.pool, serializable)}
+	b.all = b.overlay(nil)
+	b.runAll(calls)
+	if err := errors.Join(b.close(), b.commit(b.all.Writes())); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.calls) != 3 {
+		t.Errorf("%d calls were taken, want 3", len(b.calls))
+	}
+	for _, c := range b.calls {
+		c.End(nil)
+	}
+	b.release()
+	if n := count(t, other, "select get_byte(val, 0) from kv where key = 'late'"); n != 3 {
+		t.Errorf("the late one took number %d, want 3", n)
+	}
+	idle.work.Wait()
+	if err := g.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAheadRunsOnce lets many read what those before them write: who says so ahead runs once, who
 // does not runs again, and neither misses a write.
 func TestAheadRunsOnce(t *testing.T) {
