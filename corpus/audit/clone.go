@@ -61,6 +61,14 @@ func (r CloneReport) Lacking() []string {
 	return r.Record.Unproven
 }
 
+// Unjudged is how many verdicts were not reached again though what they rest on is kept.
+func (r CloneReport) Unjudged() int64 {
+	if r.Record == nil {
+		return 0
+	}
+	return r.Record.Verdicts.Unjudged + r.Record.Control.Unjudged + r.Record.Between.Unjudged
+}
+
 // Problem is one thing that is wrong with one file.
 type Problem struct {
 	Path   string `json:"path"`
