@@ -2,9 +2,9 @@
 // or of its record, or one exported bundle: every byte of a tree is covered by the signature of the
 // store's key, or named as left out; each row of a record is signed and in its place, the rounds
 // form one chain, nothing is missing from the log, each host index is what the rows give; and what
-// the proofs of time show. It knows no battery: verdicts whose walks are kept beside them are
-// judged again by `store verify`, which is this program with package judge, and takes the same
-// flags.
+// the proofs of time show. Where git is installed, the signatures of a clone's commits are checked.
+// It knows no battery: verdicts whose walks are kept beside them are judged again by `store
+// verify`, which is this program with package judge, and takes the same flags.
 //
 //	verify [-ring FILE] [-remember FILE] [-as-of WEEK] [-policy FILE] [-json] [-no-judge] DIR|FILE
 //	verify -export HOST|HOST@ROUND|FILE [-o FILE] DIR

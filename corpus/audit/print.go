@@ -52,6 +52,10 @@ func (r CloneReport) Print(w io.Writer, dir string) {
 		}
 		fmt.Fprintln(w)
 	}
+	if c := r.Commits; c != nil {
+		fmt.Fprintf(w, "  Commits to %.12s: %d signed by the store's git key in its time, %d not signed by anybody.\n",
+			visible.Text(c.Head), c.Signed, c.Unsigned)
+	}
 	for _, what := range r.NotChecked {
 		fmt.Fprintf(w, "  not checked: %s\n", what)
 	}

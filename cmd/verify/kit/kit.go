@@ -214,6 +214,7 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 			}
 		}
 		var clone audit.CloneReport
+		o.Commits = commits(ctx, name)
 		clone, err = audit.Clone(ctx, os.DirFS(name), o)
 		report = clone
 	} else if info.Size() > bundle.MaxSize && !strings.HasSuffix(name, ".zip") {
