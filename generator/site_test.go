@@ -16,6 +16,7 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/judge"
 )
 
 // TestInitMakesASiteThatBuilds goes from an empty folder to pages.
@@ -213,7 +214,8 @@ func TestVerifierIsAnInput(t *testing.T) {
 	if b, err := os.ReadFile(program); err != nil || string(b) != "\x00asm" {
 		t.Errorf("%q %v", b, err)
 	}
-	report, err := audit.Clone(t.Context(), os.DirFS(in.OutDir), audit.CloneOptions{})
+	report, err := audit.Clone(t.Context(), os.DirFS(in.OutDir),
+		audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("the manifest: %v %v", report.Problems, err)
 	}

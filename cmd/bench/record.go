@@ -22,6 +22,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/generator"
 )
@@ -329,7 +330,8 @@ func openVerify(ctx context.Context, l *lab) (*contest, error) {
 	ours := func(ctx context.Context) (float64, error) {
 		var rows int64
 		took, err := timed(func() error {
-			r, err := audit.Record(ctx, os.DirFS(dir), attest.SpecimenRing(), audit.RecordOptions{})
+			r, err := audit.Record(ctx, os.DirFS(dir), attest.SpecimenRing(),
+				audit.RecordOptions{Judge: judge.Batteries{}})
 			if err == nil && len(r.Problems) > 0 {
 				err = fmt.Errorf("the record has problems: %v", r.Problems[0])
 			}

@@ -17,6 +17,7 @@ import (
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
@@ -98,7 +99,8 @@ func TestCensusGoesThroughTheServingProcess(t *testing.T) {
 	if again.Outcome != census.OutcomeStood || again.Digest != sealed.Digest {
 		t.Errorf("again: %+v", again)
 	}
-	report, err := audit.Clone(t.Context(), os.DirFS(c.Record), audit.CloneOptions{})
+	report, err := audit.Clone(t.Context(), os.DirFS(c.Record),
+		audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("the record: %+v, %v", report.Problems, err)
 	}

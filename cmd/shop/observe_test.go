@@ -21,6 +21,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
@@ -108,11 +109,13 @@ func agrees(t *testing.T, c *Config) int {
 			t.Fatalf("observation %d is %+v, want %+v", i+1, o, want[i])
 		}
 	}
-	report, err := audit.Record(t.Context(), os.DirFS(c.Record), attest.SpecimenRing(), audit.RecordOptions{})
+	report, err := audit.Record(t.Context(), os.DirFS(c.Record), attest.SpecimenRing(),
+		audit.RecordOptions{Judge: judge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 || report.Observations != int64(len(want)) {
 		t.Fatalf("the record verifies with %v, %d observations: %v", report.Problems, report.Observations, err)
 	}
-	clone, err := audit.Clone(t.Context(), os.DirFS(c.Record), audit.CloneOptions{})
+	clone, err := audit.Clone(t.Context(), os.DirFS(c.Record),
+		audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
 	if err != nil || len(clone.Problems) > 0 {
 		t.Fatalf("its manifest: %v, %v", clone.Problems, err)
 	}

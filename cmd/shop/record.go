@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/generator"
 )
@@ -35,7 +36,7 @@ func RecordWriter(c *Config) (*record.Writer, error) {
 	if err := checkOrigin(c); err != nil {
 		return nil, err
 	}
-	w := &record.Writer{Dir: c.Record}
+	w := &record.Writer{Dir: c.Record, Judge: judge.Batteries{}}
 	var err error
 	if w.Origin, err = RecordOrigin(c); err != nil {
 		return nil, err

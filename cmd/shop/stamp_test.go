@@ -27,6 +27,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/tlog"
@@ -78,7 +79,7 @@ func aRound(t *testing.T, c *Config, sequence int64) {
 func verified(t *testing.T, c *Config) audit.CloneReport {
 	t.Helper()
 	report, err := audit.Clone(t.Context(), os.DirFS(c.Record),
-		audit.CloneOptions{RecordOptions: audit.RecordOptions{Difficulty: 1e-12}})
+		audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12}})
 	if err != nil || len(report.Problems) > 0 {
 		t.Fatalf("%v, %v", report.Problems, err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/ledger"
@@ -126,7 +127,8 @@ func TestServeSealsOnSunday(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("sealed %q, want %q\n%s", got, want, log.String())
 		}
-		report, err := audit.Clone(t.Context(), os.DirFS(c.Record), audit.CloneOptions{})
+		report, err := audit.Clone(t.Context(), os.DirFS(c.Record),
+			audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
 		if err != nil || len(report.Problems) > 0 {
 			t.Errorf("the record: %+v, %v", report.Problems, err)
 		}

@@ -26,6 +26,7 @@ import (
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/ledger/ledgertest"
@@ -278,7 +279,8 @@ func (o *ordeal) check(b *block, config string, before map[string]int) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	report, err := audit.Clone(b.t.Context(), os.DirFS(cfg.Record), audit.CloneOptions{Ring: ring})
+	report, err := audit.Clone(b.t.Context(), os.DirFS(cfg.Record), audit.CloneOptions{Ring: ring,
+		RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
 	if err != nil {
 		b.t.Fatal(err)
 	}

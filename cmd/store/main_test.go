@@ -18,6 +18,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/dynamic/pay/x402"
 	"store.example/agentstore/dynamic/rail"
 )
@@ -214,7 +215,8 @@ func TestOwnConfigurationIsTheDefault(t *testing.T) {
 			t.Fatalf("store build: exit code %d: %s", code, &said)
 		}
 	}
-	r, err := audit.Clone(t.Context(), os.DirFS("public/current"), audit.CloneOptions{Ring: keys})
+	r, err := audit.Clone(t.Context(), os.DirFS("public/current"), audit.CloneOptions{Ring: keys,
+		RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
 	if err != nil || !r.Sound() || r.KID != ring.Identity().KID {
 		t.Errorf("the tree in public is signed by %s, the keeper is %s: %v %v", r.KID, ring.Identity().KID, r.Problems,
 			err)

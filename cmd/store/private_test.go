@@ -18,6 +18,7 @@ import (
 	"store.example/agentstore/cmd/verify/kit"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/generator"
 )
@@ -118,7 +119,7 @@ list = "doors.txt"
 		}
 	}
 	var said bytes.Buffer
-	if code := kit.Run(t.Context(), "verify", []string{"record"}, &said, &said); code != 0 ||
+	if code := kit.Run(t.Context(), "verify", judge.Batteries{}, []string{"record"}, &said, &said); code != 0 ||
 		!strings.Contains(said.String(), "It is PRIVATE") {
 		t.Errorf("verify: exit code %d: %s", code, &said)
 	}

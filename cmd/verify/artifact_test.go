@@ -104,7 +104,7 @@ func TestArtifactFiles(t *testing.T) {
 			args = append([]string{"-ring", keys}, args...)
 		}
 		var out, errs bytes.Buffer
-		code := run(args, &out, &errs)
+		code := judging(args, &out, &errs)
 		if said := out.String() + errs.String(); code != c.code || !strings.Contains(said, c.says) ||
 			strings.ContainsRune(said, '\x1b') {
 			t.Errorf("%s: exit %d, want %d with %q:\n%s", name, code, c.code, c.says, said)
@@ -123,7 +123,7 @@ func TestArtifactFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		files[file] = run([]string{"-ring", keys, "-artifact", file}, &out, &out) == 0
+		files[file] = judging([]string{"-ring", keys, "-artifact", file}, &out, &out) == 0
 	}
 	artifactsByPython(t, dir, files)
 }

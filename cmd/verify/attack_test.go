@@ -24,6 +24,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
@@ -104,7 +105,7 @@ func walkAll(t testing.TB, w *record.Writer, sequence int64, hosts, salt int) {
 			host := fmt.Sprintf("door%03d.example", i)
 			all := practice.All()
 			report, j := walkOne(t, "https://"+host+"/", all[(i*7+int(sequence)+salt)%len(all)], at.Add(-time.Hour))
-			row := record.RowFrom(report, j)
+			row := judge.RowFrom(report, j)
 			row.Host, row.Listed, row.Source = host, true, record.SourceDiscovery
 			raw, err := j.Encode()
 			if kept[host] = raw; !yield(row, err) {
@@ -173,7 +174,7 @@ func attacked(t testing.TB, tree fstest.MapFS, what string, names ...string) {
 
 // refused is nil if a tree is refused and the files are named.
 func refused(ctx context.Context, tree fstest.MapFS, names ...string) error {
-	r, err := audit.Clone(ctx, tree, audit.CloneOptions{})
+	r, err := audit.Clone(ctx, tree, audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
 	if err != nil {
 		return err
 	}
@@ -202,7 +203,8 @@ func records(t testing.TB) map[string]fstest.MapFS {
 		out["specimen"] = tree
 	}
 	for name, tree := range out {
-		r, err := audit.Clone(t.Context(), tree, audit.CloneOptions{})
+		r, err := audit.Clone(t.Context(), tree,
+			audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
 		if err != nil || !r.Sound() {
 			t.Fatalf("%s, unspoilt: %v %v", name, r.Problems, err)
 		}
@@ -465,7 +467,7 @@ func TestCloneByGit(t *testing.T) {
 
 func checkWith(dir string, flags ...string) (int, string) {
 	var out, errs strings.Builder
-	code := run(append(flags, dir), &out, &errs)
+	code := judging(append(flags, dir), &out, &errs)
 	return code, out.String() + errs.String()
 }
 

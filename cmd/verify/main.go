@@ -1,8 +1,10 @@
 // Verify checks, with no server code and, but for -follow, no network, a clone of a published store
 // or of its record, or one exported bundle: every byte of a tree is covered by the signature of the
 // store's key, or named as left out; each row of a record is signed and in its place, the rounds
-// form one chain, nothing is missing from the log, each host index is what the rows give, every
-// verdict whose walk is kept is reached again; and what the proofs of time show.
+// form one chain, nothing is missing from the log, each host index is what the rows give; and what
+// the proofs of time show. Where git is installed, the signatures of a clone's commits are checked.
+// It knows no battery: verdicts whose walks are kept beside them are judged again by `store
+// verify`, which is this program with package judge, and takes the same flags.
 //
 //	verify [-ring FILE] [-remember FILE] [-as-of WEEK] [-policy FILE] [-json] [-no-judge] DIR|FILE
 //	verify -export HOST|HOST@ROUND|FILE [-o FILE] DIR
@@ -36,8 +38,9 @@
 // hold.
 //
 // It exits with 0 when everything holds, 3 when something does not (each line names a file), 4 when
-// what is there holds and does not show all that it has to, 5 when the log signed two histories, 1
-// when the tree could not be read and 2 when it was called wrongly.
+// what is there holds and does not show all that it has to, 5 when the log signed two histories, 6
+// when everything holds and verdicts whose walks are kept were not judged again (-no-judge asks for
+// that, and gives 0), 1 when the tree could not be read and 2 when it was called wrongly.
 package main
 
 import (
@@ -51,5 +54,5 @@ import (
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	return kit.Run(context.Background(), "verify", args, stdout, stderr)
+	return kit.Run(context.Background(), "verify", nil, args, stdout, stderr)
 }

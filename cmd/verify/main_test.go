@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -18,8 +19,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"store.example/agentstore/cmd/verify/kit"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/judge"
 )
 
 // specimen copies the committed specimen to a folder that a test may spoil.
@@ -32,9 +35,14 @@ func specimen(t *testing.T) string {
 	return dir
 }
 
+// judging is the program as `store verify` is.
+func judging(args []string, stdout, stderr io.Writer) int {
+	return kit.Run(context.Background(), "verify", judge.Batteries{}, args, stdout, stderr)
+}
+
 func check(dir string) (int, string) {
 	var out, errs bytes.Buffer
-	code := run([]string{dir}, &out, &errs)
+	code := judging([]string{dir}, &out, &errs)
 	return code, out.String() + errs.String()
 }
 
@@ -56,6 +64,26 @@ func files(t *testing.T, dir string) []string {
 func TestSpecimenVerifies(t *testing.T) {
 	if code, out := check(specimen(t)); code != 0 {
 		t.Fatalf("exit %d: %s", code, out)
+	}
+}
+
+// TestWalksThatAreKeptAreNotPassedOver: the program that knows no battery says so by its exit code,
+// unless that was asked for; and still it refuses kept bytes that are not those the row names.
+func TestWalksThatAreKeptAreNotPassedOver(t *testing.T) {
+	dir := lived(t, 0).Dir
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{{[]string{dir}, 6, "NOT judged again"}, {[]string{"-no-judge", dir}, 0, "NOT judged again"}} {
+		var out, errs bytes.Buffer
+		if code := run(c.args, &out, &errs); code != c.code || !strings.Contains(out.String(), c.says) ||
+			strings.Contains(errs.String(), "store verify") != (c.code == 6) {
+			t.Errorf("%v: exit %d: %s%s", c.args, code, &out, &errs)
+		}
+	}
+	if code, out := check(dir); code != 0 || strings.Contains(out, "NOT judged again") {
+		t.Errorf("with the batteries: exit %d: %s", code, out)
 	}
 }
 
@@ -155,7 +183,8 @@ func changeAlone(ctx context.Context, name string, body []byte, most int) (chang
 	for _, f := range sealed.Write {
 		tree[f.Path] = &fstest.MapFile{Data: f.Body, Mode: 0o644}
 	}
-	whole, err := audit.Clone(ctx, tree, audit.CloneOptions{})
+	whole, err := audit.Clone(ctx, tree,
+		audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
 	if err != nil || len(whole.Problems) > 0 {
 		return 0, fmt.Errorf("%s, unspoilt: %v %w", name, whole.Problems, err)
 	}
@@ -166,7 +195,8 @@ func changeAlone(ctx context.Context, name string, body []byte, most int) (chang
 		for at := 0; at < len(f.Data); at += max(1, len(f.Data)/most) {
 			old := f.Data[at]
 			f.Data[at] = old ^ byte(1+at%255)
-			r, err := audit.Clone(ctx, tree, audit.CloneOptions{})
+			r, err := audit.Clone(ctx, tree,
+				audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
 			f.Data[at] = old
 			if err != nil {
 				return changes, fmt.Errorf("%s, byte %d: %w", changed, at, err)
@@ -218,7 +248,8 @@ func TestRandomBytesElsewhere(t *testing.T) {
 			spoilt[r.IntN(len(b))] ^= byte(1 + r.IntN(255))
 			tree[n].Data = spoilt
 		}
-		report, err := audit.Clone(t.Context(), tree, audit.CloneOptions{})
+		report, err := audit.Clone(t.Context(), tree,
+			audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,10 +339,10 @@ func takeAway(t *testing.T, dir, name string) []byte {
 
 func TestCalledWrongly(t *testing.T) {
 	var out, errs bytes.Buffer
-	if code := run(nil, &out, &errs); code != 2 {
+	if code := judging(nil, &out, &errs); code != 2 {
 		t.Errorf("exit %d, want 2", code)
 	}
-	if code := run([]string{filepath.Join(t.TempDir(), "nothing")}, &out, &errs); code == 0 {
+	if code := judging([]string{filepath.Join(t.TempDir(), "nothing")}, &out, &errs); code == 0 {
 		t.Error("a folder that is not there verified")
 	}
 	trees := t.TempDir() // as store build leaves it
@@ -321,7 +352,7 @@ func TestCalledWrongly(t *testing.T) {
 	}
 	out.Reset()
 	errs.Reset()
-	if code := run([]string{trees}, &out, &errs); code != 1 ||
+	if code := judging([]string{trees}, &out, &errs); code != 1 ||
 		!strings.Contains(errs.String(), filepath.Join(trees, "current")) {
 		t.Errorf("of a folder of trees: exit %d, it says %s%s", code, &out, &errs)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing/fstest"
 
 	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/rule"
 )
 
@@ -83,7 +84,8 @@ func askPython(t *testing.T, changes int) {
 	}
 	says := verdicts(t, dir, attacks)
 	for what, tree := range attacks {
-		r, err := audit.Clone(t.Context(), tree, audit.CloneOptions{})
+		r, err := audit.Clone(t.Context(), tree,
+			audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -59,7 +59,7 @@ func TestRecordIsRemembered(t *testing.T) {
 	runs := func(dir string, want int) string {
 		t.Helper()
 		var out, errs bytes.Buffer
-		if code := run([]string{"-remember", file, dir}, &out, &errs); code != want {
+		if code := judging([]string{"-remember", file, dir}, &out, &errs); code != want {
 			t.Fatalf("exit %d, want %d: %s%s", code, want, out.String(), errs.String())
 		}
 		return out.String()

@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
@@ -105,7 +106,8 @@ func TestAnchorsAreProved(t *testing.T) {
 			t.Errorf("the proof of anchor 3 was added to %d", n)
 		}
 	}
-	report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{Difficulty: 1e-12})
+	report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring,
+		RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
 	if err != nil || len(report.Problems) > 0 || len(report.Proofs) != 2 || report.Proofs[1].Anchor != 3 ||
 		report.Proofs[1].State != ots.StateVerified {
 		t.Fatalf("%+v, %v", report, err)
@@ -128,7 +130,7 @@ func TestAnchorsAreProved(t *testing.T) {
 	if err := os.Rename(w.Dir+"/proofs/anchor-3", w.Dir+"/proofs/anchor-2"); err != nil {
 		t.Fatal(err)
 	}
-	report, err = Record(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{})
+	report, err = Record(t.Context(), os.DirFS(w.Dir), w.Ring, judging)
 	if err != nil || len(report.Problems) != 2 || !strings.HasPrefix(report.Problems[0].Path, "proofs/anchor-2/") {
 		t.Errorf("%+v, %v", report.Problems, err)
 	}

@@ -4,12 +4,16 @@ import (
 	"os"
 	"testing"
 
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 )
 
+// judging judges again what is kept of walks.
+var judging = RecordOptions{Judge: judge.Batteries{}}
+
 func check(t testing.TB, w *record.Writer) RecordReport {
 	t.Helper()
-	report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{})
+	report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, judging)
 	if err != nil {
 		t.Fatal(err)
 	}

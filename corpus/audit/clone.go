@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 	"strings"
 
@@ -43,6 +44,8 @@ type CloneReport struct {
 	NotChecked []string `json:"not_checked,omitempty"`
 	// Beside names what stands beside a published tree and a record, and was not looked at.
 	Beside []string `json:"not_looked_at,omitempty"`
+	// Commits is there if the commits of a clone by git could be read.
+	Commits *CommitsReport `json:"commits,omitempty"`
 	// Problems name files. None: every byte is covered by the signature or named as left out.
 	Problems []Problem `json:"problems"`
 }
@@ -61,6 +64,14 @@ func (r CloneReport) Lacking() []string {
 	return r.Record.Unproven
 }
 
+// Unjudged is how many verdicts were not reached again though what they rest on is kept.
+func (r CloneReport) Unjudged() int64 {
+	if r.Record == nil {
+		return 0
+	}
+	return r.Record.Verdicts.Unjudged + r.Record.Control.Unjudged + r.Record.Between.Unjudged
+}
+
 // Problem is one thing that is wrong with one file.
 type Problem struct {
 	Path   string `json:"path"`
@@ -77,6 +88,9 @@ type CloneOptions struct {
 	// Ring is the file form of a key ring or a copy of a signing-key document. A tree whose keys
 	// follow from it by signed handovers is as good.
 	Ring []byte
+	// Commits yields those that stand below the head of a clone by git, the newest first; nil where
+	// they cannot be read.
+	Commits iter.Seq2[Commit, error]
 	RecordOptions
 }
 
@@ -127,6 +141,7 @@ func verifyRepository(ctx context.Context, tree fs.FS, o CloneOptions) (out Clon
 	}
 	if holdsRecord {
 		half.Trusted, half.Record, half.Bare, half.NotChecked = out.Trusted, out.Record, out.Bare, out.NotChecked
+		half.Commits = out.Commits
 		half.Files += out.Files
 		half.LeftOut = append(half.LeftOut, out.LeftOut...)
 		half.Problems = append(half.Problems, out.Problems...)
@@ -212,7 +227,7 @@ func verifyTree(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, e
 		}
 	}
 	if holdsRecord {
-		if err := out.checkRecord(ctx, tree, place, keys, own, o.RecordOptions); err != nil {
+		if err := out.checkRecord(ctx, tree, place, keys, own, o); err != nil {
 			return out, err
 		}
 		if err := out.beside(tree, place, site); err != nil {
@@ -402,7 +417,7 @@ func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, ke
 // checkRecord checks the record's manifest and, if every file is as it was signed, what the files
 // say.
 func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string, keys, own attest.Ring,
-	o RecordOptions) error {
+	o CloneOptions) error {
 	_, err := fs.Stat(tree, ".git")
 	byGit := err == nil
 	if tree, err = at(tree, place); err != nil {
@@ -411,16 +426,21 @@ func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string,
 	tree = record.FS{FS: tree}
 	if place == "" && bare(tree) {
 		r.Bare = true
-		commits := "the signatures of commits, which git verify-commit checks"
-		if !byGit {
-			commits = "the signatures of commits, because there is no .git here"
-		}
 		r.NotChecked = append(r.NotChecked, "whether a proof of time, or what a verdict was reached from, was taken "+
-			"away, because there is no manifest", commits)
+			"away, because there is no manifest")
+		switch {
+		case !byGit:
+			r.NotChecked = append(r.NotChecked, "the signatures of commits, because there is no .git here")
+		case o.Commits == nil:
+			r.NotChecked = append(r.NotChecked, "the signatures of commits, which git verify-commit checks")
+		}
 	} else if sound, err := r.cover(ctx, tree, attest.CorpusLayout(), keys, own, place); err != nil || !sound {
 		return err
 	}
-	report, err := Record(ctx, tree, keys, o)
+	if byGit && o.Commits != nil {
+		r.commits(o.Commits, keys)
+	}
+	report, err := Record(ctx, tree, keys, o.RecordOptions)
 	if err != nil {
 		return err
 	}

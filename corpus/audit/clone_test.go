@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
@@ -56,6 +57,7 @@ func covered(t testing.TB) (*record.Writer, fstest.MapFS) {
 
 func verify(t testing.TB, tree fs.FS, o CloneOptions) CloneReport {
 	t.Helper()
+	o.Judge = judge.Batteries{}
 	r, err := Clone(t.Context(), tree, o)
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +132,7 @@ func TestRecordWithoutItsManifest(t *testing.T) {
 		at := r.IntN(len(f.Data))
 		old := f.Data[at]
 		f.Data[at] ^= byte(1 + r.IntN(255))
-		report, err := Record(t.Context(), tree, w.Ring, RecordOptions{})
+		report, err := Record(t.Context(), tree, w.Ring, judging)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +144,7 @@ func TestRecordWithoutItsManifest(t *testing.T) {
 	for _, name := range maps {
 		f := tree[name]
 		delete(tree, name)
-		report, err := Record(t.Context(), tree, w.Ring, RecordOptions{})
+		report, err := Record(t.Context(), tree, w.Ring, judging)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +161,7 @@ func TestRecordWithoutItsManifest(t *testing.T) {
 	for _, name := range []string{"rounds/2/part-0002.jsonl", "rounds/x", "rounds/1/hosts/tile/0/001", "log/tile/0/009",
 		"log/tile/0/000.p/9", "observations/000000009.json", "proofs/2/x.ots", "keys/x", "log/.checkpoint.new"} {
 		tree[name] = &fstest.MapFile{Data: []byte("x")}
-		report, err := Record(t.Context(), tree, w.Ring, RecordOptions{})
+		report, err := Record(t.Context(), tree, w.Ring, judging)
 		if err != nil {
 			t.Fatal(err)
 		}

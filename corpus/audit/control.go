@@ -2,7 +2,6 @@ package audit
 
 import (
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule"
 )
@@ -12,7 +11,7 @@ func (c *checker) controls() {
 	for _, round := range c.rounds {
 		e := &evidenceCheck{part: record.HeaderPath(round.Sequence), pack: record.ControlPack(round.Sequence),
 			at:    record.ControlIndexPath(round.Sequence),
-			judge: !c.o.Unjudged, withdrawn: c.withdrawn}
+			judge: c.o.Judge, withdrawn: c.withdrawn}
 		e.open(c.fsys)
 		for _, name := range e.files {
 			c.files[name] = true
@@ -51,25 +50,20 @@ func (e *evidenceCheck) control(round record.Round) {
 			e.fail(rule.Or(err, rule.EvidenceGzip), e.pack, attest.ProblemChanged, "of a control walk: %v", err)
 			return
 		}
-		if !e.judge {
+		if e.judge == nil {
 			e.out.Unjudged++
 			continue
 		}
-		j, err := probe.DecodeJudgement(raw)
-		err = rule.JudgementForm.By(err)
-		if err == nil && (j.Battery != round.Battery || door != "" && j.URL != door) {
-			err = rule.JudgementDoor.Errorf("it is of %s by battery %s", j.URL, j.Battery)
-		}
-		var report probe.Report
-		if err == nil {
-			report, err = j.Judge()
+		walk, err := e.judge.Walk(raw)
+		if walk.URL != "" && (walk.Battery != round.Battery || door != "" && walk.URL != door) {
+			err = rule.JudgementDoor.Errorf("it is of %s by battery %s", walk.URL, walk.Battery)
 		}
 		if err != nil {
 			e.fail(rule.Or(err, rule.JudgementVerdict), e.pack, ProblemMisjudged, "control walk %s: %v",
 				entry.SHA256, err)
 			return
 		}
-		if door = j.URL; report.Verdict == probe.Ready {
+		if door = walk.URL; walk.Verdict == record.VerdictReady {
 			ready++
 		} else {
 			failed++
@@ -93,7 +87,7 @@ func (e *evidenceCheck) control(round record.Round) {
 		}
 	}
 	switch tally := round.Control; {
-	case !e.judge || e.problem != nil:
+	case e.judge == nil || e.problem != nil:
 	case failed > tally.Failed || ready > tally.Walks-tally.Failed:
 		e.fail(rule.JudgementVerdict, e.part, ProblemMisjudged,
 			"of %d control walks %d failed, it says; of those that are kept, %d held "+

@@ -78,7 +78,7 @@ func TestControlWalksAreJudgedAgain(t *testing.T) {
 	tree := recordtest.MapFS(t, w.Dir)
 	delete(tree, pack)
 	delete(tree, index)
-	report, err := Record(t.Context(), tree, w.Ring, RecordOptions{})
+	report, err := Record(t.Context(), tree, w.Ring, judging)
 	if err != nil || len(report.Problems) > 0 || report.Control != (Rejudged{NotKept: 3}) {
 		t.Errorf("without its pack: %+v %v %v", report.Control, report.Problems, err)
 	}
@@ -101,7 +101,7 @@ func TestControlWalksAreJudgedAgain(t *testing.T) {
 		whole := fstest.MapFS{}
 		maps.Copy(whole, c.tree)
 		whole[pack], whole[index] = c.from[pack], c.from[index]
-		report, err := Record(t.Context(), whole, w.Ring, RecordOptions{})
+		report, err := Record(t.Context(), whole, w.Ring, judging)
 		if err != nil || len(report.Problems) != 1 || report.Problems[0].Path != c.problem.Path ||
 			report.Problems[0].Kind != c.problem.Kind {
 			t.Errorf("%s: %v, %v", name, report.Problems, err)

@@ -1,18 +1,11 @@
 package audit
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
-	"strings"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule"
 )
@@ -24,7 +17,7 @@ const ProblemMisjudged = "misjudged"
 // Rejudged counts the rows of a record by what became of their verdicts.
 type Rejudged struct {
 	Again     int64 `json:"judged_again"` // what they were judged by is kept, and gives the same row
-	Unjudged  int64 `json:"kept"`         // it is kept and was not judged again, because that was not asked for
+	Unjudged  int64 `json:"kept"`         // it is kept and was not judged again: there was no record.Judge
 	NotKept   int64 `json:"not_kept"`     // it is not in this record
 	Withdrawn int64 `json:"withdrawn"`    // an observation withdrew it and says why
 	Without   int64 `json:"not_probed"`   // there was nothing to judge
@@ -41,8 +34,8 @@ type evidenceCheck struct {
 	files          []string
 	entries        []record.EvidenceEntry // those that no row was met for yet
 	raw            []byte                 // of the pack; nil where there is none
-	judge          bool
-	withdrawn      map[string]int64 // digests, with the observations that withdrew them
+	judge          record.Judge           // nil: not judged again
+	withdrawn      map[string]int64       // digests, with the observations that withdrew them
 	unpack         record.Unpacker
 	out            Rejudged
 	problem        *Problem
@@ -55,7 +48,7 @@ func (e *evidenceCheck) fail(broken rule.Rule, path, kind, format string, args .
 }
 
 // openEvidence reads the pack that goes with a part, if there is one.
-func openEvidence(fsys fs.FS, sequence int64, i int, judge bool, withdrawn map[string]int64) *evidenceCheck {
+func openEvidence(fsys fs.FS, sequence int64, i int, judge record.Judge, withdrawn map[string]int64) *evidenceCheck {
 	e := &evidenceCheck{part: record.PartPath(sequence, i), pack: record.EvidencePack(sequence, i),
 		at: record.EvidenceIndexPath(sequence, i), judge: judge, withdrawn: withdrawn}
 	e.open(fsys)
@@ -143,11 +136,11 @@ func (e *evidenceCheck) row(row record.Row, raw []byte) {
 		e.fail(rule.Or(err, rule.EvidenceGzip), e.pack, attest.ProblemChanged, "of %s: %v", row.Host, err)
 		return
 	}
-	if !e.judge {
+	if e.judge == nil {
 		e.out.Unjudged++
 		return
 	}
-	if err := Rejudge(row, raw, kept); err != nil {
+	if err := e.judge.Row(row, raw, kept); err != nil {
 		e.fail(rule.Or(err, rule.JudgementVerdict), e.part, ProblemMisjudged, "%v", err)
 		return
 	}
@@ -160,75 +153,4 @@ func (e *evidenceCheck) end() {
 		e.fail(rule.EvidenceNamed, e.at, attest.ProblemChanged, "no row asks for what it tells of %s",
 			e.entries[0].Host)
 	}
-}
-
-// Rejudge judges what is kept of a walk again and demands that it gives the row, whose exact bytes
-// are raw, in every field that a judgement decides.
-func Rejudge(row record.Row, raw, judgement []byte) error {
-	fail := func(err error) error { return fmt.Errorf("judging %s again: %w", row.Host, err) }
-	if row.Reason == record.ReasonOptedOut {
-		o, err := probe.DecodeOptOut(judgement)
-		err = rule.JudgementForm.By(err)
-		if err == nil && !o.Of(row.Host) {
-			err = rule.JudgementDoor.By(fmt.Errorf("it is the word of another host: %.200q", o.Evidence.URL))
-		}
-		if err != nil {
-			return fail(err)
-		}
-		return nil
-	}
-	j, err := probe.DecodeJudgement(judgement)
-	if err != nil {
-		return fail(rule.JudgementForm.By(err))
-	}
-	if j.URL != row.URL || j.Battery != row.Battery {
-		return fail(rule.JudgementDoor.Errorf("it is of the url %.200q by battery %s", j.URL, j.Battery))
-	}
-	report, err := j.Judge()
-	if err != nil {
-		return fail(err)
-	}
-	got := record.RowFrom(report, j)
-	got.Format, got.Origin, got.Sequence, got.Week, got.PreviousLeaf = row.Format, row.Origin, row.Sequence, row.Week,
-		row.PreviousLeaf
-	got.Host, got.Listed, got.Source, got.Catalog, got.Late, got.KID, got.Signature = row.Host, row.Listed, row.Source,
-		row.Catalog, row.Late, row.KID, row.Signature
-	got.Vantages = row.Vantages
-	if slices.ContainsFunc(row.Vantages, func(v record.Vantage) bool { return v.Verdict != got.Verdict }) {
-		got.Verdict, got.Fault = record.VerdictNotReady, record.FaultPath
-	}
-	again, err := attest.Canonical(got)
-	if err != nil {
-		return fail(err)
-	}
-	if !bytes.Equal(again, raw) {
-		return fail(fmt.Errorf("what is kept of the walk gives %s", difference(again, raw)))
-	}
-	return nil
-}
-
-// difference names the first member in which two rows are not alike.
-func difference(again, signed []byte) string {
-	var a, b map[string]jsontext.Value
-	if json.Unmarshal(again, &a) != nil || json.Unmarshal(signed, &b) != nil {
-		return "another row"
-	}
-	var out []string
-	for _, name := range []string{"url", "verdict", "reason", "reached_level", "failed", "advisories", "also_under",
-		"protocols", "probe_method", "offer", "battery", "fault", "observed_at", "evidence_digest"} {
-		if !bytes.Equal(a[name], b[name]) {
-			out = append(out, fmt.Sprintf("%s %.200s, the row says %.200s", name, shown(a[name]), shown(b[name])))
-		}
-	}
-	if len(out) == 0 {
-		return "another row"
-	}
-	return strings.Join(out, "; ")
-}
-
-func shown(v jsontext.Value) string {
-	if len(v) == 0 {
-		return "nothing"
-	}
-	return string(v)
 }

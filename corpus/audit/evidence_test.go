@@ -47,7 +47,7 @@ func TestEvidenceIsKeptAndJudgedAgain(t *testing.T) {
 	if v.Again+v.Without != report.Rows || v.NotKept != 0 || v.Without < 300 || v.Again < 3000 || v.Unjudged != 0 {
 		t.Errorf("%+v of %d rows", v, report.Rows)
 	}
-	unjudged, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{Unjudged: true})
+	unjudged, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{})
 	if err != nil || unjudged.Verdicts.Unjudged != v.Again || unjudged.Verdicts.Again != 0 {
 		t.Errorf("unjudged: %+v, %v", unjudged.Verdicts, err)
 	}
@@ -105,7 +105,7 @@ func TestEvidenceIsExcusedByAWithdrawalAlone(t *testing.T) {
 		tree = maps.Clone(tree)
 		from := map[string]fstest.MapFS{"without": thinner, "put back": before}[name]
 		tree[pack], tree[index] = from[pack], from[index]
-		report, err := Record(t.Context(), tree, w.Ring, RecordOptions{})
+		report, err := Record(t.Context(), tree, w.Ring, judging)
 		want := map[string]Problem{"without": {Path: index, Kind: attest.ProblemMissing},
 			"put back": {Path: pack, Kind: attest.ProblemAdded}}[name]
 		if err != nil || len(report.Problems) != 1 || report.Problems[0].Path != want.Path ||
@@ -187,7 +187,7 @@ func TestEvidenceIsWhatTheRowsName(t *testing.T) {
 	} {
 		tree := recordtest.MapFS(t, w.Dir)
 		c.change(tree)
-		report, err := Record(t.Context(), tree, w.Ring, RecordOptions{})
+		report, err := Record(t.Context(), tree, w.Ring, judging)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +200,7 @@ func TestEvidenceIsWhatTheRowsName(t *testing.T) {
 	tree := recordtest.MapFS(t, w.Dir)
 	delete(tree, pack)
 	delete(tree, index)
-	report, err := Record(t.Context(), tree, w.Ring, RecordOptions{})
+	report, err := Record(t.Context(), tree, w.Ring, judging)
 	if err != nil || len(report.Problems) > 0 || report.Verdicts.NotKept == 0 || report.Verdicts.Again == 0 {
 		t.Errorf("%+v %v %v", report.Verdicts, report.Problems, err)
 	}

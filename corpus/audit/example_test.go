@@ -7,6 +7,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/judge"
 )
 
 // Record checks a record from its files alone: signatures, the log, the host index, and every
@@ -20,7 +21,8 @@ func ExampleRecord() {
 	if err != nil {
 		panic(err)
 	}
-	report, err := audit.Record(context.Background(), os.DirFS(".."), ring, audit.RecordOptions{AsOf: "2026-W36"})
+	report, err := audit.Record(context.Background(), os.DirFS(".."), ring,
+		audit.RecordOptions{Judge: judge.Batteries{}, AsOf: "2026-W36"})
 	if err != nil {
 		panic(err)
 	}

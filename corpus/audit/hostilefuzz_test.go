@@ -10,6 +10,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 )
 
@@ -60,7 +61,7 @@ func hostileRounds(t *testing.T, seed uint64, doors, rounds int) *record.Writer 
 	if verdicts[record.VerdictNotReady] == 0 || verdicts[record.VerdictUnreachable] == 0 || cut == 0 || unjudged == 0 {
 		t.Error("the doors are not as many kinds of hostile as they should be")
 	}
-	report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{})
+	report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{Judge: judge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 {
 		t.Fatalf("%v %.2000v", err, report.Problems)
 	}

@@ -345,7 +345,7 @@ func (c *checker) part(ctx context.Context, round record.Round, i int) (out chec
 	if round.Lot != nil {
 		seed = round.Lot.Seed()
 	}
-	out.evidence = openEvidence(c.fsys, round.Sequence, i, !c.o.Unjudged, c.withdrawn)
+	out.evidence = openEvidence(c.fsys, round.Sequence, i, c.o.Judge, c.withdrawn)
 	for n, raw := range rows {
 		row, err := record.VerifyRow(raw, ed25519.PublicKey(signer.Public))
 		if err == nil {

@@ -156,7 +156,7 @@ func TestALotIsDrawnAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := recordtest.Writer(t)
 			sealLot(t, w, 1, c.bend)
-			report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{Unjudged: true})
+			report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -206,7 +206,7 @@ func TestOwnLotsInARowAreSuspect(t *testing.T) {
 			t.Errorf("round %d: suspect %v", r.Sequence, r.Coverage.Suspect)
 		}
 	}
-	report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{Unjudged: true})
+	report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{})
 	if err != nil || len(report.Problems) > 0 || report.Lots != (LotReport{Block: 2, Weak: 2, Own: 4}) {
 		t.Errorf("%+v, %v, %v", report.Lots, report.Problems, err)
 	}

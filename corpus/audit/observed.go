@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule"
 )
@@ -72,14 +71,14 @@ func (c *checker) judgedBetween() {
 			c.problem(rule.Or(err, rule.EvidenceGzip), name, attest.ProblemChanged, err.Error())
 			continue
 		}
-		if c.o.Unjudged {
+		if c.o.Judge == nil {
 			c.out.Between.Unjudged++
 			continue
 		}
 		if o.Refresh != nil {
-			err = o.Refresh.JudgedBy(raw, o.At)
+			err = c.o.Judge.Refresh(*o.Refresh, o.At, raw)
 		} else {
-			err = corrects(*o.Erratum, raw)
+			err = c.corrects(*o.Erratum, raw)
 		}
 		if err != nil {
 			c.problem(rule.Or(err, rule.JudgementVerdict), "observations/"+o.File(), ProblemMisjudged, err.Error())
@@ -90,14 +89,10 @@ func (c *checker) judgedBetween() {
 }
 
 // corrects demands that a judgement gives the verdict of an erratum.
-func corrects(e record.Erratum, raw []byte) error {
-	j, err := probe.DecodeJudgement(raw)
-	if err != nil {
-		return rule.JudgementForm.By(err)
-	}
-	report, err := j.Judge()
-	if err == nil && string(report.Verdict) != e.VerdictNow {
-		err = fmt.Errorf("it says %s, what it was judged by gives %s", e.VerdictNow, report.Verdict)
+func (c *checker) corrects(e record.Erratum, raw []byte) error {
+	walk, err := c.o.Judge.Walk(raw)
+	if err == nil && walk.Verdict != e.VerdictNow {
+		err = fmt.Errorf("it says %s, what it was judged by gives %s", e.VerdictNow, walk.Verdict)
 	}
 	return err
 }

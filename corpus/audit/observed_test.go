@@ -6,6 +6,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
@@ -17,7 +18,7 @@ func TestRefreshHoldsWhatItWasJudgedBy(t *testing.T) {
 	const url, at = "https://h00001.example/paid", "2026-09-22T00:00:00Z"
 	report, judgement := recordtest.Look(t, url, practice.All()[0].Answer(url), exchange.Error{},
 		recordtest.LookedAt)
-	refresh, err := record.RefreshFrom("h00001.example", report, judgement)
+	refresh, err := judge.RefreshFrom("h00001.example", report, judgement)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func TestRefreshHoldsWhatItWasJudgedBy(t *testing.T) {
 	tree := recordtest.MapFS(t, w.Dir)
 	held := tree[name]
 	delete(tree, name)
-	if r, err := Record(t.Context(), tree, w.Ring, RecordOptions{}); err != nil || len(r.Problems) != 1 ||
+	if r, err := Record(t.Context(), tree, w.Ring, judging); err != nil || len(r.Problems) != 1 ||
 		r.Problems[0].Path != name || r.Problems[0].Kind != attest.ProblemMissing {
 		t.Errorf("without it: %v %v", r.Problems, err)
 	}
@@ -53,7 +54,7 @@ func TestRefreshHoldsWhatItWasJudgedBy(t *testing.T) {
 			delete(tree, file)
 		}
 	}
-	if r, err := Record(t.Context(), tree, w.Ring, RecordOptions{}); err != nil || len(r.Problems) > 0 ||
+	if r, err := Record(t.Context(), tree, w.Ring, judging); err != nil || len(r.Problems) > 0 ||
 		r.Between != (Rejudged{NotKept: 1}) {
 		t.Errorf("without any evidence: %+v %v %v", r.Between, r.Problems, err)
 	}
@@ -67,7 +68,7 @@ func TestRefreshHoldsWhatItWasJudgedBy(t *testing.T) {
 	}
 	tree = recordtest.MapFS(t, w.Dir)
 	tree[name] = held
-	if r, err := Record(t.Context(), tree, w.Ring, RecordOptions{}); err != nil || len(r.Problems) != 1 ||
+	if r, err := Record(t.Context(), tree, w.Ring, judging); err != nil || len(r.Problems) != 1 ||
 		r.Problems[0].Kind != attest.ProblemAdded {
 		t.Errorf("put back: %v %v", r.Problems, err)
 	}
@@ -79,7 +80,7 @@ func TestRefreshThatLiesIsRefused(t *testing.T) {
 	const url = "https://h00001.example/paid"
 	report, judgement := recordtest.Look(t, url, practice.All()[0].Answer(url), exchange.Error{},
 		recordtest.LookedAt)
-	refresh, err := record.RefreshFrom("h00001.example", report, judgement)
+	refresh, err := judge.RefreshFrom("h00001.example", report, judgement)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func TestRefreshThatLiesIsRefused(t *testing.T) {
 	}
 	tree := recordtest.MapFS(t, w.Dir)
 	tree[name] = kept
-	if r, err := Record(t.Context(), tree, w.Ring, RecordOptions{}); err != nil || len(r.Problems) != 1 ||
+	if r, err := Record(t.Context(), tree, w.Ring, judging); err != nil || len(r.Problems) != 1 ||
 		r.Problems[0].Kind != ProblemMisjudged {
 		t.Errorf("%v %v", r.Problems, err)
 	}

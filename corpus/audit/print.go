@@ -32,6 +32,10 @@ func (r CloneReport) Print(w io.Writer, dir string) {
 		return
 	}
 	verified := "verified"
+	if n := r.Unjudged(); n > 0 {
+		verified = fmt.Sprintf("verified, but for %s, NOT judged again from the walks here",
+			visible.Count(int(n), "verdict"))
+	}
 	if lacking := r.Lacking(); len(lacking) > 0 {
 		for _, what := range lacking {
 			fmt.Fprintf(w, "%s: UNPROVEN: %s\n", dir, visible.Text(what))
@@ -47,6 +51,10 @@ func (r CloneReport) Print(w io.Writer, dir string) {
 			fmt.Fprintf(w, " (a %s key)", r.Status)
 		}
 		fmt.Fprintln(w)
+	}
+	if c := r.Commits; c != nil {
+		fmt.Fprintf(w, "  Commits to %.12s: %d signed by the store's git key in its time, %d not signed by anybody.\n",
+			visible.Text(c.Head), c.Signed, c.Unsigned)
 	}
 	for _, what := range r.NotChecked {
 		fmt.Fprintf(w, "  not checked: %s\n", what)
@@ -99,8 +107,8 @@ func (r *RecordReport) print(w io.Writer) {
 	r.Lots.print(w)
 	r.Verdicts.print(w)
 	if c := r.Control; c.Again+c.Unjudged+c.NotKept+c.Withdrawn > 0 {
-		fmt.Fprintf(w, "  Control door: %d walks judged again; %d not, as asked; of %d the walk is not kept here; %d "+
-			"withdrawn.\n", c.Again, c.Unjudged, c.NotKept, c.Withdrawn)
+		fmt.Fprintf(w, "  Control door: %d walks judged again; %d kept and not judged again; of %d the "+
+			"walk is not kept here; %d withdrawn.\n", c.Again, c.Unjudged, c.NotKept, c.Withdrawn)
 	}
 	if r.Remembered > 0 {
 		fmt.Fprintf(w, "  Its log goes on from the checkpoint of size %d that was seen before.\n", r.Remembered)
@@ -163,7 +171,7 @@ func (p ProofReport) subject() string {
 func (r Rejudged) print(w io.Writer) {
 	fmt.Fprintf(w, "  Verdicts: %d judged again from what is kept of the walk, each with the signed result", r.Again)
 	if r.Unjudged > 0 {
-		fmt.Fprintf(w, "; %d kept and, as asked, not judged again", r.Unjudged)
+		fmt.Fprintf(w, "; %d kept and not judged again", r.Unjudged)
 	}
 	if r.Withdrawn > 0 {
 		fmt.Fprintf(w, "; %d whose walk was withdrawn", r.Withdrawn)

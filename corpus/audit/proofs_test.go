@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/record/recordtest"
 )
@@ -77,7 +78,8 @@ func TestProofsOfTime(t *testing.T) {
 	if _, ok, err := recordtest.Open(t, w).Proof(1, 0); ok || err != nil {
 		t.Errorf("a round without proofs: %v, %v", ok, err)
 	}
-	report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{Difficulty: 1e-12})
+	report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring,
+		RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
 	if err != nil || len(report.Problems) > 0 || len(report.Proofs) != 3 {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -99,7 +101,7 @@ func TestProofsOfTime(t *testing.T) {
 	if err := os.WriteFile(file, header.File(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{}); err != nil ||
+	if report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, judging); err != nil ||
 		len(report.Problems) != 1 || report.Problems[0].Path != "proofs/2/a.example-2.ots" {
 		t.Errorf("with another block: %v, %v", report.Problems, err)
 	}

@@ -60,10 +60,10 @@ func TestSoakRateOfVerification(t *testing.T) {
 	var signatures, again []float64
 	for range 7 {
 		before := alone(rounds * rows)
-		took := verified(bare, RecordOptions{})
+		took := verified(bare, judging)
 		after := alone(rounds * rows)
 		signatures = append(signatures, (before+after).Seconds()/2/took.Seconds())
-		judging := verified(kept, RecordOptions{}) - verified(kept, RecordOptions{Unjudged: true})
+		judging := verified(kept, judging) - verified(kept, RecordOptions{})
 		again = append(again, judging.Seconds()/(2*record.MaxPartRows)*1e6)
 	}
 	slices.Sort(signatures)

@@ -82,7 +82,8 @@ type QuorumReport struct {
 	Lacking []string `json:"lacking,omitempty"` // witnesses that did not cosign the head, if it is not met
 }
 
-// RecordOptions says how a record is checked. The zero value is what a stranger wants.
+// RecordOptions says how a record is checked. The zero value is what a stranger wants, but for
+// Judge.
 type RecordOptions struct {
 	// Remembered is a checkpoint of this log that was seen earlier, as a signed note: a history
 	// that does not go on from it is refused, however well it is signed.
@@ -99,9 +100,9 @@ type RecordOptions struct {
 	Policy *tlog.Policy
 	// Difficulty is the least a block header must have been made with, see ots.Header.Work.
 	Difficulty float64
-	// Unjudged leaves out judging rows again. What is kept of their walks is compared with its
-	// digests all the same.
-	Unjudged bool
+	// Judge judges again what is kept of walks; nil leaves that out, and what is kept is compared
+	// with its digests all the same.
+	Judge record.Judge
 	// Progress, if there is one, is told how many of all rows were checked, now and then and at the
 	// end.
 	Progress func(done, all int64)

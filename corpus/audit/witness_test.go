@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/tlog"
 )
@@ -33,7 +34,8 @@ func TestWitnessesThatAStrangerKnows(t *testing.T) {
 	recordtest.Observe(t, w, "synergy")
 	sign(1_790_000_060)
 	tree := recordtest.MapFS(t, w.Dir)
-	report, err := Record(t.Context(), tree, w.Ring, RecordOptions{Witnesses: []tlog.Witness{known, silent}})
+	report, err := Record(t.Context(), tree, w.Ring,
+		RecordOptions{Judge: judge.Batteries{}, Witnesses: []tlog.Witness{known, silent}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +48,7 @@ func TestWitnessesThatAStrangerKnows(t *testing.T) {
 	a, b := fmt.Sprintf("log/cosignatures/%d", first.Size), fmt.Sprintf("log/cosignatures/%d", first.Size+1)
 	tree[a], tree[b] = tree[b], tree[a]
 	for _, witnesses := range [][]tlog.Witness{nil, {silent}, {known}} {
-		report, err := Record(t.Context(), tree, w.Ring, RecordOptions{Witnesses: witnesses})
+		report, err := Record(t.Context(), tree, w.Ring, RecordOptions{Judge: judge.Batteries{}, Witnesses: witnesses})
 		if err != nil {
 			t.Fatal(err)
 		}

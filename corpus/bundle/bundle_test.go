@@ -22,11 +22,15 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 )
+
+// judging judges again what is kept of walks.
+var judging = Options{Judge: judge.Batteries{}}
 
 // writeRecord writes three rounds over a few hosts, every row judged and kept but those of round 2.
 func writeRecord(t testing.TB) (*record.Record, []byte) {
@@ -114,7 +118,7 @@ func walk(t testing.TB, host string, door practice.Door, at time.Time) (record.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	return record.RowFrom(report, j), raw
+	return judge.RowFrom(report, j), raw
 }
 
 // stamp adds a proof of time of round 1 in a block that shows no work, and a pending one of round
@@ -189,7 +193,7 @@ func TestBundleOfHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Verify(encoded(t, b), Options{Ring: keys})
+	r, err := Verify(encoded(t, b), Options{Judge: judge.Batteries{}, Ring: keys})
 	if err != nil || len(r.Problems) > 0 {
 		t.Fatal(err, r.Problems)
 	}
@@ -211,7 +215,7 @@ func TestBundleOfHosts(t *testing.T) {
 		r.Rounds[2].Time != nil {
 		t.Errorf("times: %+v", r.Rounds)
 	}
-	if easy, err := Verify(encoded(t, b), Options{Difficulty: 1e-20}); err != nil ||
+	if easy, err := Verify(encoded(t, b), Options{Judge: judge.Batteries{}, Difficulty: 1e-20}); err != nil ||
 		easy.Rounds[0].Time.State == ots.StatePending {
 		t.Errorf("with any work: %+v %v", easy.Rounds[0].Time, err)
 	}
@@ -235,16 +239,16 @@ func TestEveryByteOfABundle(t *testing.T) {
 	for at := range raw {
 		spoilt := bytes.Clone(raw)
 		spoilt[at] ^= byte(1 + r.IntN(255))
-		if report, err := Verify(spoilt, Options{}); err == nil && len(report.Problems) == 0 {
+		if report, err := Verify(spoilt, judging); err == nil && len(report.Problems) == 0 {
 			t.Fatalf("byte %d changed from %q to %q is accepted", at, raw[at], spoilt[at])
 		}
 	}
 	for _, end := range []int{0, 1, len(raw) / 2, len(raw) - 1} {
-		if _, err := Verify(raw[:end], Options{}); !errors.Is(err, ErrMalformed) {
+		if _, err := Verify(raw[:end], judging); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%d bytes of it: %v", end, err)
 		}
 	}
-	if _, err := Verify(append(raw, '\n'), Options{}); !errors.Is(err, ErrMalformed) {
+	if _, err := Verify(append(raw, '\n'), judging); !errors.Is(err, ErrMalformed) {
 		t.Errorf("a line more: %v", err)
 	}
 }
@@ -331,7 +335,7 @@ func TestForgedBundles(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.change(&b)
-		r, err := Verify(encoded(t, b), Options{})
+		r, err := Verify(encoded(t, b), judging)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -397,7 +401,7 @@ func TestEveryMemberOfABundle(t *testing.T) {
 				continue
 			}
 			tried++
-			if r, err := Verify(again, Options{}); err == nil && len(r.Problems) == 0 {
+			if r, err := Verify(again, judging); err == nil && len(r.Problems) == 0 {
 				t.Errorf("%s changed, and it is accepted", at)
 			}
 		}
@@ -462,7 +466,7 @@ func TestProofsUnderOtherCheckpoints(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(&b)
-		report, err := Verify(encoded(t, b), Options{})
+		report, err := Verify(encoded(t, b), judging)
 		if err != nil || !slices.ContainsFunc(report.Problems, func(p audit.Problem) bool { return p.Path == at }) {
 			t.Errorf("%s: %v %v", at, report.Problems, err)
 		}
@@ -472,7 +476,7 @@ func TestProofsUnderOtherCheckpoints(t *testing.T) {
 func TestRememberedCheckpoint(t *testing.T) {
 	b := exported(t, Want{Host: "a.example"})
 	raw := encoded(t, b)
-	r, err := Verify(raw, Options{Remembered: []byte(b.Checkpoint)})
+	r, err := Verify(raw, Options{Judge: judge.Batteries{}, Remembered: []byte(b.Checkpoint)})
 	if err != nil || len(r.Problems) > 0 || r.Remembered != 13 {
 		t.Errorf("%d %v %v", r.Remembered, r.Problems, err)
 	}
@@ -485,7 +489,7 @@ func TestRememberedCheckpoint(t *testing.T) {
 		r.Problems[0].Path != "rounds[0]" || !strings.Contains(r.Problems[0].Detail, "rewritten") {
 		t.Errorf("a rewritten history: %v %v", r.Problems, err)
 	}
-	if _, err := Verify(raw, Options{Remembered: []byte("nonsense")}); err == nil {
+	if _, err := Verify(raw, Options{Judge: judge.Batteries{}, Remembered: []byte("nonsense")}); err == nil {
 		t.Error("what is remembered cannot be read, and it is fine")
 	}
 }
@@ -515,7 +519,7 @@ func FuzzVerify(f *testing.F) {
 		if again := encoded(t, b); !bytes.Equal(again, raw) {
 			t.Errorf("%q is written %q", raw, again)
 		}
-		if _, err := Verify(raw, Options{}); err != nil {
+		if _, err := Verify(raw, judging); err != nil {
 			t.Error(err)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/bundle"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 )
 
@@ -32,7 +33,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	report, err := bundle.Verify(raw, bundle.Options{Ring: keys})
+	report, err := bundle.Verify(raw, bundle.Options{Judge: judge.Batteries{}, Ring: keys})
 	if err != nil {
 		panic(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/tlog"
 )
@@ -59,7 +60,8 @@ func TestLogKeysOfABundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report, err := Verify(encoded(t, b), Options{Ring: keys}); err != nil || !report.Sound() ||
+	if report, err := Verify(encoded(t, b),
+		Options{Judge: judge.Batteries{}, Ring: keys}); err != nil || !report.Sound() ||
 		len(b.Handovers) != 1 || b.Handovers[0].Size != 5 || at.Size != 5 {
 		t.Fatalf("unspoilt: %v %v %v, handed over at %d", report.Problems, report.Unproven, err, at.Size)
 	}
@@ -84,7 +86,7 @@ func TestLogKeysOfABundle(t *testing.T) {
 			if err := attest.ParseCanonical([]byte(strings.TrimSuffix(line, "\n")), &spoilt); err != nil {
 				t.Fatal(err)
 			}
-			report, err := Verify(encoded(t, spoilt), Options{})
+			report, err := Verify(encoded(t, spoilt), judging)
 			if err != nil || report.Sound() != ok || report.Refused() == ok {
 				t.Errorf("%s at %d leaves of %d, handed over at %d: %v %v", who, size, sizes[0], at.Size,
 					report.Problems, err)
@@ -108,7 +110,7 @@ func TestLogKeysOfABundle(t *testing.T) {
 	} {
 		spoilt := b
 		change(&spoilt)
-		if report, err := Verify(encoded(t, spoilt), Options{}); err != nil || !slices.ContainsFunc(report.Problems,
+		if report, err := Verify(encoded(t, spoilt), judging); err != nil || !slices.ContainsFunc(report.Problems,
 			func(p audit.Problem) bool { return strings.HasPrefix(p.Path, "handovers[") }) {
 			t.Errorf("%s: %v %v", name, report.Problems, err)
 		}
@@ -128,7 +130,8 @@ func TestLogKeysOfABundle(t *testing.T) {
 	spoilt := b
 	spoilt.Keys, spoilt.Handovers = string(encodedRing), []Handover{}
 	spoilt.Checkpoint = resigned(t, r.Log.Head().Size, r.Log.Head().Root, former.LogKey)
-	if report, err := Verify(encoded(t, spoilt), Options{Ring: keys}); err != nil || len(report.Problems) != 1 ||
+	if report, err := Verify(encoded(t, spoilt),
+		Options{Judge: judge.Batteries{}, Ring: keys}); err != nil || len(report.Problems) != 1 ||
 		report.Problems[0].Path != "keys" {
 		t.Errorf("a handover written again: %v %v", report.Problems, err)
 	}
@@ -152,14 +155,14 @@ func TestABundleOfBeforeAHandover(t *testing.T) {
 		return b, keys
 	}()
 	raw := encoded(t, old)
-	if report, err := Verify(raw, Options{Ring: oldKeys}); err != nil || !report.Sound() {
+	if report, err := Verify(raw, Options{Judge: judge.Batteries{}, Ring: oldKeys}); err != nil || !report.Sound() {
 		t.Errorf("by the keys of its time: %v %v %v", report.Problems, report.Unproven, err)
 	}
 	now, err := w.Ring.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := Verify(raw, Options{Ring: now})
+	report, err := Verify(raw, Options{Judge: judge.Batteries{}, Ring: now})
 	if err != nil || report.Sound() || report.Refused() || len(report.Unproven) != 1 ||
 		!strings.Contains(report.Unproven[0].Detail, "handed over at 5 leaves") {
 		t.Errorf("by the keys of now: %v %v %v", report.Problems, report.Unproven, err)
@@ -175,7 +178,8 @@ func TestABundleOfBeforeAHandover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report, err := Verify(encoded(t, b), Options{Ring: now}); err != nil || !report.Sound() ||
+	if report, err := Verify(encoded(t, b),
+		Options{Judge: judge.Batteries{}, Ring: now}); err != nil || !report.Sound() ||
 		len(b.Handovers) != 0 {
 		t.Errorf("at the handover: %v %v %v", report.Problems, report.Unproven, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 )
 
@@ -89,7 +90,7 @@ func TestABundleWithItsBadWeeksCutOut(t *testing.T) {
 	}
 	for name, out := range map[string][]int64{"rounds 1 to 5 and 11": {1, 2, 3, 4, 5, 11}, "the newest": {12},
 		"all": {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}} {
-		report, err := Verify(encoded(t, cut(t, r, b, out...)), Options{})
+		report, err := Verify(encoded(t, cut(t, r, b, out...)), judging)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +177,7 @@ func everySubset(t *testing.T, r *record.Record, b Bundle, held []int64, hosts m
 func wantLacking(t *testing.T, left Bundle, what string, gone []int64, whole bool, newest int64,
 	hosts map[string][]int64) {
 	t.Helper()
-	report, err := Verify(encoded(t, left), Options{Unjudged: true})
+	report, err := Verify(encoded(t, left), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +241,7 @@ func TestWhatACutBundleLacksIsNamed(t *testing.T) {
 		if c.change != nil {
 			c.change(&spoilt)
 		}
-		report, err := Verify(encoded(t, spoilt), Options{})
+		report, err := Verify(encoded(t, spoilt), judging)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,17 +289,21 @@ func TestAnOlderBundle(t *testing.T) {
 		through int64
 		lacks   string
 	}{
-		{"an old one", old, Options{}, true, 3, ""},
-		{"an old one, and its head was seen", old, Options{Remembered: []byte(mustParse(t, old).Checkpoint)}, true, 3,
+		{"an old one", old, judging, true, 3, ""},
+		{"an old one, and its head was seen", old,
+			Options{Judge: judge.Batteries{}, Remembered: []byte(mustParse(t, old).Checkpoint)}, true, 3,
 			""},
-		{"an old one, and a newer head was seen", old, Options{Remembered: four.Raw}, false, 3,
+		{"an old one, and a newer head was seen", old,
+			Options{Judge: judge.Batteries{}, Remembered: four.Raw}, false, 3,
 			"anything behind round 3: the log was seen at 12 leaves before, and this bundle knows 9 of them"},
-		{"an old one, as of its week", old, Options{AsOf: "2026-W39"}, true, 3, ""},
-		{"an old one, as of a later week", old, Options{AsOf: "2026-W40"}, false, 3,
+		{"an old one, as of its week", old, Options{Judge: judge.Batteries{}, AsOf: "2026-W39"}, true, 3, ""},
+		{"an old one, as of a later week", old, Options{Judge: judge.Batteries{}, AsOf: "2026-W40"}, false, 3,
 			"anything as of 2026-W40: its newest round, 3, is of 2026-W39"},
-		{"a fresh one, and an older head was seen", fresh, Options{Remembered: four.Raw, AsOf: "2026-W40"}, true, 4,
+		{"a fresh one, and an older head was seen", fresh,
+			Options{Judge: judge.Batteries{}, Remembered: four.Raw, AsOf: "2026-W40"}, true, 4,
 			""},
-		{"a fresh one, and its own was", fresh, Options{Remembered: r.Log.Head().Raw}, true, 4, ""},
+		{"a fresh one, and its own was", fresh,
+			Options{Judge: judge.Batteries{}, Remembered: r.Log.Head().Raw}, true, 4, ""},
 	} {
 		report, err := Verify(c.raw, c.o)
 		if err != nil || report.Sound() != c.sound || report.Refused() || report.CompleteTo != c.through {
@@ -308,7 +313,7 @@ func TestAnOlderBundle(t *testing.T) {
 			t.Errorf("%s: it lacks %v", c.what, report.Unproven)
 		}
 	}
-	if _, err := Verify(old, Options{AsOf: "yesterday"}); err == nil {
+	if _, err := Verify(old, Options{Judge: judge.Batteries{}, AsOf: "yesterday"}); err == nil {
 		t.Error("no week is a week")
 	}
 }
@@ -359,7 +364,7 @@ func TestAHiddenRoundBehindObservations(t *testing.T) {
 		for last := range size {
 			spoilt := short
 			spoilt.After = []Leaf{leaf(first), leaf(last)}
-			if report, err := Verify(encoded(t, spoilt), Options{Unjudged: true}); err != nil || report.Sound() {
+			if report, err := Verify(encoded(t, spoilt), Options{}); err != nil || report.Sound() {
 				t.Errorf("leaves %d and %d hide round 2: %v", first, last, err)
 			}
 		}
@@ -371,7 +376,7 @@ func TestAHiddenRoundBehindObservations(t *testing.T) {
 	}
 	spoilt := b
 	spoilt.After = []Leaf{{Leaf: b.After[0].Leaf, Proof: string(proof.Text())}, b.After[1]}
-	if report, err := Verify(encoded(t, spoilt), Options{}); err != nil || !report.Refused() {
+	if report, err := Verify(encoded(t, spoilt), judging); err != nil || !report.Refused() {
 		t.Errorf("a proof under another head: %v %v", report.Unproven, err)
 	}
 }
@@ -392,7 +397,7 @@ func TestTheIndexOfAnOlderRound(t *testing.T) {
 		spoilt := b
 		spoilt.Hosts = []record.HostProof{b.Hosts[0], old}
 		spoilt.Rows = b.Rows[:12+n+1]
-		if report, err := Verify(encoded(t, spoilt), Options{Unjudged: true}); err != nil ||
+		if report, err := Verify(encoded(t, spoilt), Options{}); err != nil ||
 			len(report.Problems) == 0 || report.Problems[0].Path != "hosts[1]" {
 			t.Errorf("the index of round %d: %v %v %v", n+1, report.Problems, report.Unproven, err)
 		}
@@ -418,7 +423,7 @@ func TestTwoLogsInOneBundle(t *testing.T) {
 		t.Fatalf("%+v %+v", hidden, b.Hosts[0])
 	}
 	b.Hosts[0], b.Rows = hidden, b.Rows[:0]
-	if report, err := Verify(encoded(t, b), Options{}); err != nil || len(report.Problems) != 1 ||
+	if report, err := Verify(encoded(t, b), judging); err != nil || len(report.Problems) != 1 ||
 		report.Problems[0].Path != "hosts[0]" {
 		t.Errorf("an index of another log: %v %v", report.Problems, err)
 	}

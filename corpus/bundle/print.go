@@ -9,6 +9,9 @@ import (
 	"store.example/agentstore/corpus/visible"
 )
 
+// Unjudged is how many verdicts were not reached again though what they rest on is here.
+func (r Report) Unjudged() int64 { return r.Verdicts.Unjudged }
+
 // Print writes the report for people, name being the bundle's file.
 func (r Report) Print(w io.Writer, name string) {
 	for _, p := range r.Problems {
@@ -26,6 +29,10 @@ func (r Report) Print(w io.Writer, name string) {
 		fmt.Fprintln(w, visible.Text(u.Detail))
 	}
 	verified := "verified"
+	if n := r.Unjudged(); n > 0 {
+		verified = fmt.Sprintf("verified, but for %s, NOT judged again from the walks here",
+			visible.Count(int(n), "verdict"))
+	}
 	if len(r.Unproven) > 0 {
 		verified = "UNPROVEN, while what is here is as it was signed"
 	}

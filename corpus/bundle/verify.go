@@ -28,8 +28,8 @@ type Options struct {
 	AsOf string
 	// Difficulty is as in audit.RecordOptions.
 	Difficulty float64
-	// Unjudged leaves out judging rows again.
-	Unjudged bool
+	// Judge is as in audit.RecordOptions.
+	Judge record.Judge
 }
 
 // Report says what a bundle shows.
@@ -453,12 +453,12 @@ func (v *verifier) row(r Row, last Want) (Want, error) {
 			return at, fmt.Errorf("the digest of what it was judged by is %s, the row names %s", sum,
 				row.EvidenceDigest)
 		}
-		if v.o.Unjudged {
+		if v.o.Judge == nil {
 			out.Judged = "kept"
 			v.out.Verdicts.Unjudged++
 			break
 		}
-		if err := audit.Rejudge(row, raw, []byte(r.Judgement)); err != nil {
+		if err := v.o.Judge.Row(row, raw, []byte(r.Judgement)); err != nil {
 			return at, err
 		}
 		out.Judged = "again"

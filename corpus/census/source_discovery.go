@@ -15,6 +15,7 @@ import (
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 )
@@ -110,7 +111,7 @@ func (d *discovery) item(item jsontext.Value, put func(Named)) {
 	if !ok {
 		return
 	}
-	offer, whole := record.OfferOf(probe.ListedTerms(item))
+	offer, whole := judge.OfferOf(probe.ListedTerms(item))
 	put(Named{URL: door.URL, Method: door.Method, By: "catalog", Offer: offer, Cut: !whole})
 }
 

@@ -12,6 +12,7 @@ import (
 	"store.example/agentstore/corpus/doors"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/walk"
@@ -82,7 +83,7 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		row.Host, row.Listed, row.Source, row.Catalog, row.Late = e.Host, e.Listed, e.Source, e.Catalog, e.Late
 		return row
 	}
-	v := visited{result: Result{Row: on(record.RowFrom(report, judgement))}}
+	v := visited{result: Result{Row: on(judge.RowFrom(report, judgement))}}
 	if v.result.Row.EvidenceDigest != "" {
 		raw, err := judgement.Encode()
 		if err != nil {
@@ -92,7 +93,7 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		v.result.Addresses = addresses(recording.Exchanges, report.Terms)
 	}
 	if report.Verdict == probe.Unreachable {
-		row := on(record.RowFrom(report.ControlFailed(), judgement))
+		row := on(judge.RowFrom(report.ControlFailed(), judgement))
 		v.sheltered = &row
 	}
 	return v, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 )
@@ -59,7 +60,7 @@ func (h *Hostile) Walk(host string) (Walked, error) {
 		if err != nil {
 			return Walked{}, err
 		}
-		w := Walked{Row: record.RowFrom(report, judgement)}
+		w := Walked{Row: judge.RowFrom(report, judgement)}
 		w.Row.Host, w.Row.Listed, w.Row.Source, w.Row.Catalog = host, true, record.SourceDiscovery, "bazaar"
 		if w.Row.EvidenceDigest != "" {
 			w.Evidence, err = judgement.Encode()

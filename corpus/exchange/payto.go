@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/sha3"
+
+	"store.example/agentstore/corpus/caip2"
 )
 
 // PayToDigest is how an advertised address is published: the SHA-256, in
 // lower-case hexadecimal, of store-pay-to/v1|<network>|<address>. The network
-// is written as in CAIP-2, and is OtherNetwork for what is no such name, so that
+// is written as in CAIP-2, and is caip2.Other for what is no such name, so that
 // an address can be looked up whatever a door writes beside it. An Ethereum
 // address counts in lower case, so that its digest does not depend on how a door
 // spells it. The digest hides nothing from someone who tries addresses.
@@ -19,33 +21,8 @@ func PayToDigest(network, address string) string {
 	if isHexAddress(address) {
 		address = strings.ToLower(address)
 	}
-	sum := sha256.Sum256([]byte("store-pay-to/v1|" + NetworkName(network) + "|" + address))
+	sum := sha256.Sum256([]byte("store-pay-to/v1|" + caip2.Name(network) + "|" + address))
 	return hex.EncodeToString(sum[:])
-}
-
-// OtherNetwork stands for whatever is not the name of a network.
-const OtherNetwork = "other"
-
-// NetworkName is a network as it is counted, listed and hashed: a well-formed
-// CAIP-2 name as it is, in the namespace eip155 a chain id in plain digits; and
-// OtherNetwork for every other text.
-func NetworkName(network string) string {
-	namespace, reference, ok := SplitNetwork(network)
-	if !ok || namespace == "eip155" && (strings.Trim(reference, "0123456789") != "" || reference[0] == '0') {
-		return OtherNetwork
-	}
-	return network
-}
-
-// SplitNetwork takes a well-formed CAIP-2 name apart; ok is false for every other text.
-func SplitNetwork(name string) (namespace, reference string, ok bool) {
-	namespace, reference, ok = strings.Cut(name, ":")
-	if !ok || len(namespace) < 3 || len(namespace) > 8 || reference == "" || len(reference) > 32 ||
-		strings.Trim(namespace, "-0123456789abcdefghijklmnopqrstuvwxyz") != "" ||
-		strings.Trim(reference, "-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-		return "", "", false
-	}
-	return namespace, reference, true
 }
 
 // The forms of an advertised address, which is all that a check needs of it.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"store.example/agentstore/corpus/caip2"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/selection"
@@ -178,7 +179,7 @@ func (r Requirement) transferMethod() string {
 func (r Requirement) networkProblem() string {
 	chain, known := networks.Find(r.Network)
 	switch {
-	case exchange.NetworkName(r.Network) == exchange.OtherNetwork:
+	case caip2.Name(r.Network) == caip2.Other:
 		return "network " + quoted(r.Network) + " is no CAIP-2 name"
 	case known && chain.Testnet:
 		return r.Network + " is a test network"

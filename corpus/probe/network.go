@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"strings"
 
+	"store.example/agentstore/corpus/caip2"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
 )
@@ -31,7 +32,7 @@ const (
 
 // family is the namespace of a CAIP-2 name, "" for a name of another form.
 func family(network string) string {
-	namespace, _, _ := exchange.SplitNetwork(network)
+	namespace, _, _ := caip2.Split(network)
 	return namespace
 }
 

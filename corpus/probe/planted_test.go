@@ -10,14 +10,15 @@ import (
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/criteria"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 )
 
-// TestPlantedBattery: a third version is one more row of the table and touches nothing else. Rows
-// name the verdicts of both others, a round of them is sealed and judged again, and criteria and
-// defects know its check.
+// TestPlantedBattery: a third version is one more row of the table, and its digest one of the
+// record's. Rows name the verdicts of both others, a round of them is sealed and judged again, and
+// criteria and defects know its check.
 func TestPlantedBattery(t *testing.T) {
 	asks := probe.Check{Name: "short-answer", Since: "2027-01-01", After: "status-402", Fix: "answer in fewer bytes",
 		Doc: probe.Doc{Title: "The answer is short", Reason: "it is planted", Citation: "nowhere"},
@@ -30,6 +31,12 @@ func TestPlantedBattery(t *testing.T) {
 	second := probe.Batteries()[1]
 	probe.Plant(t, probe.Battery{Version: "v3", Since: "2027-01-01", Post: true, Checks: append(second.Checks, asks),
 		About: "planted"})
+	digest, err := probe.DocumentDigest("v3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	record.Batteries["v3"] = digest.String()
+	t.Cleanup(func() { delete(record.Batteries, "v3") })
 
 	w := recordtest.Writer(t)
 	d := recordtest.Judged(t, 1, recordtest.Hosts(60)...)
@@ -62,7 +69,7 @@ func TestPlantedBattery(t *testing.T) {
 		t.Errorf("%d rows fail the planted check, %d of which are ready without it", failed, apart)
 	}
 	round := recordtest.Seal(t, w, d)
-	report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{})
+	report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{Judge: judge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 || round.Battery != "v3" || report.Verdicts.Again == 0 {
 		t.Errorf("a round by %s: %+v, %v", round.Battery, report.Problems, err)
 	}

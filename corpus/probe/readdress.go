@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/attest/base58"
+	"store.example/agentstore/corpus/caip2"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
 )
@@ -159,9 +160,9 @@ func (v *View) tokensMentioned(terms []byte) map[string]string {
 	if !bytes.Contains(terms, []byte(mention)) || !mentions.Match(terms) {
 		return nil
 	}
-	m, beside := map[string]string{}, map[string]bool{exchange.OtherNetwork: true}
+	m, beside := map[string]string{}, map[string]bool{caip2.Other: true}
 	for _, r := range slices.Concat(v.accepts, v.mirrored) {
-		beside[exchange.NetworkName(r.Network)] = true
+		beside[caip2.Name(r.Network)] = true
 	}
 	for _, t := range networks.Tokens() {
 		for network := range beside {

@@ -10,12 +10,11 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/durable"
-	"store.example/agentstore/corpus/probe"
 )
 
 // keepControl writes the pack of the walks to the control door and names them in the round. Those
 // that do not fit are counted.
-func keepControl(dir *durable.Folder, round *Round, walks iter.Seq2[[]byte, error]) error {
+func (w *Writer) keepControl(dir *durable.Folder, round *Round, walks iter.Seq2[[]byte, error]) error {
 	keep, err := newPacker(MaxPack)
 	if err != nil {
 		return err
@@ -28,13 +27,16 @@ func keepControl(dir *durable.Folder, round *Round, walks iter.Seq2[[]byte, erro
 			if len(keep.members) == MaxControl {
 				break
 			}
-			j, err := probe.DecodeJudgement(raw)
+			if w.Judge == nil {
+				return fmt.Errorf("reading control walks: %w", errNoJudge)
+			}
+			at, err := w.Judge.Door(raw)
 			if err != nil {
 				return fmt.Errorf("reading control walks: %w", err)
 			}
-			door, err := url.Parse(j.URL)
+			door, err := url.Parse(at)
 			if err != nil || door.Host == "" {
-				return fmt.Errorf("reading control walks: %.200q is no door", j.URL)
+				return fmt.Errorf("reading control walks: %.200q is no door", at)
 			}
 			if err := keep.add(door.Host, attest.Digest(sha256.Sum256(raw)).String(), raw); err != nil {
 				return err

@@ -16,7 +16,6 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/durable"
-	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/rule"
 )
 
@@ -79,12 +78,15 @@ func ControlPack(sequence int64) string { return evidencePath(sequence) + "/cont
 func ObservedEvidence(digest string) string { return "evidence/observations/" + digest + packSuffix }
 
 // putObserved writes what a refresh was judged by, if it came with it, before the refresh itself.
-func putObserved(dir *durable.Folder, o Observation, withdrawn []string) error {
+func (w *Writer) putObserved(dir *durable.Folder, o Observation, withdrawn []string) error {
 	if o.Refresh == nil || o.Judgement == "" || slices.Contains(withdrawn, o.Refresh.EvidenceDigest) {
 		return nil
 	}
 	raw := []byte(o.Judgement)
-	if err := o.Refresh.JudgedBy(raw, o.At); err != nil {
+	if w.Judge == nil {
+		return fmt.Errorf("adding observation %d: %w", o.Number, errNoJudge)
+	}
+	if err := w.Judge.Refresh(*o.Refresh, o.At, raw); err != nil {
 		return fmt.Errorf("adding observation %d: %w", o.Number, err)
 	}
 	keep, err := newPacker(MaxPack)
@@ -133,7 +135,7 @@ func (p *packer) add(host, digest string, raw []byte) error {
 		return fmt.Errorf("keeping evidence of %s: it is not what the row names", host)
 	}
 	m := member{host: host, digest: digest}
-	if len(raw) <= probe.MaxJudgement {
+	if len(raw) <= MaxJudgement {
 		var b bytes.Buffer
 		p.zip.Reset(&b)
 		_, err := p.zip.Write(raw)
@@ -216,7 +218,7 @@ func ParseEvidenceIndex(raw []byte) (EvidenceIndex, error) {
 	for _, e := range x.Entries {
 		inOrder := last.Host < e.Host || last.Host == e.Host && last.SHA256 < e.SHA256
 		if e.Offset != at || e.Bytes <= int64(len(gzipHead)) || e.Bytes > MaxPack || e.Host == "" || !inOrder ||
-			!isDigest(e.SHA256) {
+			!IsDigest(e.SHA256) {
 			return x, fmt.Errorf("reading evidence index: the entry of %.80q is not in its place", e.Host)
 		}
 		at, last = at+e.Bytes, e
@@ -237,14 +239,14 @@ func (u *Unpacker) Open(member []byte, e EvidenceEntry) ([]byte, error) {
 		return nil, err
 	}
 	u.zip.Multistream(false)
-	raw, err := io.ReadAll(io.LimitReader(&u.zip, probe.MaxJudgement+1))
+	raw, err := io.ReadAll(io.LimitReader(&u.zip, MaxJudgement+1))
 	if err != nil {
 		return nil, err
 	}
-	if r.Len() > 0 && len(raw) <= probe.MaxJudgement {
+	if r.Len() > 0 && len(raw) <= MaxJudgement {
 		return nil, rule.EvidenceGzip.Errorf("something stands behind it")
 	}
-	if sum := sha256.Sum256(raw); len(raw) > probe.MaxJudgement || hex.EncodeToString(sum[:]) != e.SHA256 {
+	if sum := sha256.Sum256(raw); len(raw) > MaxJudgement || hex.EncodeToString(sum[:]) != e.SHA256 {
 		return nil, rule.EvidenceDigest.Errorf("its digest is another")
 	}
 	return raw, nil

@@ -17,8 +17,6 @@ import (
 
 // What tests from outside see of the inside.
 
-var OfferFrom = offerFrom
-
 // SetPack bounds the bytes of a pack of evidence.
 func (w *Writer) SetPack(n int) { w.pack = n }
 

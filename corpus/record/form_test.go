@@ -23,7 +23,7 @@ func TestForms(t *testing.T) {
 	}{
 		{IsWeek, regexp.MustCompile(`^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$`),
 			[]string{"2026-W47", "2026-W01", "2026-W53"}, "0123456789-W"},
-		{isDigest, regexp.MustCompile(`^[0-9a-f]{64}$`), []string{long, strings.Repeat("b1", 32)}, "0aAfgG9\n"},
+		{IsDigest, regexp.MustCompile(`^[0-9a-f]{64}$`), []string{long, strings.Repeat("b1", 32)}, "0aAfgG9\n"},
 		{isLevel, regexp.MustCompile(`^L[0-6]$`), []string{"L0", "L6"}, "L067l"},
 		{isAmount, regexp.MustCompile(`^(0|[1-9][0-9]*)(\.[0-9]{1,6})?$`), []string{"0", "0.1", "10.123456", "1."},
 			"0123.-+e"},

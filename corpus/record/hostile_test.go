@@ -11,10 +11,31 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 )
+
+// placed is a row as Seal places it.
+func placed(row record.Row, host string) record.Row {
+	row.Origin, row.Sequence, row.Week, row.Host, row.Source = "store.example/corpus", 1, "2026-W37", host,
+		record.SourceDiscovery
+	return row
+}
+
+// TestSourcesOfARow holds how a host came onto the roster against the words that are published: one
+// that declared itself rides under its own file, and a row that says otherwise is not signed.
+func TestSourcesOfARow(t *testing.T) {
+	for source, good := range map[string]bool{"discovery": true, "well-known": true, "list": true, "revisit": true,
+		"declared": false, "": false} {
+		row := placed(recordtest.Walked("door.example", record.VerdictReady), "door.example")
+		row.Source = source
+		if _, err := record.SignRow(row, attest.SpecimenKey()); (err == nil) != good {
+			t.Errorf("source %q: %v", source, err)
+		}
+	}
+}
 
 // asking is a 402 with these entries of accepts.
 func asking(t testing.TB, entries ...map[string]any) practice.Answer {
@@ -42,7 +63,7 @@ func TestOneHostileDoorSeals(t *testing.T) {
 	}
 	url := "https://door.example/" + strings.Repeat("p", 600)
 	report, judgement := recordtest.Look(t, url, asking(t, entries...), exchange.Error{}, recordtest.LookedAt)
-	row := record.RowFrom(report, judgement)
+	row := judge.RowFrom(report, judgement)
 	raw, err := record.SignRow(placed(row, "door.example"), attest.SpecimenKey())
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +74,7 @@ func TestOneHostileDoorSeals(t *testing.T) {
 	w := recordtest.Writer(t)
 	honest, judged := recordtest.Look(t, "https://honest.example/paid",
 		practice.All()[0].Answer("https://honest.example/paid"), exchange.Error{}, recordtest.LookedAt)
-	other := record.RowFrom(honest, judged)
+	other := judge.RowFrom(honest, judged)
 	row.Host, other.Host = "door.example", "honest.example"
 	row.Source, other.Source = record.SourceDiscovery, record.SourceDiscovery
 	d := recordtest.Draft(1)
@@ -82,7 +103,7 @@ func TestLargestEvidenceGivesWay(t *testing.T) {
 			answer = asking(t, entries...)
 		}
 		report, judgement := recordtest.Look(t, url, answer, exchange.Error{}, recordtest.LookedAt)
-		row := record.RowFrom(report, judgement)
+		row := judge.RowFrom(report, judgement)
 		row.Host, row.Source = host, record.SourceDiscovery
 		rows = append(rows, row)
 		raw, err := judgement.Encode()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 )
@@ -56,7 +57,7 @@ func TestLiesOfTheStoreItself(t *testing.T) {
 		"walked":      {record.HeaderPath(2), func(_ []record.Row, r *record.Round) { r.Roster.Walked = 7 }},
 	} {
 		w := sealLies(t, test.lie)
-		report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{})
+		report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{Judge: judge.Batteries{}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,7 +73,7 @@ func (o Observation) Check() error {
 		return fmt.Errorf("checking observation: format is %q, want %q", o.Format, ObservationFormat)
 	case o.Number < 1 || o.Number > 999_999_999:
 		return fmt.Errorf("checking observation: number %d", o.Number)
-	case !isSecond(o.At):
+	case !IsSecond(o.At):
 		return fmt.Errorf("checking observation %d: it is dated %q", o.Number, o.At)
 	}
 	if err := o.checkMembers(); err != nil {

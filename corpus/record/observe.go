@@ -50,7 +50,7 @@ func (w *Writer) Observe(ctx context.Context, fresh ...Observation) (_ []Observa
 		if err != nil {
 			return nil, err
 		}
-		if err := putObserved(dir, o, withdrawn); err != nil {
+		if err := w.putObserved(dir, o, withdrawn); err != nil {
 			return nil, err
 		}
 		if err := putWords(dir, o, withdrawn); err != nil {

@@ -9,9 +9,7 @@ import (
 	"unicode/utf8"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/rule"
+	"store.example/agentstore/corpus/caip2"
 )
 
 // Refresh is what a walk of one door between rounds saw, in the words of a Row.
@@ -24,50 +22,6 @@ type Refresh struct {
 	Battery        string   `json:"battery"`
 	Fault          string   `json:"fault"`
 	EvidenceDigest string   `json:"evidence_digest"`
-}
-
-// RefreshFrom makes an observation of a report and of the judgement that it was reached from, dated
-// when the door was looked at. What cannot stand in a row with a verdict is an error.
-func RefreshFrom(host string, report probe.Report, judgement probe.Judgement) (Observation, error) {
-	row := RowFrom(report, judgement)
-	if row.EvidenceDigest == "" {
-		return Observation{}, fmt.Errorf("making a refresh of %s: it was not judged: %s", host, row.Reason)
-	}
-	raw, err := judgement.Encode()
-	return Observation{At: row.ObservedAt, Kind: ObservationPaidRefresh, Judgement: string(raw),
-		Refresh: &Refresh{Host: host, URL: row.URL,
-			Verdict: row.Verdict, ReachedLevel: row.ReachedLevel, Failed: row.Failed, Battery: row.Battery,
-			Fault: row.Fault, EvidenceDigest: row.EvidenceDigest}}, err
-}
-
-// JudgedBy demands that a judgement gives the refresh, and was taken no later than it is dated.
-func (r Refresh) JudgedBy(raw []byte, at string) error {
-	j, err := probe.DecodeJudgement(raw)
-	if err != nil {
-		return rule.JudgementForm.By(err)
-	}
-	if j.URL != r.URL || j.Battery != r.Battery {
-		return rule.JudgementDoor.Errorf("it is of %.200q by battery %s", j.URL, j.Battery)
-	}
-	report, err := j.Judge()
-	if err != nil {
-		return err
-	}
-	again, err := RefreshFrom(r.Host, report, j)
-	if err != nil {
-		return err
-	}
-	if report.Evidence.ObservedAt > at {
-		return fmt.Errorf("it was judged at %s, after it is dated", report.Evidence.ObservedAt)
-	}
-	want, err := attest.Canonical(again.Refresh)
-	if err != nil {
-		return err
-	}
-	if said, err := attest.Canonical(r); err != nil || string(said) != string(want) {
-		return errors.Join(fmt.Errorf("it says %s, what it was judged by gives %s", said, want), err)
-	}
-	return nil
 }
 
 // Erratum corrects a row, which stays as it is signed.
@@ -244,9 +198,9 @@ func (r *Refresh) check(at string) error {
 	switch {
 	case r.Verdict == VerdictNotProbed:
 		return errors.New("a refresh that saw nothing")
-	case at < probe.AuditsCiteV1Before && r.Battery != probe.V1:
+	case at < citesFirstBefore && r.Battery != firstBattery:
 		return fmt.Errorf("a refresh of %s by battery %s: what was signed before %s cites %s", at, r.Battery,
-			probe.AuditsCiteV1Before, probe.V1)
+			citesFirstBefore, firstBattery)
 	}
 	// A refresh holds to what a row holds to.
 	return Row{Format: RowFormat, Origin: "-", Sequence: 1, Week: "2026-W01", KID: "-", Host: r.Host, URL: r.URL,
@@ -262,7 +216,7 @@ func (e *Erratum) check() error {
 			maxReason)
 	case e.VerdictNow == VerdictNotProbed && e.EvidenceDigest == "":
 	case e.VerdictNow == VerdictReady || e.VerdictNow == VerdictNotReady || e.VerdictNow == VerdictUnreachable:
-		if !isDigest(e.EvidenceDigest) {
+		if !IsDigest(e.EvidenceDigest) {
 			return fmt.Errorf("an erratum whose verdict rests on %.80q", e.EvidenceDigest)
 		}
 	default:
@@ -273,14 +227,14 @@ func (e *Erratum) check() error {
 
 func (w *PaidWalk) check() error {
 	switch {
-	case !isHost(w.Host) || w.URL == "" || TextBytes(w.URL) > MaxRowURL || exchange.NetworkName(w.Network) != w.Network:
+	case !isHost(w.Host) || w.URL == "" || TextBytes(w.URL) > MaxRowURL || caip2.Name(w.Network) != w.Network:
 		return errors.New("a paid walk without host, URL or network, or with a URL that is too long")
 	case w.Transaction == "" || len(w.Transaction) > maxTransaction || !printable(w.Transaction) ||
 		TextBytes(w.Transaction) != len(w.Transaction):
 		return fmt.Errorf("transaction %.200q", w.Transaction)
 	case !isAmount(w.USDC):
 		return fmt.Errorf("amount %q", w.USDC)
-	case w.Claim != nil && (w.Claim.BodySHA256 != "" && !isDigest(w.Claim.BodySHA256) || w.Claim.Bytes < 0 ||
+	case w.Claim != nil && (w.Claim.BodySHA256 != "" && !IsDigest(w.Claim.BodySHA256) || w.Claim.Bytes < 0 ||
 		w.Claim.LatencyMS < 0):
 		return errors.New("a claim that cannot be")
 	case w.Claim != nil && w.Claim.ContentType != ContentType(w.Claim.ContentType):
@@ -302,12 +256,12 @@ func (d *Declaration) check() error {
 
 func (n *StandingNote) check() error {
 	switch {
-	case !isHost(n.Host) || utf8.RuneCountInString(n.Statement.Text) > MaxStatement || !isSecond(n.SignedAt):
+	case !isHost(n.Host) || utf8.RuneCountInString(n.Statement.Text) > MaxStatement || !IsSecond(n.SignedAt):
 		return errors.New("a note without host or time, or of more than 500 characters")
 	case n.Lane == "host" && n.PayTo == nil:
 		return nil
-	case n.Lane == "wallet" && n.PayTo != nil && exchange.NetworkName(n.PayTo.Network) == n.PayTo.Network &&
-		isDigest(n.PayTo.Digest):
+	case n.Lane == "wallet" && n.PayTo != nil && caip2.Name(n.PayTo.Network) == n.PayTo.Network &&
+		IsDigest(n.PayTo.Digest):
 		return nil
 	}
 	return fmt.Errorf("a note by lane %q, with the address of another or none", n.Lane)

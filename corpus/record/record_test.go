@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 )
@@ -187,7 +188,7 @@ func TestTwoProcessesSealOnce(t *testing.T) {
 // audited is what the check of a whole record says of one.
 func audited(t testing.TB, w *record.Writer) audit.RecordReport {
 	t.Helper()
-	report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{})
+	report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{Judge: judge.Batteries{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/rule"
 )
 
@@ -99,7 +98,7 @@ func (c Control) check() error {
 	}
 	last := ""
 	for _, digest := range c.Evidence {
-		if !isDigest(digest) || digest <= last {
+		if !IsDigest(digest) || digest <= last {
 			return fmt.Errorf("%q is no digest, or not in its place", digest)
 		}
 		last = digest
@@ -196,7 +195,7 @@ func (r Round) payload() ([]byte, error) {
 func SignRound(r Round, k *attest.Key) (Round, []byte, error) {
 	r.Format, r.KID = RoundFormat, k.KID()
 	var err error
-	if r.BatteryDigest, err = probe.DocumentDigest(r.Battery); err != nil {
+	if r.BatteryDigest, err = batteryDigest(r.Battery); err != nil {
 		return Round{}, nil, fmt.Errorf("signing round %d: %w", r.Sequence, err)
 	}
 	if err := r.Check(); err != nil {
@@ -276,7 +275,7 @@ func (r Round) Check() error {
 		return fail("previous digest %s", r.PreviousDigest)
 	case !IsWeek(r.Week):
 		return fail("week %q", r.Week)
-	case !isSecond(r.TakenAt):
+	case !IsSecond(r.TakenAt):
 		return fail("taken at %q", r.TakenAt)
 	case r.FirstLeaf < 0 || r.Rows < 0:
 		return fail("first leaf %d, %d rows", r.FirstLeaf, r.Rows)
@@ -287,7 +286,7 @@ func (r Round) Check() error {
 		}
 	}
 	broken = rule.RoundBattery
-	if known, err := probe.DocumentDigest(r.Battery); err != nil || known != r.BatteryDigest {
+	if known, err := batteryDigest(r.Battery); err != nil || known != r.BatteryDigest {
 		return fail("by a battery %s of digest %s, which is not known here", r.Battery, r.BatteryDigest)
 	}
 	broken = rule.RoundParts
@@ -308,7 +307,7 @@ func (r Round) Check() error {
 	}
 	broken = rule.RoundInflows
 	if in := r.Inflows; in.From != "" || in.To != "" || len(in.Networks) > 0 {
-		if !isSecond(in.From) || !isSecond(in.To) || in.From > in.To {
+		if !IsSecond(in.From) || !IsSecond(in.To) || in.From > in.To {
 			return fail("inflows from %q to %q", in.From, in.To)
 		}
 	}

@@ -12,8 +12,7 @@ import (
 	"unicode/utf8"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/caip2"
 	"store.example/agentstore/corpus/rule"
 )
 
@@ -121,7 +120,7 @@ type AlsoUnder struct {
 }
 
 // alsoVerdicts are what a battery may say of a door that was walked.
-var alsoVerdicts = []string{VerdictReady, VerdictNotReady, VerdictUnreachable, string(probe.MethodUnresolved)}
+var alsoVerdicts = []string{VerdictReady, VerdictNotReady, VerdictUnreachable, "method_unresolved"}
 
 // Vantage is what a walker at another place saw of the door in the same week.
 type Vantage struct {
@@ -156,7 +155,7 @@ type RowOffer struct {
 // PayTo is an advertised address as the record shows it: by digest only (see
 // exchange.PayToDigest).
 type PayTo struct {
-	Network string `json:"network"` // exchange.NetworkName: CAIP-2, or "other"
+	Network string `json:"network"` // caip2.Name: CAIP-2, or "other"
 	Digest  string `json:"digest"`
 }
 
@@ -263,7 +262,7 @@ func (r Row) Check() error {
 			err = errors.New("not probed, and no reason")
 		}
 		if (r.EvidenceDigest != "") != (r.Reason == ReasonOptedOut) ||
-			r.EvidenceDigest != "" && !isDigest(r.EvidenceDigest) {
+			r.EvidenceDigest != "" && !IsDigest(r.EvidenceDigest) {
 			err = fmt.Errorf("not probed for %.40q, by evidence %.80q", r.Reason, r.EvidenceDigest)
 		}
 		if r.ReachedLevel != "" || r.ObservedAt != "" || r.Offer != nil ||
@@ -288,9 +287,9 @@ func (r Row) checkObserved() error {
 		return rule.RowWalk.Errorf("no reached_level, no observed_at or no evidence_digest")
 	case !isLevel(r.ReachedLevel):
 		return fmt.Errorf("reached level %q", r.ReachedLevel)
-	case !isSecond(r.ObservedAt):
+	case !IsSecond(r.ObservedAt):
 		return fmt.Errorf("observed at %q", r.ObservedAt)
-	case !isDigest(r.EvidenceDigest):
+	case !IsDigest(r.EvidenceDigest):
 		return fmt.Errorf("evidence digest %q", r.EvidenceDigest)
 	case r.Verdict == VerdictReady && len(r.Failed) > 0:
 		return rule.RowWalk.Errorf("ready, but failed %v", r.Failed)
@@ -308,7 +307,7 @@ func (r Row) checkObserved() error {
 		case len(v.ID) != kidLength || !printable(v.ID) || v.ID <= last:
 			return fmt.Errorf("vantage %.80q is no key's, or not in its place", v.ID)
 		case v.Verdict != VerdictReady && v.Verdict != VerdictNotReady && v.Verdict != VerdictUnreachable,
-			!isDigest(v.EvidenceDigest):
+			!IsDigest(v.EvidenceDigest):
 			return fmt.Errorf("vantage %s saw %.40q, by %.80q", v.ID, v.Verdict, v.EvidenceDigest)
 		case v.Verdict != r.Verdict && (r.Verdict != VerdictNotReady || r.Fault != FaultPath):
 			return fmt.Errorf("vantage %s saw %s: where vantages disagree the door is not ready and the path at fault",
@@ -325,7 +324,7 @@ func (r Row) checkObserved() error {
 		}
 	}
 	for _, p := range r.Offer.PayTo {
-		if exchange.NetworkName(p.Network) != p.Network && p.Network != exchange.OtherNetwork || !isDigest(p.Digest) {
+		if caip2.Name(p.Network) != p.Network && p.Network != caip2.Other || !IsDigest(p.Digest) {
 			return fmt.Errorf("address digest %q on %q", p.Digest, p.Network)
 		}
 	}
@@ -418,8 +417,8 @@ func isHost(s string) bool {
 	return s != "" && len(s) <= maxHost
 }
 
-// isSecond accepts an RFC 3339 time in UTC in whole seconds.
-func isSecond(s string) bool {
+// IsSecond accepts an RFC 3339 time in UTC in whole seconds.
+func IsSecond(s string) bool {
 	t, err := time.Parse(secondLayout, s)
 	return err == nil && t.Format(secondLayout) == s
 }
@@ -439,8 +438,8 @@ func IsWeek(s string) bool {
 	return len(s) == 8 && areDigits(s[:4]) && s[4:6] == "-W" && areDigits(s[6:]) && "01" <= s[6:] && s[6:] <= "53"
 }
 
-// isDigest accepts a SHA-256 in lower-case hexadecimal.
-func isDigest(s string) bool {
+// IsDigest accepts a SHA-256 in lower-case hexadecimal.
+func IsDigest(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
 			return false

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -11,9 +12,8 @@ import (
 	"iter"
 	"os"
 	"runtime"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/durable"
@@ -36,6 +36,9 @@ type Writer struct {
 	// public halves of both, and of their predecessors.
 	Identity, LogKey *attest.Key
 	Ring             attest.Ring
+	// Judge judges the evidence of refreshes and control walks before it is kept; who brings none
+	// needs none.
+	Judge Judge
 	// Random gives the salts of texts that come without one; nil is crypto/rand.
 	Random io.Reader
 
@@ -254,7 +257,7 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
 		previous = &r.rounds[n-1]
 		round.PreviousDigest, round.Coverage.PreviousProbed = previous.Digest, previous.Coverage.Probed
 	}
-	if err := keepControl(dir, &round, d.ControlWalks); err != nil {
+	if err := w.keepControl(dir, &round, d.ControlWalks); err != nil {
 		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
 	}
 	if err := w.writeParts(ctx, dir, r, &round, d); err != nil {
@@ -306,7 +309,7 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record,
 		lost := keep.lost()
 		for i := range part {
 			if lost[part[i].Host] {
-				part[i].unjudged()
+				part[i].NotJudged()
 			}
 			if part[i].Verdict != VerdictNotProbed {
 				round.Coverage.Probed++
@@ -356,14 +359,14 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record,
 		}
 		// What a walk left in the way of the whole week costs its own verdict alone.
 		if placed := row; placed.complete(w.Identity) != nil {
-			row.unjudged()
+			row.NotJudged()
 		}
 		if d.Evidence != nil && row.EvidenceDigest != "" {
 			raw, err := d.Evidence(row.Host, row.EvidenceDigest)
 			switch {
 			case err != nil:
 			case raw == nil:
-				row.unjudged()
+				row.NotJudged()
 			default:
 				err = keep.add(row.Host, row.EvidenceDigest, raw)
 			}
@@ -389,17 +392,18 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record,
 // signRows signs on all cores.
 func (w *Writer) signRows(rows []Row) ([][]byte, error) {
 	out := make([][]byte, len(rows))
-	var g errgroup.Group
 	cores := runtime.GOMAXPROCS(0)
+	faults := make([]error, cores)
+	var all sync.WaitGroup
 	for c := range cores {
-		g.Go(func() (err error) {
-			for i := c; i < len(rows) && err == nil; i += cores {
-				out[i], err = SignRow(rows[i], w.Identity)
+		all.Go(func() {
+			for i := c; i < len(rows) && faults[c] == nil; i += cores {
+				out[i], faults[c] = SignRow(rows[i], w.Identity)
 			}
-			return err
 		})
 	}
-	return out, g.Wait()
+	all.Wait()
+	return out, cmp.Or(faults...)
 }
 
 // ErrNumber is returned for an observation whose number is not the next one.

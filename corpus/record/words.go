@@ -63,7 +63,7 @@ func saltedDigest(salt []byte, text string) string {
 // salt.
 func (s Said) check() error {
 	switch {
-	case !isDigest(s.SHA256):
+	case !IsDigest(s.SHA256):
 		return fmt.Errorf("%q is no salted digest", s.SHA256)
 	case s.Text == "" && s.Salt == nil:
 		return nil
@@ -263,7 +263,7 @@ type Withdrawn struct {
 const maxReason = 500
 
 func (w *Withdrawn) check() error {
-	if !isDigest(w.SHA256) || w.Reason == "" || TextBytes(w.Reason) > maxReason {
+	if !IsDigest(w.SHA256) || w.Reason == "" || TextBytes(w.Reason) > maxReason {
 		return fmt.Errorf("a withdrawal without digest or reason, or with one of more than %d bytes", maxReason)
 	}
 	return nil

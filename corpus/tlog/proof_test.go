@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/tlog"
 )
@@ -174,7 +175,8 @@ func TestPartialTilesStayUntilTheFullOneExists(t *testing.T) {
 	if last := sizes[len(sizes)-1]; last < tlog.TileWidth+10 || left > 0 {
 		t.Errorf("%d partial files are left beside full ones at size %d", left, last)
 	}
-	if report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{}); err != nil ||
+	if report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring,
+		audit.RecordOptions{Judge: judge.Batteries{}}); err != nil ||
 		len(report.Problems) > 0 {
 		t.Error(err, report.Problems)
 	}
@@ -201,7 +203,8 @@ func TestCosignatures(t *testing.T) {
 	if err != nil || string(published) != string(head.Raw)+string(line) {
 		t.Errorf("published %q, %v", published, err)
 	}
-	if report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{}); err != nil ||
+	if report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring,
+		audit.RecordOptions{Judge: judge.Batteries{}}); err != nil ||
 		len(report.Problems) > 0 {
 		t.Error(err, report.Problems)
 	}

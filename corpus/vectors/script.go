@@ -16,6 +16,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
@@ -156,7 +157,7 @@ func (f *forge) judge(host string, good bool, n int64) (record.Row, []byte) {
 	f.check(err)
 	j, err := p.Judgement(walk, probe.Salt{byte(n), 2})
 	f.check(err)
-	row := record.RowFrom(report, j)
+	row := judge.RowFrom(report, j)
 	row.Host, row.Listed, row.Source = host, true, record.SourceList
 	raw, err := j.Encode()
 	f.check(err)

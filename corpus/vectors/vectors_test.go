@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/rule"
 )
 
@@ -40,7 +41,8 @@ func TestVectors(t *testing.T) {
 	held := make(map[string]map[string][]byte)
 	for _, g := range good {
 		held[g.Name] = g.Files
-		r, err := audit.Clone(t.Context(), tree(g.Files, nil, nil), audit.CloneOptions{})
+		r, err := audit.Clone(t.Context(), tree(g.Files, nil, nil),
+			audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
 		if err != nil || !r.Sound() {
 			t.Errorf("%s: %v %v", g.Name, r.Problems, err)
 		}
@@ -53,7 +55,7 @@ func TestVectors(t *testing.T) {
 		names[b.Name] = true
 		of[b.Rule]++
 		r, err := audit.Clone(t.Context(), tree(held[b.Base], b.Files, b.Links), audit.CloneOptions{Ring: b.Keys,
-			RecordOptions: audit.RecordOptions{Remembered: b.Seen}})
+			RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}, Remembered: b.Seen}})
 		var rules []rule.Rule
 		for _, p := range r.Problems {
 			rules = append(rules, p.Rule)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/caip2"
 	"store.example/agentstore/corpus/corpustest"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/exchange"
@@ -352,7 +353,7 @@ func TestAddressIsAskedOnEveryNetworkThatRowsName(t *testing.T) {
 		return o
 	}
 	seal(1, map[string]*record.RowOffer{"a.example": offer("eip155:143"), "b.example": offer("eip155:987654"),
-		"c.example": offer(exchange.OtherNetwork)})
+		"c.example": offer(caip2.Other)})
 	a, dir := openArchive(t, w)
 	got, err := a.Now().Address(base, held)
 	if err != nil || got.NeverSeen || got.PossiblyLeftOut || got.DoorsTotal != 3 || got.NetworksAsked < 10 {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"store.example/agentstore/corpus/caip2"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/probe"
@@ -295,7 +296,7 @@ func (s *State) advertise(c *Catalogue, address string) (map[string]bool, error)
 		return nil, nil
 	}
 	hosts := map[string]bool{}
-	for _, network := range append([]string{exchange.OtherNetwork}, s.View.Head().Networks...) {
+	for _, network := range append([]string{caip2.Other}, s.View.Head().Networks...) {
 		p := record.PayTo{Network: network, Digest: exchange.PayToDigest(network, address)}
 		for d, err := range s.View.Doors(p) {
 			if err != nil {

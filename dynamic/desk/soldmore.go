@@ -11,9 +11,9 @@ import (
 	"store.example/agentstore/corpus/doors"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/onpage"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/selection"
 	"store.example/agentstore/dynamic/goods"
 )
@@ -188,7 +188,7 @@ func (d *Desk) soldRefresh(ctx context.Context, a ask) (*goods.Reading, error) {
 		d.cfg.Log.Error("door not judged for the record", "err", err)
 		return nil, notKept
 	}
-	o, err := record.RefreshFrom(a.host, l.report, judgement)
+	o, err := judge.RefreshFrom(a.host, l.report, judgement)
 	if err != nil || len(o.Judgement) > probe.MaxJudgement {
 		return nil, notKept
 	}

@@ -20,6 +20,7 @@ import (
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/walk"
@@ -86,7 +87,8 @@ func newWriter(t *testing.T) *record.Writer {
 		t.Fatal(err)
 	}
 	return &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: keys[0], LogKey: keys[1],
-		Ring: ring}
+		Judge: judge.Batteries{},
+		Ring:  ring}
 }
 
 // client reaches the street. It gives up on nothing that ends, however slow the machine is.
@@ -207,7 +209,8 @@ func (w *world) round(sequence int64) record.Round {
 // verify demands that a stranger accepts the record.
 func (w *world) verify() {
 	w.t.Helper()
-	report, err := audit.Record(context.Background(), os.DirFS(w.writer.Dir), w.writer.Ring, audit.RecordOptions{})
+	report, err := audit.Record(context.Background(), os.DirFS(w.writer.Dir), w.writer.Ring,
+		audit.RecordOptions{Judge: judge.Batteries{}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/doors"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/walk"
 )
@@ -76,11 +76,11 @@ func TestWhoOptsOutIsNotWalked(t *testing.T) {
 		t.Errorf("the evidence is %s, %v", raw, err)
 	}
 	row := rows[out]
-	if err := audit.Rejudge(row, nil, raw); err != nil {
+	if err := (judge.Batteries{}).Row(row, nil, raw); err != nil {
 		t.Error(err)
 	}
 	row.Host = quoted
-	if err := audit.Rejudge(row, nil, raw); err == nil {
+	if err := (judge.Batteries{}).Row(row, nil, raw); err == nil {
 		t.Error("it is taken for the word of another host")
 	}
 	f.files[out] = `{"version":1,"resources":[]}`

@@ -24,6 +24,7 @@ import (
 	"store.example/agentstore/corpus/attest/sshsig"
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
@@ -91,7 +92,7 @@ func judged(t testing.TB, w *record.Writer, sequence int64, n int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			row := record.RowFrom(report, j)
+			row := judge.RowFrom(report, j)
 			row.Host, row.Listed, row.Source, row.Catalog = host, true, record.SourceDiscovery, "bazaar"
 			if row.EvidenceDigest != "" {
 				if kept[host], err = j.Encode(); err != nil {
@@ -224,7 +225,7 @@ func verifyClone(t *testing.T, w *record.Writer, clone string) {
 		}
 	}
 	report, err := audit.Record(t.Context(), os.DirFS(clone), attest.SpecimenRing(),
-		audit.RecordOptions{Difficulty: 1e-12})
+		audit.RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("our verifier says %v, %v", report.Problems, err)
 	}
@@ -352,7 +353,7 @@ func TestCloneAndPull(t *testing.T) {
 	for commit := range strings.FieldsSeq(git(t, clone, "rev-list", "HEAD")) {
 		git(t, clone, "checkout", "-q", commit)
 		report, err := audit.Record(t.Context(), os.DirFS(clone), attest.SpecimenRing(),
-			audit.RecordOptions{Difficulty: 1e-12})
+			audit.RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
 		if err != nil || len(report.Problems) > 0 {
 			t.Errorf("%s: %v, %v", git(t, clone, "log", "-1", "--format=%s"), report.Problems, err)
 		}

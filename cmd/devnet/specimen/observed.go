@@ -9,6 +9,7 @@ import (
 	"store.example/agentstore/corpus/doors"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/walk"
 )
@@ -125,5 +126,5 @@ func (m *maker) refresh(ctx context.Context, week int, host string) (record.Obse
 	if err != nil {
 		return record.Observation{}, fmt.Errorf("walking to %s again: %w", host, err)
 	}
-	return record.RefreshFrom(host, report, judgement)
+	return judge.RefreshFrom(host, report, judgement)
 }

@@ -13,6 +13,7 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 )
@@ -97,7 +98,7 @@ func TestTheRecordIsTheSameToTheByte(t *testing.T) {
 
 func TestTheCommittedRecordIsGood(t *testing.T) {
 	report, err := audit.Record(t.Context(), os.DirFS(committed), attest.SpecimenRingBefore(),
-		audit.RecordOptions{Difficulty: 1e-12})
+		audit.RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +191,7 @@ func TestAnotherSiteHasTheRoundsAlone(t *testing.T) {
 		Ring: ring}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := audit.Record(t.Context(), os.DirFS(dir), ring, audit.RecordOptions{})
+	report, err := audit.Record(t.Context(), os.DirFS(dir), ring, audit.RecordOptions{Judge: judge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 || report.Rounds != 12 || report.Observations != 0 ||
 		report.Origin != "127.0.0.1:4020/corpus" {
 		t.Errorf("%+v, %v", report, err)

@@ -51,7 +51,7 @@ func (s *settings) export(dir string, stdout, stderr io.Writer) error {
 		return err
 	}
 	// What is handed on must hold.
-	r, err := bundle.Verify(raw, bundle.Options{})
+	r, err := bundle.Verify(raw, bundle.Options{Judge: s.judge})
 	if err != nil {
 		return err
 	}

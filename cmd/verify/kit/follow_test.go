@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/monitor"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
@@ -62,7 +63,7 @@ func (s *site) answer(front func(w http.ResponseWriter, r *http.Request) bool) {
 func (s *site) follow(flags ...string) (int, string) {
 	var out, errs strings.Builder
 	args := append([]string{"-follow", s.URL, "-remember", s.state}, flags...)
-	code := Run(s.t.Context(), "verify", args, &out, &errs)
+	code := Run(s.t.Context(), "verify", nil, args, &out, &errs)
 	return code, out.String() + errs.String()
 }
 
@@ -161,7 +162,7 @@ func between(t *testing.T, w *record.Writer, s *site) {
 	at := recordtest.Draft(6).TakenAt.Add(-time.Hour)
 	const url = "https://door.example/paid"
 	report, judgement := recordtest.Look(t, url, practice.All()[0].Answer(url), exchange.Error{}, at)
-	refresh, err := record.RefreshFrom("door.example", report, judgement)
+	refresh, err := judge.RefreshFrom("door.example", report, judgement)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/bundle"
+	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/corpus/visible"
 )
@@ -33,6 +34,7 @@ const (
 	ExitRefused  = 3 // something does not hold; each line names a file, or a place in a bundle
 	ExitUnproven = 4 // what is there holds, and it does not show all that it has to, or that was demanded
 	ExitForked   = 5 // the log signed two histories
+	ExitUnjudged = 6 // everything holds, and verdicts whose walks are kept were not reached again: by no Judge
 )
 
 const usage = `usage: %s [flags] DIR         check a clone: a published tree, a record, or both
@@ -64,12 +66,14 @@ type settings struct {
 	follow, exec        string
 	hosts               []string
 	json, noJudge       bool
+	judge               record.Judge
 	single              bool
 }
 
-// Run is the whole command; name is how it was called. It returns the exit code.
-func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writer) int {
-	var s settings
+// Run is the whole command; name is how it was called, and judge reaches verdicts again, nil for a
+// program that knows no batteries. It returns the exit code.
+func Run(ctx context.Context, name string, judge record.Judge, args []string, stdout, stderr io.Writer) int {
+	s := settings{judge: judge}
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&s.ring, "ring", "",
@@ -88,7 +92,7 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	flags.BoolVar(&s.single, "artifact", false, "FILE is a signed artifact as the store gave it: a certificate, a "+
 		"context "+
 		"anchor, a pass, an order, or the answer to a purchase; without -ring it is unproven whose signature it is")
-	flags.BoolVar(&s.noJudge, "no-judge", false, "check signatures and places alone; judge no verdict again")
+	flags.BoolVar(&s.noJudge, "no-judge", false, "leave out judging verdicts again, and exit with 0 all the same")
 	flags.Func("export", "put a host, a row or an artifact into a bundle; may be given several times",
 		func(v string) error {
 			s.exports = append(s.exports, v)
@@ -112,14 +116,17 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 		fmt.Fprintf(stderr, usage, name)
 		flags.PrintDefaults()
 		fmt.Fprint(stderr, "\nExit codes: 0 everything holds; 3 something does not; 4 what is there holds, and it "+
-			"does not show all that it has to;\n5 the log signed two histories; 1 it could not be read; 2 called "+
-			"wrongly.\n")
+			"does not show all that it has to;\n5 the log signed two histories; 6 everything holds, and verdicts "+
+			"whose walks are kept were not judged again;\n1 it could not be read; 2 called wrongly.\n")
 	}
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return ExitVerified
 		}
 		return ExitUsage
+	}
+	if s.noJudge {
+		s.judge = nil
 	}
 	if !s.wellCalled(flags) {
 		flags.Usage()
@@ -174,7 +181,7 @@ type Report interface {
 
 // verify checks what an argument names, prints the report and returns the exit code.
 func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Writer) (int, error) {
-	o := audit.CloneOptions{RecordOptions: audit.RecordOptions{AsOf: s.asOf, Unjudged: s.noJudge,
+	o := audit.CloneOptions{RecordOptions: audit.RecordOptions{AsOf: s.asOf, Judge: s.judge,
 		Witnesses: s.witnesses, Policy: s.policy, Progress: progress(stderr)}}
 	var err error
 	if s.ring != "" {
@@ -207,6 +214,7 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 			}
 		}
 		var clone audit.CloneReport
+		o.Commits = commits(ctx, name)
 		clone, err = audit.Clone(ctx, os.DirFS(name), o)
 		report = clone
 	} else if info.Size() > bundle.MaxSize && !strings.HasSuffix(name, ".zip") {
@@ -239,6 +247,12 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 	} else {
 		report.Print(stdout, name)
 	}
+	u, ok := report.(interface{ Unjudged() int64 })
+	unjudged := ok && u.Unjudged() > 0 && !s.noJudge
+	if unjudged && err == nil && !report.Refused() {
+		_, err = fmt.Fprintf(stderr, "note: this program knows no battery and judged no verdict again; `store verify "+
+			"%s` does all of this and that\n", visible.Text(name))
+	}
 	if clone, ok := report.(audit.CloneReport); ok && err == nil && clone.Sound() && s.remember != "" &&
 		clone.Record != nil {
 		err = clone.Record.Remember(s.remember)
@@ -249,6 +263,9 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 	case !report.Sound():
 		return ExitUnproven, err
 	}
+	if unjudged {
+		return ExitUnjudged, err
+	}
 	return ExitVerified, err
 }
 
@@ -257,7 +274,7 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 func Check(ctx context.Context, raw []byte, o audit.CloneOptions) (Report, error) {
 	if !bytes.HasPrefix(raw, []byte("PK")) {
 		r, err := bundle.Verify(raw, bundle.Options{Ring: o.Ring, Remembered: o.Remembered, AsOf: o.AsOf,
-			Difficulty: o.Difficulty, Unjudged: o.Unjudged})
+			Difficulty: o.Difficulty, Judge: o.Judge})
 		return r, err
 	}
 	tree, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))

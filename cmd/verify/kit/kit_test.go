@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/judge"
 )
 
 // TestWhatLeadsOutOfAZipFileIsRefused: programs that unpack such a file differ in what they make of
@@ -43,7 +44,8 @@ func TestWhatLeadsOutOfAZipFileIsRefused(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		r, err := Check(t.Context(), raw.Bytes(), audit.CloneOptions{})
+		r, err := Check(t.Context(), raw.Bytes(),
+			audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
 		if err != nil {
 			t.Errorf("%q: %v", c.name, err)
 			continue

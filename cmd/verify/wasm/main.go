@@ -8,6 +8,7 @@ import (
 
 	"store.example/agentstore/cmd/verify/kit"
 	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/judge"
 )
 
 func main() {
@@ -25,6 +26,7 @@ func verify(_ js.Value, args []js.Value) any {
 		files[f.Get("name").String()] = b
 	}
 	o := audit.CloneOptions{Ring: []byte(args[1].Get("keys").String()), RecordOptions: audit.RecordOptions{
+		Judge:      judge.Batteries{},
 		Remembered: []byte(args[1].Get("checkpoint").String()),
 		AsOf:       args[1].Get("asOf").String(),
 		Progress:   func(done, all int64) { args[2].Invoke(done, all) },

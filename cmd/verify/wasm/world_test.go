@@ -14,6 +14,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/bundle"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
@@ -118,5 +119,5 @@ func walk(url string, door practice.Door, at time.Time) (record.Row, []byte, err
 		return record.Row{}, nil, err
 	}
 	raw, err := j.Encode()
-	return record.RowFrom(report, j), raw, err
+	return judge.RowFrom(report, j), raw, err
 }

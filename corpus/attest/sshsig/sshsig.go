@@ -45,15 +45,21 @@ func (g Signer) Sign(message io.Reader) ([]byte, error) {
 // armoured signature of an encoded commit or tag, in the one spelling that Sign
 // gives it.
 func Verify(message io.Reader, armoured []byte, ring attest.Ring) error {
+	_, err := signer(message, armoured, ring)
+	return err
+}
+
+// signer is the key of the ring that made a signature.
+func signer(message io.Reader, armoured []byte, ring attest.Ring) (by attest.Signer, err error) {
 	signed, err := sshMessage(message)
 	if err != nil {
-		return fmt.Errorf("verifying commit: %w", err)
+		return by, fmt.Errorf("verifying commit: %w", err)
 	}
 	text, _ := strings.CutPrefix(string(armoured), sshBegin)
 	text, _ = strings.CutSuffix(text, sshEnd)
 	blob, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(text, "\n", ""))
 	if err != nil || len(blob) < ed25519.SignatureSize {
-		return errors.New("verifying commit: it has no signature that can be read")
+		return by, errors.New("verifying commit: it has no signature that can be read")
 	}
 	signature := blob[len(blob)-ed25519.SignatureSize:]
 	keys := slices.Clone(ring.Current)
@@ -64,10 +70,11 @@ func Verify(message io.Reader, armoured []byte, ring attest.Ring) error {
 		pub := ed25519.PublicKey(k.Public)
 		if k.Purpose == attest.PurposeGit && bytes.Equal(sshArmour(pub, signature), armoured) &&
 			attest.Verify(pub, signed, signature) {
-			return nil
+			by, _ = ring.ByPublic(pub)
+			return by, nil
 		}
 	}
-	return fmt.Errorf("verifying commit: %w, or the signature does not fit", attest.ErrUnknownKey)
+	return by, fmt.Errorf("verifying commit: %w, or the signature does not fit", attest.ErrUnknownKey)
 }
 
 // sshMessage is what is signed of a message.

@@ -25,6 +25,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/durable"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
@@ -141,7 +142,8 @@ const Origin = "store.example/corpus"
 func Writer(t testing.TB) *record.Writer {
 	t.Helper()
 	return &record.Writer{Dir: t.TempDir(), Origin: Origin, Identity: attest.SpecimenKey(),
-		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing(),
+		Judge: judge.Batteries{}}
 }
 
 // Each yields values without an error.
@@ -303,7 +305,7 @@ func Judged(t testing.TB, sequence int64, hosts ...string) record.Draft {
 			failure = exchange.Error{Stage: exchange.StageConnect, Text: "connection refused"}
 		}
 		report, judgement := Look(t, url, door.Answer(url), failure, d.TakenAt.Add(-time.Hour))
-		row := record.RowFrom(report, judgement)
+		row := judge.RowFrom(report, judgement)
 		row.Host, row.Listed, row.Source, row.Catalog = host, true, record.SourceDiscovery, "bazaar"
 		rows = append(rows, row)
 		raw, err := judgement.Encode()

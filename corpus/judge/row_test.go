@@ -1,4 +1,4 @@
-package record_test
+package judge_test
 
 import (
 	"crypto/sha256"
@@ -10,6 +10,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
@@ -31,7 +32,7 @@ func TestRowFromPractice(t *testing.T) {
 	for _, p := range practice.All() {
 		url := "https://door.example/" + p.ID
 		report, judgement := recordtest.Look(t, url, p.Answer(url), exchange.Error{}, recordtest.LookedAt)
-		row := record.RowFrom(report, judgement)
+		row := judge.RowFrom(report, judgement)
 		if _, err := record.SignRow(placed(row, "door.example"), key); err != nil {
 			t.Errorf("%s: %v", p.ID, err)
 		}
@@ -58,7 +59,7 @@ func TestRowFromPractice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(row, record.RowFrom(second, again)); diff != "" {
+		if diff := cmp.Diff(row, judge.RowFrom(second, again)); diff != "" {
 			t.Errorf("%s: another row the second time:\n%s", p.ID, diff)
 		}
 		if row.Offer != nil {
@@ -87,11 +88,12 @@ func TestRowFromOffer(t *testing.T) {
 			NotCapturedReason: record.NotCapturedUnreadable}},
 		{"one, twice", []probe.Requirement{address(first), address(first)},
 			record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.01",
-				MaxUSDC: "0.01", PayTo: []record.PayTo{{"eip155:8453", first}}}},
+				MaxUSDC: "0.01", PayTo: []record.PayTo{{Network: "eip155:8453", Digest: first}}}},
 		{"two prices", []probe.Requirement{with(address(first), func(r *probe.Requirement) { r.Amount = "0020000000" }),
 			with(address(second), func(r *probe.Requirement) { r.Amount = "9999999"; r.Scheme = "upto" })},
 			record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact", "upto"}, MinUSDC: "9.999999",
-				MaxUSDC: "20", PayTo: []record.PayTo{{"eip155:8453", first}, {"eip155:8453", second}}}},
+				MaxUSDC: "20", PayTo: []record.PayTo{{Network: "eip155:8453", Digest: first},
+					{Network: "eip155:8453", Digest: second}}}},
 		{"another token, a test network, no number and nothing", []probe.Requirement{
 			with(address(first), func(r *probe.Requirement) { r.Asset = other }),
 			with(address(first), func(r *probe.Requirement) {
@@ -100,13 +102,14 @@ func TestRowFromOffer(t *testing.T) {
 			with(address(first), func(r *probe.Requirement) { r.Amount = "0.5" }),
 			with(address(""), func(r *probe.Requirement) { r.PayToForm = exchange.FormNotAString; r.Amount = "0" })},
 			record.RowOffer{Networks: []string{"eip155:8453", "eip155:84532"}, Schemes: []string{"exact"}, MinUSDC: "0",
-				MaxUSDC: "0", PayTo: []record.PayTo{{"eip155:8453", first}, {"eip155:84532", first}}}},
+				MaxUSDC: "0", PayTo: []record.PayTo{{Network: "eip155:8453", Digest: first},
+					{Network: "eip155:84532", Digest: first}}}},
 		{"no address", []probe.Requirement{with(address(first),
 			func(r *probe.Requirement) { r.PayToForm = exchange.FormEVMZero })},
 			record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.01",
 				MaxUSDC: "0.01", PayTo: []record.PayTo{}, NotCapturedReason: record.NotCapturedNoAddress}},
 	} {
-		if diff := cmp.Diff(c.want, *record.OfferFrom(slices.Values(c.terms))); diff != "" {
+		if diff := cmp.Diff(c.want, *judge.OfferFrom(slices.Values(c.terms))); diff != "" {
 			t.Errorf("%s:\n%s", c.name, diff)
 		}
 	}
@@ -117,19 +120,19 @@ func TestRowFromWhatWasNotJudged(t *testing.T) {
 	key := attest.SpecimenKey()
 	refused := practice.Answer{Status: http.StatusMethodNotAllowed, Header: http.Header{}}
 	report, judgement := recordtest.Look(t, url, refused, exchange.Error{}, recordtest.LookedAt)
-	unresolved := record.RowFrom(report, judgement)
+	unresolved := judge.RowFrom(report, judgement)
 	if unresolved.Verdict != record.VerdictNotProbed || unresolved.Reason != record.ReasonMethodUnresolved ||
 		unresolved.Fault != record.FaultInstrument {
 		t.Errorf("a door that refused GET: %+v", unresolved)
 	}
 	report, judgement = recordtest.Look(t, url, practice.Answer{}, exchange.Error{Stage: exchange.StageResolve,
 		Text: "no such host"}, recordtest.LookedAt)
-	silent := record.RowFrom(report, judgement)
+	silent := judge.RowFrom(report, judgement)
 	if silent.Verdict != record.VerdictUnreachable || silent.Reason != exchange.StageResolve ||
 		silent.Fault != record.FaultPath || silent.Offer != nil {
 		t.Errorf("a door that does not resolve: %+v", silent)
 	}
-	doubted := record.RowFrom(report.ControlFailed(), judgement)
+	doubted := judge.RowFrom(report.ControlFailed(), judgement)
 	if doubted.Verdict != record.VerdictNotProbed || doubted.Reason != record.ReasonControlFailed ||
 		doubted.Fault != record.FaultInstrument {
 		t.Errorf("with a failing control door: %+v", doubted)
@@ -137,19 +140,6 @@ func TestRowFromWhatWasNotJudged(t *testing.T) {
 	for _, row := range []record.Row{unresolved, silent, doubted} {
 		if _, err := record.SignRow(placed(row, "door.example"), key); err != nil {
 			t.Errorf("%s: %v", row.Verdict, err)
-		}
-	}
-}
-
-// TestSourcesOfARow holds how a host came onto the roster against the words that are published: one
-// that declared itself rides under its own file, and a row that says otherwise is not signed.
-func TestSourcesOfARow(t *testing.T) {
-	for source, good := range map[string]bool{"discovery": true, "well-known": true, "list": true, "revisit": true,
-		"declared": false, "": false} {
-		row := placed(recordtest.Walked("door.example", record.VerdictReady), "door.example")
-		row.Source = source
-		if _, err := record.SignRow(row, attest.SpecimenKey()); (err == nil) != good {
-			t.Errorf("source %q: %v", source, err)
 		}
 	}
 }

@@ -1,41 +1,20 @@
-package record
+package judge
 
 import (
 	"cmp"
 	"crypto/sha256"
+	"fmt"
 	"iter"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/caip2"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
-)
-
-// Why a row that was walked is not probed.
-const (
-	ReasonMethodUnresolved = "method_unresolved" // it refused GET and named no method that may be used
-	// a bot wall answered in its place
-	ReasonChallenged = probe.ReasonChallenged
-	// it did not answer, and neither did the control door of the same batch
-	ReasonControlFailed = "control_failed"
-	ReasonNotRecorded   = "not_recorded" // what was recorded of it has no time
-	// what it answered could not be judged, or not be kept, which is our fault
-	ReasonNotJudged = "not_judged"
-	// the host's own file asked not to be walked: the one row without a verdict that has evidence
-	ReasonOptedOut = "opted_out"
-)
-
-// Why an offer shows no address.
-const (
-	NotCapturedUnreadable = "terms_unreadable" // PAYMENT-REQUIRED was sent, and no way to pay could be read from it
-	// terms stand elsewhere, such as in a body or a WWW-Authenticate header
-	NotCapturedElsewhere = "no_payment_required"
-	NotCapturedNoAddress = "no_address" // ways to pay, and none with an address
+	"store.example/agentstore/corpus/record"
 )
 
 // RowFrom makes of a report, and of the judgement it was reached from, everything that a row says
@@ -43,32 +22,32 @@ const (
 // caller. The URL is the one that may be published. A row that is read again from its kept
 // judgement gives the same. Whatever a door answers, the row is within its bounds; what cannot be
 // kept as evidence gives no verdict (ReasonNotJudged).
-func RowFrom(report probe.Report, judgement probe.Judgement) Row {
-	row := Row{
+func RowFrom(report probe.Report, judgement probe.Judgement) record.Row {
+	row := record.Row{
 		URL: judgement.URL, Battery: report.Version, Verdict: string(report.Verdict), Fault: string(report.Fault),
 		Failed: []string{}, Advisories: []string{}, Protocols: []string{},
 	}
-	if TextBytes(row.URL) > MaxRowURL {
-		row.unjudged()
+	if record.TextBytes(row.URL) > record.MaxRowURL {
+		row.NotJudged()
 		return row
 	}
 	switch report.Verdict {
 	case probe.MethodUnresolved:
-		row.Verdict, row.Reason = VerdictNotProbed, ReasonMethodUnresolved
+		row.Verdict, row.Reason = record.VerdictNotProbed, record.ReasonMethodUnresolved
 		return row
 	case probe.NotProbed:
-		row.Reason = cmp.Or(report.Reason, ReasonControlFailed)
+		row.Reason = cmp.Or(report.Reason, record.ReasonControlFailed)
 		return row
 	case probe.Unreachable:
 		row.Reason = judgement.Evidence[0].Error.Stage
 	}
-	if !isSecond(report.Evidence.ObservedAt) {
-		row.Verdict, row.Reason, row.Fault = VerdictNotProbed, ReasonNotRecorded, FaultInstrument
+	if !record.IsSecond(report.Evidence.ObservedAt) {
+		row.Verdict, row.Reason, row.Fault = record.VerdictNotProbed, record.ReasonNotRecorded, record.FaultInstrument
 		return row
 	}
 	raw, err := judgement.Encode()
 	if err != nil || len(raw) > probe.MaxJudgement {
-		row.unjudged()
+		row.NotJudged()
 		return row
 	}
 	row.ReachedLevel, row.ObservedAt = report.ReachedLevel, report.Evidence.ObservedAt
@@ -86,10 +65,11 @@ func RowFrom(report probe.Report, judgement probe.Judgement) Row {
 	}
 	row.Protocols = append(row.Protocols, report.ProtocolsSpoken...)
 	for _, other := range report.Others {
-		row.AlsoUnder = append(row.AlsoUnder, AlsoUnder{other.Version, string(other.Verdict), other.Difference})
+		row.AlsoUnder = append(row.AlsoUnder, record.AlsoUnder{Version: other.Version, Verdict: string(other.Verdict),
+			Difference: other.Difference})
 	}
-	row.ProbeMethod = &ProbeMethod{Used: report.ProbeMethod.Used, Attempted: slices.Clone(report.ProbeMethod.Attempted),
-		DeclaredBy: report.ProbeMethod.DeclaredBy}
+	row.ProbeMethod = &record.ProbeMethod{Used: report.ProbeMethod.Used,
+		Attempted: slices.Clone(report.ProbeMethod.Attempted), DeclaredBy: report.ProbeMethod.DeclaredBy}
 	if c := report.Evidence.Challenge; c != nil {
 		terms := slices.Values(report.Terms)
 		if len(report.Terms) == probe.MaxEntries {
@@ -97,43 +77,32 @@ func RowFrom(report probe.Report, judgement probe.Judgement) Row {
 		}
 		row.Offer = offerFrom(terms)
 		if len(report.Terms) == 0 && c.From != exchange.FromHeader {
-			row.Offer.NotCapturedReason = NotCapturedElsewhere
+			row.Offer.NotCapturedReason = record.NotCapturedElsewhere
 		}
 	}
 	return row
 }
 
-// unjudged makes a row one that was not probed, because what was seen cannot be judged or not be
-// kept.
-func (r *Row) unjudged() {
-	*r = Row{Host: r.Host, URL: r.URL, Listed: r.Listed, Source: r.Source, Catalog: r.Catalog, Late: r.Late,
-		Battery: r.Battery, Verdict: VerdictNotProbed,
-		Reason: ReasonNotJudged, Fault: FaultInstrument, Failed: []string{}, Advisories: []string{},
-		Protocols: []string{}, Origin: r.Origin, Sequence: r.Sequence, Week: r.Week, PreviousLeaf: r.PreviousLeaf}
-	if TextBytes(r.URL) > MaxRowURL || !utf8.ValidString(r.URL) {
-		// No roster has such a door. Its host's own page is no door, and says whose row it is.
-		r.URL = frontPage(r.URL)
+// RefreshFrom makes an observation of a report and of the judgement that it was reached from, dated
+// when the door was looked at. What cannot stand in a row with a verdict is an error.
+func RefreshFrom(host string, report probe.Report, judgement probe.Judgement) (record.Observation, error) {
+	row := RowFrom(report, judgement)
+	if row.EvidenceDigest == "" {
+		return record.Observation{}, fmt.Errorf("making a refresh of %s: it was not judged: %s", host, row.Reason)
 	}
+	raw, err := judgement.Encode()
+	return record.Observation{At: row.ObservedAt, Kind: record.ObservationPaidRefresh, Judgement: string(raw),
+		Refresh: &record.Refresh{Host: host, URL: row.URL,
+			Verdict: row.Verdict, ReachedLevel: row.ReachedLevel, Failed: row.Failed, Battery: row.Battery,
+			Fault: row.Fault, EvidenceDigest: row.EvidenceDigest}}, err
 }
-
-// frontPage is the first page of a URL's host, "" for what is no URL or has none that fits.
-func frontPage(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil || len(u.Host) > maxHost {
-		return ""
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}).String()
-}
-
-// OtherWord stands in an offer for what a door wrote and nobody knows.
-const OtherWord = exchange.OtherNetwork
 
 // networkWord is a network as an offer lists it: also the short names of x402 version 1 are known.
 func networkWord(network string) string {
 	if _, ok := networks.FindV1(network); ok {
 		return network
 	}
-	return exchange.NetworkName(network)
+	return caip2.Name(network)
 }
 
 // schemeWord is a scheme as an offer lists it.
@@ -141,18 +110,18 @@ func schemeWord(scheme string) string {
 	if slices.Contains(probe.Schemes(), scheme) {
 		return scheme
 	}
-	return OtherWord
+	return record.OtherWord
 }
 
 // offerFrom sums up the ways of paying. Prices are those in USDC on networks where it has a worth.
-func offerFrom(terms iter.Seq[probe.Requirement]) *RowOffer {
-	o := &RowOffer{Networks: []string{}, Schemes: []string{}, PayTo: []PayTo{}}
-	networks, addresses := map[string]bool{}, map[PayTo]bool{}
+func offerFrom(terms iter.Seq[probe.Requirement]) *record.RowOffer {
+	o := &record.RowOffer{Networks: []string{}, Schemes: []string{}, PayTo: []record.PayTo{}}
+	networks, addresses := map[string]bool{}, map[record.PayTo]bool{}
 	any, least, most := false, "", "" // atomic units without leading zeros
 	for r := range terms {
 		any = true
 		if n := networkWord(r.Network); r.Network != "" && !networks[n] {
-			if networks[n] = true; len(o.Networks) < MaxNetworks {
+			if networks[n] = true; len(o.Networks) < record.MaxNetworks {
 				o.Networks = append(o.Networks, n)
 			} else {
 				o.NetworksLeftOut++
@@ -171,11 +140,11 @@ func offerFrom(terms iter.Seq[probe.Requirement]) *RowOffer {
 		}
 		switch r.PayToForm {
 		case exchange.FormEVM, exchange.FormEVMBadChecksum, exchange.FormSolana, exchange.FormName:
-			p := PayTo{Network: exchange.NetworkName(r.Network), Digest: r.PayToDigest}
-			if r.Network == "" || !isDigest(p.Digest) || addresses[p] {
+			p := record.PayTo{Network: caip2.Name(r.Network), Digest: r.PayToDigest}
+			if r.Network == "" || !record.IsDigest(p.Digest) || addresses[p] {
 				continue
 			}
-			if addresses[p] = true; len(o.PayTo) < MaxPayTo {
+			if addresses[p] = true; len(o.PayTo) < record.MaxPayTo {
 				o.PayTo = append(o.PayTo, p)
 			} else {
 				o.PayToLeftOut++
@@ -187,9 +156,9 @@ func offerFrom(terms iter.Seq[probe.Requirement]) *RowOffer {
 	o.MinUSDC, o.MaxUSDC = usdc(least), usdc(most)
 	switch {
 	case !any:
-		o.NotCapturedReason = NotCapturedUnreadable
+		o.NotCapturedReason = record.NotCapturedUnreadable
 	case len(o.PayTo) == 0:
-		o.NotCapturedReason = NotCapturedNoAddress
+		o.NotCapturedReason = record.NotCapturedNoAddress
 	}
 	return o
 }
@@ -215,4 +184,27 @@ func usdc(atomic string) string {
 		return whole
 	}
 	return whole + "." + rest
+}
+
+// The most of each that is kept of what a list says of a door.
+const (
+	maxListedNetworks  = 16
+	maxListedSchemes   = 8
+	maxListedAddresses = 8
+)
+
+// OfferOf sums up ways to pay as a row does, nil for none. It is bounded, whatever they hold; whole
+// says that nothing was left out.
+func OfferOf(terms []probe.Requirement) (offer *record.RowOffer, whole bool) {
+	if len(terms) == 0 {
+		return nil, true
+	}
+	o := offerFrom(slices.Values(terms))
+	whole = len(o.Networks) <= maxListedNetworks && len(o.Schemes) <= maxListedSchemes &&
+		len(o.PayTo) <= maxListedAddresses &&
+		o.NetworksLeftOut == 0 && o.PayToLeftOut == 0
+	o.Networks = slices.Clip(o.Networks[:min(len(o.Networks), maxListedNetworks)])
+	o.Schemes = slices.Clip(o.Schemes[:min(len(o.Schemes), maxListedSchemes)])
+	o.PayTo = slices.Clip(o.PayTo[:min(len(o.PayTo), maxListedAddresses)])
+	return o, whole
 }

@@ -1,0 +1,5 @@
+package judge
+
+// What tests from outside see of the inside.
+
+var OfferFrom = offerFrom
