@@ -35,6 +35,7 @@ func recordRows() []output {
 			render: viewJSON(func(_ *source, b *derive.Book, u unit) any { return b.Since(u.value.(int)) })},
 		{name: "corpus_changes", stream: weekly(1, func(i, _ int) int { return i + 1 }), bare: true,
 			render: viewJSON(func(_ *source, b *derive.Book, u unit) any { return b.Weekly(u.value.(int)) })},
+		{name: "week", stream: weekly(0, func(i, _ int) int { return i + 1 }, "record/week"), render: renderWeek},
 		{name: "wallet_facts", deps: depsViews, bare: true,
 			render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.WalletsNow() })},
 		{name: "tiers", deps: depsViews, bare: true,
@@ -104,6 +105,25 @@ func sheet[D any](name string, data func(*derive.Book) D, fill func(templates.Sh
 		v := fill(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, data(b))
 		return twin(&v, mediaType)
 	}
+}
+
+// renderWeek makes the page of one round, beside the one before it.
+func renderWeek(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	b, err := s.book()
+	if err != nil {
+		return nil, err
+	}
+	week := b.OfWeek(u.value.(int))
+	if mediaType == api.JSON {
+		return indented(week)
+	}
+	page, body, err := s.prosePage(u, "record/week", made)
+	if err != nil {
+		return nil, err
+	}
+	page.Title = week.Week
+	v := templates.WeekSheet(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, week)
+	return twin(&v, mediaType)
 }
 
 func renderScorers(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
@@ -214,6 +234,9 @@ func renderCorpus(s *source, u unit, mediaType string, made attest.Digest) ([]by
 		week = &b.Figures[n-1].Week
 	}
 	parts := templates.CorpusParts{Tiers: b.Tiers(0), Week: week, Letters: letters(b), Views: views}
+	if week != nil {
+		parts.Weeks, parts.Map, parts.Changes = b.Trajectory().Weeks, b.Roll.Map(), b.Brief().Changes
+	}
 	if s.cloned() {
 		parts.Clone = s.base + "/corpus.git"
 	}

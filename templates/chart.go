@@ -18,6 +18,38 @@ type chart struct {
 	spans       []span   // a value with a low and a high, one a round
 	points      []layer  // values joined where the weeks follow each other
 	most        float64  // the end of the axis, 0 to take it from the numbers
+	keys        []key
+}
+
+// key says what a mark of a drawing means. line is the height of one that is drawn as a line, of a
+// row's; 0 is a filled mark.
+type key struct {
+	class, word string
+	line        float64
+	dash        string
+}
+
+// stroke draws lines in rows of a height.
+func (k key) stroke(b *strings.Builder, row float64, d string) {
+	fmt.Fprintf(b, `<path class="%s" stroke-width="%s"`, k.class, coord(k.line*row))
+	if k.dash != "" {
+		fmt.Fprintf(b, ` stroke-dasharray="%s"`, k.dash)
+	}
+	fmt.Fprintf(b, ` d="%s"/>`, d)
+}
+
+// drawKeys draws the marks with their words, in one line.
+func drawKeys(b *strings.Builder, keys []key, y float64) {
+	x := 2.0
+	for _, k := range keys {
+		if k.line > 0 {
+			k.stroke(b, 8, fmt.Sprintf("M%s %sh10", coord(x), coord(y-3.5)))
+		} else {
+			fmt.Fprintf(b, `<rect class="%s" x="%s" y="%s" width="8" height="8"/>`, k.class, coord(x), coord(y-8))
+		}
+		fmt.Fprintf(b, `<text x="%s" y="%s">%s</text>`, coord(x+13), coord(y), k.word)
+		x += 13 + 6.1*float64(len(k.word)) + 12
+	}
 }
 
 // layer is one number a round.
@@ -36,6 +68,7 @@ const (
 	chartWidth, chartHeight          = 360.0, 190.0
 	plotLeft, plotRight              = 34.0, 356.0
 	plotTop, plotBottom              = 16.0, 166.0
+	keysHeight                       = 14.0
 	chartWeeks                       = 104 // the newest that a chart shows
 	weekNamesAtMost, countsOnBarUpTo = 8, 16
 )
@@ -56,8 +89,12 @@ func (c chart) draw() Markup {
 	x := func(i int) float64 { return plotLeft + step*(float64(i)+.5) }
 
 	var b strings.Builder
+	height := chartHeight
+	if len(c.keys) > 0 {
+		height += keysHeight
+	}
 	fmt.Fprintf(&b, `<svg class="chart" role="img" viewBox="0 0 %s %s"><title>%s</title><desc>%s</desc>`,
-		coord(chartWidth), coord(chartHeight),
+		coord(chartWidth), coord(height),
 		template.HTMLEscapeString(c.title), template.HTMLEscapeString(c.desc))
 	for _, v := range []float64{0, most / 2, most} {
 		fmt.Fprintf(&b, `<path class="axis" d="M%s %sH%s"/><text class="end" x="%s" y="%s">%s</text>`, coord(plotLeft),
@@ -94,9 +131,11 @@ func (c chart) draw() Markup {
 				coord(x(i)), coord(y(s.low)), coord(y(s.high)), coord(y(s.mid)))
 		}
 	}
-	for _, l := range c.points {
+	for i, l := range c.points {
 		c.join(&b, l, at, x, y)
+		c.label(&b, l, i > 0, x(len(slots)-1), y)
 	}
+	drawKeys(&b, c.keys, chartHeight+8)
 	b.WriteString("</svg>")
 	return Markup(b.String())
 }
@@ -119,6 +158,19 @@ func (c chart) join(b *strings.Builder, l layer, at map[string]int, x func(int) 
 		fmt.Fprintf(&dots, `<circle class="full" cx="%s" cy="%s" r="2.5"/>`, coord(x(i)), coord(y(l.values[r])))
 	}
 	fmt.Fprintf(b, `<g class="%s"><path class="line" d="%s"/>%s</g>`, l.class, path.String(), dots.String())
+}
+
+// label names a layer at its newest point, with its number, above it or below.
+func (c chart) label(b *strings.Builder, l layer, below bool, x float64, y func(float64) float64) {
+	if l.name == "" || len(l.values) == 0 {
+		return
+	}
+	v, off := l.values[len(l.values)-1], -6.0
+	if below {
+		off = 14
+	}
+	fmt.Fprintf(b, `<text class="end full" x="%s" y="%s">%s %s</text>`, coord(x+4), coord(math.Max(9, y(v)+off)),
+		number(v), l.name)
 }
 
 // largest is the largest number that the chart shows.

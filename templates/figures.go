@@ -69,8 +69,9 @@ func verdictBars(weeks []derive.Week) *Figure {
 		}
 	}
 	c.layers = layers
-	return &Figure{SVG: c.draw(), Legend: "Of the hosts due in each round, the number on its bar: filled ready, pale " +
-		"not ready, outlined unreachable, dashed not observed by us. A week without a round has no bar."}
+	c.keys = barKeys[:]
+	return &Figure{SVG: c.draw(),
+		Legend: "The number on a bar is of the hosts that were due in the round. A week without a round has no bar."}
 }
 
 // TrajectorySheet is /corpus/trajectory.
@@ -91,7 +92,7 @@ func TrajectorySheet(v SheetView, t derive.TrajectoryView) SheetView {
 	coverage := chart{title: "Hosts probed by week",
 		desc: "One point a round: hosts probed, and hosts due above it. Points of weeks that follow each other are " +
 			"joined."}
-	due, probed := layer{class: "unknown"}, layer{class: "ink"}
+	due, probed := layer{class: "unknown", name: "due"}, layer{class: "ink", name: "probed"}
 	for _, w := range t.Weeks {
 		coverage.weeks = append(coverage.weeks, w.Week)
 		due.values, probed.values = append(due.values, float64(w.HostsDue)),
@@ -103,8 +104,8 @@ func TrajectorySheet(v SheetView, t derive.TrajectoryView) SheetView {
 		{ID: "coverage", Title: "What we reached",
 			Says: []string{"A host that was due and not probed is counted against the store, and by the reason."},
 			Figure: &Figure{SVG: coverage.draw(),
-				Legend: fmt.Sprintf("Lower line: hosts probed. Upper line: hosts due. In %s, %d of %d.", last.Week,
-					last.HostsProbed, last.HostsDue)},
+				Legend: fmt.Sprintf("Hosts probed of hosts due; in %s, %d of %d.", last.Week, last.HostsProbed,
+					last.HostsDue)},
 			Facts: counts(last.Gaps, last.HostsDue, "rows of "+last.Week)},
 		{ID: "failed", Title: "What failed",
 			Says: []string{fmt.Sprintf("Checks that doors failed in %s, of the %d hosts that were observed. A door "+
@@ -140,6 +141,8 @@ func RegistrySheet(v SheetView, r derive.RegistryView) SheetView {
 		desc: "Stacked bars, one a round: offers that take Base and Solana, Base alone, Solana alone, and other " +
 			"networks."}
 	layers := []layer{{class: "one"}, {class: "two"}, {class: "three"}, {class: "missed"}}
+	ready.keys = []key{{class: "one", word: "Base and Solana"}, {class: "two", word: "Base"},
+		{class: "three", word: "Solana"}, {class: "missed", word: "others"}}
 	price := chart{title: "Cheapest ask in USDC",
 		desc: "One mark a round: the median of the cheapest asks of ready doors, with a line from the first to the " +
 			"third quartile."}
@@ -180,9 +183,8 @@ func RegistrySheet(v SheetView, r derive.RegistryView) SheetView {
 	v.Sections = []Section{
 		{ID: "rails", Title: "Rails",
 			Figure: &Figure{SVG: ready.draw(),
-				Legend: fmt.Sprintf("Offers of ready doors, the number on each bar: filled Base and Solana, pale "+
-					"Base alone, outlined Solana alone, dashed others. In %s, %d offers of %d ready doors.", last.Week,
-					last.Rails.Of, last.Ready)}, Table: rails},
+				Legend: fmt.Sprintf("The number on a bar is of offers of ready doors. In %s, %d offers of %d ready "+
+					"doors.", last.Week, last.Rails.Of, last.Ready)}, Table: rails},
 		{ID: "prices", Title: "Prices",
 			Says: []string{"The cheapest ask of each ready door, in USDC. What a door charges for more is in its " +
 				"offer and not here."},

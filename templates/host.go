@@ -80,7 +80,7 @@ func NewHostViewIn(room *HostRoom, chrome *Chrome, h derive.Host) (HostView, err
 		Page: Page{
 			Title: h.Host, Path: path, Twin: path + "/index.md", Data: path + ".json", Made: hex.EncodeToString(sum[:]),
 			Preview: hostPreview,
-			Summary: h.Tier.Line + ". Observed in " + decimal(h.RoundsProbed) + " of " + decimal(h.Rounds) +
+			Summary: nowLine(&h.Tier) + ". Observed in " + decimal(h.RoundsProbed) + " of " + decimal(h.Rounds) +
 				" rounds since its first sighting.",
 		},
 	}
@@ -114,6 +114,22 @@ func NewHostViewIn(room *HostRoom, chrome *Chrome, h derive.Host) (HostView, err
 		}
 	}
 	return v, nil
+}
+
+// nowLine says what a reader asks first: whether the host is ready now, its tier, and of how many
+// rounds that is.
+func nowLine(t *derive.HostTier) string {
+	f := t.Fraction
+	counted := t.Tier + ", " + decimal(f.Ready) + " ready of " + decimal(f.Rounds)
+	if f.FirstWeek != "" {
+		counted += ", " + f.FirstWeek + " to " + f.LastWeek
+	}
+	l := t.Latest
+	if l == nil {
+		return "Not observed of late; " + counted
+	}
+	now := map[string]string{"ready": "Ready now", "not_ready": "Not ready now", "unreachable": "Unreachable now"}
+	return now[l.Verdict] + ", as of " + l.ObservedAt[:len("2006-01-02")] + "; " + counted
 }
 
 func (v *HostView) timeline(room *HostRoom) {

@@ -100,6 +100,33 @@ func BriefSheet(v SheetView, b derive.BriefView) SheetView {
 		v.Empty = nothingYet()
 		return v
 	}
+	v.Sections = weekSections(derive.WeekView{Week: *b.Week, Figures: b.Figures, Before: b.Before, Changes: b.Changes,
+		Control: b.Control, Sources: b.Sources})
+	notes := Section{ID: "notes", Title: "Said by hosts",
+		Says: []string{fmt.Sprintf("%d paid walks and %d standing notes came in since the round before.",
+			b.Walks, len(b.Notes))}}
+	for _, n := range b.Notes {
+		notes.Links = append(notes.Links, Pointer{Text: n.By, Href: derive.HostPath(n.By),
+			Note: fmt.Sprintf("a note, %s", n.At)})
+	}
+	v.Sections = append(v.Sections, notes)
+	return v
+}
+
+// WeekSheet is /corpus/week/{week}.
+func WeekSheet(v SheetView, w derive.WeekView) SheetView {
+	v.Sections = weekSections(w)
+	links := []Pointer{{Text: "The round with its rows, as signed", Href: derive.RoundPath(w.Figures.Sequence)},
+		{Text: "The newest week", Href: "/corpus/brief"}, {Text: "The record", Href: "/corpus"}}
+	if w.Changes != nil {
+		links = append([]Pointer{{Text: "The week before", Href: derive.WeekPath(w.Changes.From.Week)}}, links...)
+	}
+	v.Sections = append(v.Sections, Section{ID: "beside", Title: "Beside this", Links: links})
+	return v
+}
+
+// weekSections are a round's figures and what it changed.
+func weekSections(b derive.WeekView) []Section {
 	now := b.Figures
 	line := func(name string, count func(*derive.Week) int64, of func(*derive.Week) int64) Fact {
 		value := fmt.Sprintf("%d of %d", count(now), of(now))
@@ -129,16 +156,16 @@ func BriefSheet(v SheetView, b derive.BriefView) SheetView {
 		}
 		facts = append(facts, Fact{Name: "Source " + s.Name, Value: fmt.Sprintf("%d hosts, %s", s.Hosts, read)})
 	}
-	v.Sections = []Section{{ID: "week", Title: "The week", Facts: facts}}
+	out := []Section{{ID: "week", Title: "The week", Facts: facts}}
 	if c := b.Changes; c != nil {
-		v.Sections = append(v.Sections, Section{ID: "changes", Title: "What changed",
+		out = append(out, Section{ID: "changes", Title: "What changed",
 			Says: []string{fmt.Sprintf("Against %s, of %d hosts seen in both. At most %d of each are named.",
 				c.From.Week, c.OfBoth, derive.BriefLimit)},
 			Facts: []Fact{
 				{Name: "Appeared", Value: named(c.Appeared, c.Names.Appeared)},
 				{Name: "Disappeared", Value: named(c.Disappeared, c.Names.Disappeared)},
 			},
-			Links: []Pointer{{Text: "All changes of the week", Href: derive.ChangesPath(*b.Week)}}})
+			Links: []Pointer{{Text: "All changes of the week", Href: derive.ChangesPath(b.Week)}}})
 		transitions := &Table{Caption: fmt.Sprintf("%d of %d changes of verdict", len(c.Names.Transitions),
 			c.Transitions), Head: heads("Host", "From", "To", "Battery")}
 		for _, t := range c.Names.Transitions {
@@ -156,18 +183,10 @@ func BriefSheet(v SheetView, b derive.BriefView) SheetView {
 			drift.Rows = append(drift.Rows, []Cell{{Text: d.Host, Href: derive.HostPath(d.Host), Mono: true},
 				mono(d.Field), mono(term(d.From)), mono(term(d.To))})
 		}
-		v.Sections = append(v.Sections, verdictsOf("transitions", "Changes of verdict", transitions,
-			"No verdict changed."), verdictsOf("drift", "Drift in declared terms", drift, "No declared term drifted."))
+		out = append(out, verdictsOf("transitions", "Changes of verdict", transitions, "No verdict changed."),
+			verdictsOf("drift", "Drift in declared terms", drift, "No declared term drifted."))
 	}
-	notes := Section{ID: "notes", Title: "Said by hosts",
-		Says: []string{fmt.Sprintf("%d paid walks and %d standing notes came in since the round before.",
-			b.Walks, len(b.Notes))}}
-	for _, n := range b.Notes {
-		notes.Links = append(notes.Links, Pointer{Text: n.By, Href: derive.HostPath(n.By),
-			Note: fmt.Sprintf("a note, %s", n.At)})
-	}
-	v.Sections = append(v.Sections, notes)
-	return v
+	return out
 }
 
 func verdictsOf(id, title string, t *Table, none string) Section {
@@ -202,8 +221,12 @@ func term(s string) string {
 // CorpusParts is what the page of the record is made from besides the chain.
 type CorpusParts struct {
 	Tiers derive.TiersView
-	// Week is the newest round, nil for none.
-	Week *derive.Week
+	// Week is the newest round, nil for none, and Weeks are all of them.
+	Week  *derive.Week
+	Weeks []derive.Week
+	Map   []derive.MapTier
+	// Changes are of the newest week, nil where there is none before it.
+	Changes *derive.BriefChanges
 	// Letters lead into the list of hosts, Views to what is derived.
 	Letters, Views []Pointer
 	// Clone is the address of the record as a git repository, "" for none.
@@ -219,12 +242,6 @@ func CorpusSheet(v SheetView, d derive.DatasetView, p CorpusParts) SheetView {
 		return v
 	}
 	v.Search = true
-	tiers := &Table{Caption: fmt.Sprintf("%d hosts by tier, in the order in which the rules are tested", t.TotalHosts),
-		Head: heads("Tier", "#Hosts", "When")}
-	for _, r := range t.Rules {
-		tiers.Rows = append(tiers.Rows, []Cell{{Text: r.Tier, Mark: tierMark(r.Tier)}, num(t.ByTier[r.Tier]),
-			words(r.Rule)})
-	}
 	shown, caption := newest(d.Index)
 	chain := &Table{Caption: caption, Dense: true, Head: heads("Week", "#Hosts observed", "Digest", "Proof of time")}
 	for _, l := range shown {
@@ -232,22 +249,15 @@ func CorpusSheet(v SheetView, d derive.DatasetView, p CorpusParts) SheetView {
 		if l.ProofURL != "" {
 			proof.Href = derive.ProofPath(l.Sequence)
 		}
-		chain.Rows = append(chain.Rows, []Cell{roundCell(l.Week, l.Sequence), num(l.HostsObserved),
-			mono(Short(l.Digest.String())), proof})
+		chain.Rows = append(chain.Rows, []Cell{{Text: l.Week, Href: derive.WeekPath(l.Week), Mono: true},
+			num(l.HostsObserved), {Text: Short(l.Digest.String()), Href: derive.RoundPath(l.Sequence), Mono: true},
+			proof})
 	}
+	v.First = overview(p)
 	v.Sections = []Section{
-		{ID: "tiers", Title: "Hosts", Table: tiers,
+		{ID: "tiers", Title: "Hosts", Table: mapTable(p.Map, t, week.Week),
 			Says: []string{"A tier says what our rounds saw of a door. It says nothing about whoever keeps it."}},
 		{ID: "list", Title: "By name", Links: p.Letters, Inline: true},
-		{ID: "newest", Title: "The newest round", Facts: []Fact{
-			{Name: "Week", Value: fmt.Sprintf("%s, sequence %d", week.Week, week.Sequence)},
-			{Name: "Taken at", Value: week.TakenAt, Mono: true},
-			{Name: "Probed", Value: fmt.Sprintf("%d of %d hosts due, of %d known by name", week.HostsProbed,
-				week.HostsDue, week.HostsKnown)},
-			{Name: "Ready", Value: fmt.Sprintf("%d of %d probed", week.Ready, week.HostsProbed)},
-			{Name: "Coverage", Value: caution(week.CoverageSuspect)},
-			{Name: "Digest", Value: week.Digest.String(), Mono: true},
-		}},
 		{ID: "views", Title: "What is derived", Links: p.Views},
 		{ID: "chain", Title: "The chain", Says: []string{"Each round names the digest of the one before it."},
 			Table: chain},

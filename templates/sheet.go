@@ -10,7 +10,10 @@ type SheetView struct {
 	// Empty says why there is nothing yet; nil for a record that holds something.
 	Empty    *Emptiness
 	Sections []Section
-	// Search puts the form that looks for a host at the head of the page.
+	// First stand before the prose, the first of them beside the others where there is room: none,
+	// or two and more.
+	First []Section
+	// Search puts the form that looks for a host before the prose.
 	Search bool
 }
 

@@ -74,6 +74,11 @@ var recordDocuments = []Document{
 		Files: pages("/corpus/changes/{week}.json", JSON), Cache: Immutable,
 	},
 	{
+		Name: "week", Path: "/corpus/week/{week}",
+		Summary: "One week: what its round saw, from which sources, and what it changed of the one before it.",
+		Tags:    []string{tagRecord}, Params: []Param{Week}, Files: pages("/corpus/week/{week}", JSON, Markdown, HTML),
+	},
+	{
 		Name: "wallet_facts", Path: "/corpus/wallet-facts.json",
 		Summary:     "Counts of advertised addresses, and of those shared across doors.",
 		Description: "No names and no addresses.", Tags: []string{tagRecord}, Files: pages("/corpus/wallet-facts.json",

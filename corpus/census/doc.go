@@ -25,7 +25,7 @@
 // private section, a fortieth of the cap a domain of ICANN's section, a quarter of the cap
 // together, and a tenth beside the cap for those who declare themselves in the week; the others are
 // over_quota until the next week. One door of a registrable domain and one of an address are walked
-// at a time.
+// at a time, and requests to an address are spaced as those to a host are (fetch.Config.Spacing).
 //
 // # What it takes
 //

@@ -3,6 +3,7 @@ package census
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -15,11 +16,13 @@ import (
 // many names would aim every worker at one place, and hold up all others while that place is slow.
 // A host whose domain is being walked waits for its turn, those that only declared themselves
 // behind the others. Whose address is busy is seen when it is looked up, by the client
-// (fetch.Busy): nothing was sent then, so the host goes back to be walked and is tried again.
+// (fetch.Busy): nothing was sent then, so the host goes back to be walked and waits in the queue of
+// that address, of which one host at a time tries again: ten thousand names of one address cost one
+// attempt a pause, and not ten thousand.
 //
 // Lanes are of one process: several walk one domain by as many doors at once.
 
-// busyPause is how long a host whose address is busy waits until it is tried again.
+// busyPause is how long an address that was busy is left alone until the next host tries it.
 const busyPause = time.Second
 
 // lane is the hosts of one domain.
@@ -40,19 +43,26 @@ func (p *pump) enter(t turn) bool {
 		l.busy = true
 		return true
 	}
-	at := len(l.waiting)
-	if !t.SelfDeclared {
-		if i := slices.IndexFunc(l.waiting, func(o turn) bool { return o.SelfDeclared }); i >= 0 {
-			at = i
-		}
-	}
-	l.waiting = slices.Insert(l.waiting, at, t)
+	l.waiting = queue(l.waiting, t)
 	p.queued++
 	return false
 }
 
+// queue puts a host behind those that wait, and before those of them that only declared themselves
+// if it did more.
+func queue(waiting []turn, t turn) []turn {
+	at := len(waiting)
+	if !t.SelfDeclared {
+		if i := slices.IndexFunc(waiting, func(o turn) bool { return o.SelfDeclared }); i >= 0 {
+			at = i
+		}
+	}
+	return slices.Insert(waiting, at, t)
+}
+
 // leave frees the lane of a host's domain for the next, who is begun before all others.
 func (p *pump) leave(t turn) {
+	t.untry()
 	domain := p.Domain(t.Host)
 	l := p.lanes[domain]
 	l.busy = false
@@ -80,38 +90,67 @@ func (p *pump) unqueue(which func(turn) bool) (out []turn) {
 			delete(p.lanes, domain)
 		}
 	}
+	for _, q := range p.parked {
+		q.waiting = slices.DeleteFunc(q.waiting, func(t turn) bool {
+			gone := which(t)
+			if gone {
+				out = append(out, t)
+			}
+			return gone
+		})
+	}
 	p.queued -= len(out)
-	p.parked = slices.DeleteFunc(p.parked, func(k parked) bool {
-		gone := which(k.turn)
-		if gone {
-			out = append(out, k.turn)
-		}
-		return gone
-	})
+	p.returned = slices.DeleteFunc(p.returned, which)
 	return out
 }
 
-// parked is a host whose address was busy.
+// parked is the hosts that wait for one address.
 type parked struct {
-	turn
-	until   time.Time
-	pending bool // that it goes back is not written yet
+	waiting []turn
+	trying  bool      // one of them was let go to try it
+	until   time.Time // before that none is
 }
 
-// park puts a host back whose address is busy.
-func (p *pump) park(t turn) {
-	p.parked = append(p.parked, parked{turn: t, until: time.Now().Add(busyPause), pending: true})
+// park puts a host back whose address is busy. Whoever tried first stays first.
+func (p *pump) park(t turn, at netip.Addr) {
+	q := p.parked[at]
+	if q == nil {
+		q = &parked{}
+		p.parked[at] = q
+	}
+	first := t.tries == q
+	t.untry()
+	if q.until = time.Now().Add(busyPause); first {
+		q.waiting = slices.Insert(q.waiting, 0, t)
+	} else {
+		q.waiting = queue(q.waiting, t)
+	}
+	p.queued++
+	p.returned = append(p.returned, t)
 }
 
-// unpark lets those try again whose time has come.
-func (p *pump) unpark(now time.Time) {
-	p.parked = slices.DeleteFunc(p.parked, func(k parked) bool {
-		back := !k.pending && !now.Before(k.until)
-		if back {
-			p.todo = append(p.todo, k.turn)
+// untry lets the next host try the address that this one was let go to, if any.
+func (t *turn) untry() {
+	if t.tries != nil {
+		t.tries.trying, t.tries = false, nil
+	}
+}
+
+// retry lets those try again whose time has come, one of each address.
+func (p *pump) retry(now time.Time) {
+	for at, q := range p.parked {
+		switch {
+		case q.trying || now.Before(q.until):
+		case len(q.waiting) == 0:
+			delete(p.parked, at)
+		case !slices.ContainsFunc(p.returned, func(t turn) bool { return t.Host == q.waiting[0].Host }):
+			next := q.waiting[0]
+			q.trying, q.waiting = true, q.waiting[1:]
+			next.tries = q
+			p.queued--
+			p.todo = slices.Insert(p.todo, 0, next)
 		}
-		return back
-	})
+	}
 }
 
 // patient is the client of one walk. Its first request does not wait for a busy address, since the

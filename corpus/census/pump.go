@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 )
@@ -21,26 +22,28 @@ type pump struct {
 	shards  []*held
 	todo    []turn           // not begun and not written down, the next first
 	lanes   map[string]*lane // by domain: hosts of it that are walked, about to be, or waiting
-	queued  int              // waiting in lanes
-	parked  []parked         // whose addresses were busy
-	ready   []turn           // written down, and not begun
-	ahead   int              // how many should be ready
-	batch   *company         // the one that hosts now join
-	formed  int              // companies
-	events  chan event
-	writing bool       // a transaction is under way
-	wrote   chan note  // when it is through
-	began   time.Time  // when it was begun
-	claimed int        // hosts that it writes down
-	walked  int        // walks that ended since it was begun
-	under   int        // walks under way, those to the control door among them
-	ended   bool       // ctx ended: begin nothing more
-	taking  bool       // a shard is being taken
-	took    chan taken // when it is
-	none    bool       // there was none to take
-	empty   bool       // and never will be
-	again   time.Time  // when shards are looked for again
-	looked  time.Time  // when progress was last read
+	queued  int              // waiting in lanes or parked
+	parked  map[netip.Addr]*parked
+	// parked, and that they go back is not written yet
+	returned []turn
+	ready    []turn   // written down, and not begun
+	ahead    int      // how many should be ready
+	batch    *company // the one that hosts now join
+	formed   int      // companies
+	events   chan event
+	writing  bool       // a transaction is under way
+	wrote    chan note  // when it is through
+	began    time.Time  // when it was begun
+	claimed  int        // hosts that it writes down
+	walked   int        // walks that ended since it was begun
+	under    int        // walks under way, those to the control door among them
+	ended    bool       // ctx ended: begin nothing more
+	taking   bool       // a shard is being taken
+	took     chan taken // when it is
+	none     bool       // there was none to take
+	empty    bool       // and never will be
+	again    time.Time  // when shards are looked for again
+	looked   time.Time  // when progress was last read
 }
 
 // writeEvery is how often is written at most while walkers have what to do: more often costs more
@@ -68,6 +71,7 @@ type turn struct {
 	Entry
 	shard   *held
 	company *company
+	tries   *parked // the queue that it was let go from; nil for none
 }
 
 // event is what a walk reports.
@@ -84,7 +88,8 @@ type event struct {
 func (r *run) walk(ctx context.Context) error {
 	walking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p := &pump{run: r, walking: walking, events: make(chan event, r.Workers), wrote: make(chan note, 1),
-		took: make(chan taken, 1), lanes: map[string]*lane{}}
+		took: make(chan taken, 1), lanes: map[string]*lane{},
+		parked: map[netip.Addr]*parked{}}
 	err := p.loop(ctx)
 	stop()
 	for ; p.under > 0; p.under-- {
@@ -123,7 +128,7 @@ func (p *pump) loop(ctx context.Context) error {
 		p.write(ctx)
 		p.tell(ctx)
 		switch {
-		case p.under > 0 || p.writing || p.taking || p.unwritten() || p.wanted() > 0 || len(p.parked) > 0 && !p.ended:
+		case p.under > 0 || p.writing || p.taking || p.unwritten() || p.wanted() > 0 || p.queued > 0 && !p.ended:
 			if err := p.wait(ctx); err != nil {
 				return err
 			}
@@ -147,7 +152,7 @@ func (p *pump) busy() int { return p.under + len(p.ready) + p.claimed }
 // unwritten reports whether something is to be written.
 func (p *pump) unwritten() bool {
 	return p.ended && len(p.ready) > 0 ||
-		slices.ContainsFunc(p.parked, func(k parked) bool { return k.pending && !k.shard.lost }) ||
+		len(p.returned) > 0 ||
 		slices.ContainsFunc(p.shards, func(h *held) bool { return !h.lost && len(h.results) > 0 })
 }
 
@@ -225,12 +230,15 @@ func (p *pump) wait(ctx context.Context) error {
 	if !p.taking && p.short() && p.again.Before(next) {
 		next = p.again
 	}
-	for _, k := range p.parked {
-		if k.until.Before(next) && !k.pending && !p.writing && !p.ended {
-			next = k.until
+	soon := p.began.Add(writeEvery)
+	for _, q := range p.parked {
+		// They are let go when something may be written again, and not before.
+		if until := later(q.until, soon); until.Before(next) && !q.trying && len(q.waiting) > 0 && !p.writing &&
+			!p.ended {
+			next = until
 		}
 	}
-	if soon := p.began.Add(writeEvery); !p.writing && soon.Before(next) && (p.unwritten() || p.wanted() > 0) {
+	if !p.writing && soon.Before(next) && (p.unwritten() || p.wanted() > 0) {
 		next = soon
 	}
 	timer := time.NewTimer(max(0, time.Until(next)))
@@ -267,6 +275,14 @@ func (p *pump) wait(ctx context.Context) error {
 	}
 }
 
+// later is the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
 // take takes what a walk came to.
 func (p *pump) take(e event) error {
 	p.under--
@@ -276,12 +292,16 @@ func (p *pump) take(e event) error {
 	}
 	p.walked++
 	e.company.under--
+	if e.busy != nil {
+		t := e.turn
+		e.tries = nil
+		p.park(t, e.busy.Addr)
+	}
 	p.leave(e.turn)
 	if e.err != nil {
 		return e.err
 	}
-	if e.busy {
-		p.park(e.turn)
+	if e.busy != nil {
 		p.settle(e.company)
 		return nil
 	}

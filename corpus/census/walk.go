@@ -28,7 +28,7 @@ type visited struct {
 	// sheltered is the row in its place if the control door failed; nil for a verdict that rests on
 	// an answer.
 	sheltered *record.Row
-	busy      bool // its address is: nothing was sent, and it is walked later
+	busy      *fetch.Busy // its address is: nothing was sent, and it is walked later
 }
 
 // visit walks one door.
@@ -47,8 +47,8 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		}
 	}
 	report, recording, err := walk.Run(ctx, client, checker, walk.Start{URL: e.URL, Kinds: kinds, Nodes: r.Nodes})
-	if _, busy := errors.AsType[*fetch.Busy](err); busy {
-		return visited{busy: true}, nil
+	if busy, ok := errors.AsType[*fetch.Busy](err); ok {
+		return visited{busy: busy}, nil
 	}
 	if refusal, ok := errors.AsType[*fetch.Refusal](err); ok {
 		return because(refusal.Code), nil
@@ -105,8 +105,8 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 func (r *run) ask(ctx context.Context, client *patient, e Entry) (v visited, out bool, err error) {
 	x, err := client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: doors.Start(e.Host),
 		Header: http.Header{"Accept": {"application/json"}}}, fetch.Rule{})
-	if _, busy := errors.AsType[*fetch.Busy](err); busy {
-		return visited{busy: true}, true, nil
+	if busy, ok := errors.AsType[*fetch.Busy](err); ok {
+		return visited{busy: busy}, true, nil
 	}
 	if ctx.Err() != nil {
 		return v, false, ctx.Err()

@@ -53,8 +53,8 @@ func (p *pump) write(ctx context.Context) {
 	if p.writing || p.under > 0 && now.Before(p.began.Add(writeEvery)) {
 		return
 	}
-	p.unpark(now)
-	if !p.ended && len(p.todo)+p.queued+len(p.parked) > 0 && p.over() {
+	p.retry(now)
+	if !p.ended && len(p.todo)+p.queued > 0 && p.over() {
 		for _, t := range append(p.todo, p.unqueue(func(turn) bool { return true })...) {
 			t.shard.results = append(t.shard.results, Result{Row: notProbed(t.Entry, ReasonWeekOver)})
 		}
@@ -107,12 +107,12 @@ func (p *pump) claim(b batch) (n int) {
 // giveBack adds the hosts that were claimed and wait, and at the end those that nobody was sent to:
 // another may go.
 func (p *pump) giveBack(b batch) {
-	for i := range p.parked {
-		if k := &p.parked[i]; k.pending && !k.shard.lost {
-			k.pending = false
-			b.of(k.shard).Returned = append(b.of(k.shard).Returned, k.Entry)
+	for _, t := range p.returned {
+		if !t.shard.lost {
+			b.of(t.shard).Returned = append(b.of(t.shard).Returned, t.Entry)
 		}
 	}
+	p.returned = nil
 	if !p.ended {
 		return
 	}
@@ -169,8 +169,14 @@ func (p *pump) drop(w *part) {
 	h := w.held
 	p.Log.Warn("shard lost to another process", "week", p.Week, "shard", h.Number)
 	h.lost, h.results, h.control = true, nil, nil
-	p.todo = slices.DeleteFunc(p.todo, func(t turn) bool { return t.shard == h })
-	p.unqueue(func(t turn) bool { return t.shard == h })
+	of := func(t turn) bool {
+		if t.shard == h {
+			t.untry()
+		}
+		return t.shard == h
+	}
+	p.todo = slices.DeleteFunc(p.todo, of)
+	p.unqueue(of)
 	gone := w.claims
 	p.ready = slices.DeleteFunc(p.ready, func(t turn) bool {
 		if t.shard == h {

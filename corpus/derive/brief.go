@@ -50,27 +50,14 @@ func (b *Book) Brief() BriefView {
 	if n == 0 {
 		return v
 	}
-	r := b.Rounds[n-1]
-	v.Week, v.Figures, v.Control, v.Sources = &r.Week, &b.Figures[n-1].Week,
-		&Control{r.Control.Walks, r.Control.Failed}, r.Roster.Sources
-	v.Explanation = "The newest round beside the one before it. The figures are those of /corpus/trajectory.json, " +
-		"which says of what each is a part; changes are of hosts_in_both, but for appeared, of hosts_in_to, and " +
-		"disappeared, of hosts_in_from. A list holds at most 20 entries, the first by name or time; the rest is in " +
-		"the changes and the feed."
+	w := b.OfWeek(n - 1)
+	v.Week, v.Figures, v.Before, v.Changes, v.Control, v.Sources = &w.Week, w.Figures, w.Before, w.Changes, w.Control,
+		w.Sources
+	v.Explanation = "The newest round beside the one before it. " + weekExplained + " The rest is in the changes and " +
+		"the feed."
 	since := ""
 	if n > 1 {
-		before := b.Rounds[n-2]
-		since = before.TakenAt
-		d := b.Roll.Weekly(n - 2)
-		c := BriefChanges{From: d.From, Appeared: int64(len(d.Appeared)), Disappeared: int64(len(d.Disappeared)),
-			Transitions: int64(len(d.Transitions)), Drift: int64(len(d.Drift)),
-			OfBoth: d.HostsInBoth, All: b.BaseURL + ChangesPath(r.Week)}
-		d.Appeared, d.Disappeared = d.Appeared[:min(BriefLimit, len(d.Appeared))],
-			d.Disappeared[:min(BriefLimit, len(d.Disappeared))]
-		d.Transitions, d.Drift = d.Transitions[:min(BriefLimit, len(d.Transitions))],
-			d.Drift[:min(BriefLimit, len(d.Drift))]
-		c.Names = d
-		v.Before, v.Changes = &b.Figures[n-2].Week, &c
+		since = b.Rounds[n-2].TakenAt
 	}
 	for _, o := range b.Feed {
 		if o.At < since {
@@ -86,6 +73,53 @@ func (b *Book) Brief() BriefView {
 	}
 	return v
 }
+
+const weekExplained = "The figures are those of /corpus/trajectory.json, which says of what each is a part; changes " +
+	"are of hosts_in_both, but for appeared, of hosts_in_to, and disappeared, of hosts_in_from. A list holds at most " +
+	"20 entries, the first by name or time."
+
+// WeekView is /corpus/week/{week}.json: what one round saw, who named its hosts, and what it
+// changed of the round before it. It stays as it is.
+type WeekView struct {
+	Format      string        `json:"format"`
+	Week        string        `json:"week"`
+	Explanation string        `json:"explanation"`
+	Figures     *Week         `json:"figures"`
+	Before      *Week         `json:"figures_of_the_round_before,omitzero"`
+	Changes     *BriefChanges `json:"changes,omitzero"`
+	Control     *Control      `json:"control"`
+	Sources     []SourceRead  `json:"sources"`
+	Evidence    string        `json:"evidence"` // the round
+	License     string        `json:"license"`
+	Index       string        `json:"index"`
+}
+
+// OfWeek is what the i-th round saw and changed.
+func (b *Book) OfWeek(i int) WeekView {
+	r := b.Rounds[i]
+	v := WeekView{Format: "store-week/v1", Week: r.Week, Figures: &b.Figures[i].Week,
+		Control: &Control{r.Control.Walks, r.Control.Failed}, Sources: r.Roster.Sources,
+		Explanation: "One round beside the one before it. " + weekExplained + " sources are the feeds of host names " +
+			"as they were read for the round, and catalogs of the figures the rows that each of them listed first.",
+		Evidence: b.BaseURL + RoundPath(r.Sequence), License: LicenseOf(b.Rounds), Index: b.BaseURL + "/corpus.json"}
+	if i == 0 {
+		return v
+	}
+	d := b.Roll.Weekly(i - 1)
+	c := BriefChanges{From: d.From, Appeared: int64(len(d.Appeared)), Disappeared: int64(len(d.Disappeared)),
+		Transitions: int64(len(d.Transitions)), Drift: int64(len(d.Drift)),
+		OfBoth: d.HostsInBoth, All: b.BaseURL + ChangesPath(r.Week)}
+	d.Appeared, d.Disappeared = d.Appeared[:min(BriefLimit, len(d.Appeared))],
+		d.Disappeared[:min(BriefLimit, len(d.Disappeared))]
+	d.Transitions, d.Drift = d.Transitions[:min(BriefLimit, len(d.Transitions))],
+		d.Drift[:min(BriefLimit, len(d.Drift))]
+	c.Names = d
+	v.Before, v.Changes = &b.Figures[i-1].Week, &c
+	return v
+}
+
+// WeekPath is the address of a week's page, below the base URL.
+func WeekPath(week string) string { return "/corpus/week/" + week }
 
 // ChangesPath is the address of what a week changed, below the base URL.
 func ChangesPath(week string) string { return "/corpus/changes/" + week + ".json" }

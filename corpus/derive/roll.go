@@ -22,6 +22,7 @@ type Roll struct {
 	lines  []rollLine
 	since  []compared // from each round to the newest
 	weekly []compared // from each round but the newest to the one after it
+	cells  cellMap
 }
 
 // rollLine is a Standing in few bytes.
@@ -56,7 +57,7 @@ type moved struct {
 // with each address that a row names by 4 bytes a round.
 func CallRoll(base string, rounds []record.Round, about func(host string) []record.Observation,
 	histories iter.Seq2[record.History, error]) (*Roll, []Figures, error) {
-	r := &Roll{ByTier: make(map[string]int64), rounds: rounds}
+	r := &Roll{ByTier: make(map[string]int64), rounds: rounds, cells: newCellMap(len(rounds))}
 	place := make(map[int64]int, len(rounds))
 	surveys := make([]*survey, len(rounds))
 	known := newAddresses()
@@ -114,6 +115,7 @@ func (r *Roll) add(h record.History, rows []*record.Row, feed []record.Observati
 		line.verdict = uint8(slices.Index(verdicts, l.Verdict))
 	}
 	r.lines = append(r.lines, line)
+	r.cells.add(line.tier, history)
 	for i := range r.since {
 		r.since[i].add(host, rows[i], rows[len(rows)-1])
 	}

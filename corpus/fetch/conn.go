@@ -26,11 +26,13 @@ const maxErrorText = 300
 // which it stopped.
 func (c *Client) open(ctx context.Context, t target, at []netip.Addr) (conn net.Conn, remote, stage string, err error) {
 	at = at[:min(len(at), maxTries)]
-	busy := false
+	var busy netip.Addr // the first that is
 	for i, a := range at {
-		leave, free := c.ways.enter(a, c.cfg.OnePerAddress)
+		leave, free := c.ways.enter(a, t.host)
 		if !free {
-			busy = true
+			if !busy.IsValid() {
+				busy = a
+			}
 			continue
 		}
 		remote = netip.AddrPortFrom(a, t.port).String()
@@ -43,8 +45,8 @@ func (c *Client) open(ctx context.Context, t target, at []netip.Addr) (conn net.
 			break
 		}
 	}
-	if conn == nil && busy && !errors.As(err, new(*Refusal)) {
-		return nil, remote, exchange.StageConnect, &Busy{} // the one that is busy may be the one that answers
+	if conn == nil && busy.IsValid() && !errors.As(err, new(*Refusal)) {
+		return nil, remote, exchange.StageConnect, &Busy{busy} // it may be the one that answers
 	}
 	if err != nil {
 		return nil, remote, exchange.StageConnect, err

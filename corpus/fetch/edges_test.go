@@ -33,16 +33,16 @@ func TestAnIdleHostIsForgottenAtOnce(t *testing.T) {
 func TestAddressesAreSharedUnlessAlone(t *testing.T) {
 	a := netip.MustParseAddr("8.8.8.8")
 	for _, alone := range []bool{false, true} {
-		var w ways
-		leave, free := w.enter(a, alone)
+		w := ways{alone: alone}
+		leave, free := w.enter(a, "a.com")
 		if !free {
 			t.Fatal("a free address is not free")
 		}
-		if _, free := w.enter(a, alone); free == alone {
+		if _, free := w.enter(a, "a.com"); free == alone {
 			t.Errorf("alone %v: a second request may go: %v", alone, free)
 		}
 		leave()
-		if _, free := w.enter(a, alone); !free {
+		if _, free := w.enter(a, "a.com"); !free {
 			t.Errorf("alone %v: an address that was left is not free", alone)
 		}
 	}

@@ -92,8 +92,8 @@ type Config struct {
 	Timeout  time.Duration // of one request, from the lookup of the name to the last byte; 0 is DefaultTimeout
 	MaxBytes int64         // of one body, after decompression; 0 is DefaultMaxBytes, at most exchange.MaxBody
 	Spacing  time.Duration // between the end of a request to a host and the next one to it
-	// OnePerAddress lets one request at a time go to an address, whatever the names: another is a
-	// *Busy.
+	// OnePerAddress lets one request at a time go to an address, whatever the names, and spaces
+	// them: another is a *Busy.
 	OnePerAddress bool
 	Concurrent    int // requests under way at once, which bounds memory; 0 is DefaultConcurrent
 
@@ -132,9 +132,11 @@ type Client struct {
 	ways  ways
 }
 
-// Busy is the error of Do where every address that a name has is being asked already
-// (Config.OnePerAddress). Nothing was sent: the same request can be made later.
-type Busy struct{}
+// Busy is the error of Do where no address that a name has is free (Config.OnePerAddress): it is
+// being asked already, or was a moment ago. Nothing was sent: the same request can be made later.
+type Busy struct {
+	Addr netip.Addr // the first of those that are not
+}
 
 func (*Busy) Error() string { return "its address is being asked already" }
 
@@ -169,7 +171,8 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Allow != nil && cfg.Allow.Roots != nil {
 		cfg.Roots = cfg.Allow.Roots
 	}
-	c := &Client{cfg: cfg, guard: g, lanes: lanes{spacing: cfg.Spacing}, slots: make(chan struct{}, cfg.Concurrent)}
+	c := &Client{cfg: cfg, guard: g, lanes: lanes{spacing: cfg.Spacing}, slots: make(chan struct{}, cfg.Concurrent),
+		ways: ways{alone: cfg.OnePerAddress, spacing: cfg.Spacing}}
 	if cfg.Dialer == nil {
 		c.cfg.Dialer = &net.Dialer{ControlContext: c.control}
 	}

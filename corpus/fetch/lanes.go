@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"maps"
 	"net"
 	"net/netip"
 	"sync"
@@ -85,31 +86,65 @@ func (l *lanes) tidy() {
 	l.sweep = max(256, 2*len(l.lanes))
 }
 
-// ways are the addresses to which a request is under way.
+// ways are the addresses to which one request at a time goes, spaced as those to a host are.
 type ways struct {
-	mu   sync.Mutex // guards busy
-	busy map[netip.Addr]bool
+	alone   bool // else every address is free at any time
+	spacing time.Duration
+
+	mu    sync.Mutex // guards what follows
+	taken map[netip.Addr]way
+	sweep int // size at which those that are free are looked for
 }
 
-// enter takes an address, or reports that it is not free. Where it need not be alone it always is.
-func (w *ways) enter(a netip.Addr, alone bool) (leave func(), free bool) {
-	if !alone {
+// way is an address that is being asked, or was.
+type way struct {
+	host  string    // by this name
+	until time.Time // when it is free again; the zero time while it is asked
+}
+
+// free reports whether a host may be asked there. The one that was asked last has a start on the
+// others, so that a walk which has begun is not held up by those that wait to begin.
+func (w way) free(host string, spacing time.Duration) bool {
+	until := w.until
+	if host != w.host {
+		until = until.Add(spacing / 4)
+	}
+	return !w.until.IsZero() && !time.Now().Before(until)
+}
+
+// enter takes an address for a host, or reports that it is not free.
+func (w *ways) enter(a netip.Addr, host string) (leave func(), free bool) {
+	if !w.alone {
 		return func() {}, true
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.busy[a] {
+	if last, asked := w.taken[a]; asked && !last.free(host, w.spacing) {
 		return nil, false
 	}
-	if w.busy == nil {
-		w.busy = map[netip.Addr]bool{}
-	}
-	w.busy[a] = true
+	w.tidy()
+	w.taken[a] = way{host: host}
 	return sync.OnceFunc(func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		delete(w.busy, a)
+		if w.spacing == 0 {
+			delete(w.taken, a)
+			return
+		}
+		w.taken[a] = way{host, time.Now().Add(w.spacing)}
 	}), true
+}
+
+// tidy forgets the addresses that are free when the map has doubled since the last time.
+func (w *ways) tidy() {
+	if w.taken == nil {
+		w.taken, w.sweep = map[netip.Addr]way{}, 256
+	}
+	if len(w.taken) < w.sweep {
+		return
+	}
+	maps.DeleteFunc(w.taken, func(_ netip.Addr, last way) bool { return last.free("", w.spacing) })
+	w.sweep = max(256, 2*len(w.taken))
 }
 
 // held is a connection that has its address until it is closed.

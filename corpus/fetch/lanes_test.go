@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -132,7 +133,51 @@ func TestOneRequestAtATimeToAnAddress(t *testing.T) {
 	if x, err := ask("second.example.com"); err != nil || x.Response.Status != 200 {
 		t.Errorf("when the address is free: %v, %+v", err, x.Error)
 	}
-	if len(c.ways.busy) != 0 {
-		t.Errorf("%v are held", c.ways.busy)
+	if len(c.ways.taken) != 0 {
+		t.Errorf("%v are held", c.ways.taken)
 	}
+}
+
+// TestRequestsToAnAddressAreSpaced lets ten thousand names of one address knock, each again and
+// again: one a spacing gets through, and what is free is forgotten.
+func TestRequestsToAnAddressAreSpaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := ways{alone: true, spacing: time.Second}
+		shared := netip.MustParseAddr("8.8.8.8")
+		began, in := time.Now(), 0
+		for tries := 0; time.Since(began) < 25*time.Second; tries++ {
+			if leave, free := w.enter(shared, strconv.Itoa(tries%10_000)); free {
+				in++
+				leave()
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if in != 20 {
+			t.Errorf("%d requests in 25 seconds", in)
+		}
+		// Whoever was let in goes on before the others.
+		time.Sleep(time.Minute)
+		for range 3 {
+			leave, free := w.enter(shared, "walked")
+			if !free {
+				t.Fatal("a walk that has begun is held up")
+			}
+			leave()
+			time.Sleep(time.Second)
+			if _, free := w.enter(shared, "another"); free {
+				t.Fatal("another came in between")
+			}
+		}
+		for i := range 2000 {
+			leave, free := w.enter(netip.AddrFrom4([4]byte{8, 8, byte(i >> 8), byte(i)}), "host")
+			if !free {
+				t.Fatalf("address %d is not free", i)
+			}
+			leave()
+			time.Sleep(10 * time.Millisecond)
+		}
+		if len(w.taken) > 512 {
+			t.Errorf("%d addresses are kept", len(w.taken))
+		}
+	})
 }
