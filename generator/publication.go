@@ -9,6 +9,7 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/templates"
+	"store.example/agentstore/templates/drawing"
 )
 
 // publicationDocument is the index of a publication as JSON.
@@ -50,7 +51,7 @@ func publicationOf(name string) content.Publication {
 func depsPublication(name string) func(*source, int, *digester) {
 	return func(s *source, _ int, d *digester) {
 		s.page(d, publicationOf(name).Index[1:])
-		d.text(s.Key.KID())
+		d.text(s.Key.KID(), drawing.Publication(name))
 		for _, i := range s.Site.IssuesOf(name) {
 			d.text(i.ID, i.Title, i.Summary, i.Date.Format(time.DateOnly), i.By, i.Body)
 			d.number(i.Publication.Price)
@@ -70,7 +71,8 @@ func renderPublication(name string) func(*source, unit, string, attest.Digest) (
 		}
 		page.Feed = documents[name+"_feed"].Path // "" for none
 		v := templates.PublicationView{Chrome: s.chrome, Page: page, Body: body, One: pub.One,
-			Price: content.FormatUSDC(pub.Price)}
+			Drawing: templates.Markup(drawing.Publication(name)),
+			Price:   content.FormatUSDC(pub.Price)}
 		for _, i := range issues {
 			v.Issues = append(v.Issues, templates.IssueLine{Title: i.Title, Summary: i.Summary, Href: i.Path(),
 				Date: i.Date.Format(time.DateOnly), By: i.By, Words: i.Words()})

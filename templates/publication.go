@@ -2,12 +2,13 @@ package templates
 
 // PublicationView is the index of what is paid for by the page: /almanac, /gazette.
 type PublicationView struct {
-	Chrome *Chrome
-	Page   Page
-	Body   Prose
-	One    string // what one is called: page, issue
-	Price  string // of one, USDC
-	Issues []IssueLine
+	Chrome  *Chrome
+	Page    Page
+	Body    Prose
+	Drawing Markup // "" for none
+	One     string // what one is called: page, issue
+	Price   string // of one, USDC
+	Issues  []IssueLine
 }
 
 // IssueLine is one page of an index.

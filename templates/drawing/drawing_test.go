@@ -90,6 +90,9 @@ func TestEveryDrawingIsWellFormed(t *testing.T) {
 			checkSVG(t, fmt.Sprintf("%s %d", name, i), svg)
 		}
 	}
+	for _, d := range desks {
+		checkSVG(t, d.name, Publication(d.name))
+	}
 	for _, animal := range Animals() {
 		for i := range 12 {
 			checkSVG(t, animal, AnimalCard(animal, "still proving itself", []byte{byte(i)}))
