@@ -22,8 +22,8 @@ func Publication(name string) string {
 // almanac is the writing desk: an almanac open at this month between the ink and the weather glass.
 func almanac() string {
 	p := newPen(640, 250, "The almanac on its desk", "An open almanac, the sun over lines of writing on the left "+
-		"page, four phases of the moon over a month of days on the right one. Beside it an ink bottle with a quill, and a "+
-		"weather glass on the wall that points between change and fair.")
+		"page, four phases of the moon over a month of days on the right one. Beside it an ink bottle with a "+
+		"quill, and a weather glass on the wall that points between change and fair.")
 	p.rect("p", 0, 0, 640, 250, 0)
 	p.path("l", "M24 222H616M24 232H616")
 	for x := 60.0; x < 600; x += 90 {
@@ -89,8 +89,8 @@ func almanacGlass(p *pen) {
 // gazette is the reading rail: the newest issue over it, two older ones, a bundle on the floor.
 func gazette() string {
 	p := newPen(640, 250, "The gazette on its rail", "A rail with three newspapers hung over it, the one in the "+
-		"middle called The Gazette, with a picture of a door on which 402 stands. Under it a tied bundle of older issues, "+
-		"and a pair of spectacles.")
+		"middle called The Gazette, with a picture of a door on which 402 stands. Under it a tied bundle of older "+
+		"issues, and a pair of spectacles.")
 	p.rect("p", 0, 0, 640, 250, 0)
 	p.path("l", "M24 234H616")
 	p.path("o", "M30 26H610V34H30Z")
