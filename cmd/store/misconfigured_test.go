@@ -64,7 +64,8 @@ var misconfigurations = []misconfigured{
 	{"no TOML", "serve", put("store.toml", "base_url: x\n"), "store.toml", "store config"},
 	{"an unknown key", "serve", swap("store.toml", "listen =", "listne ="), "listne", "listen"},
 	{"an unknown table", "serve", swap("store.toml", "[server]", "[servre]"), "servre", "server"},
-	{"a key twice", "serve", swap("store.toml", "content =", "public = \"x\"\ncontent ="), "store.toml", "store config"},
+	{"a key twice", "serve", swap("store.toml", "content =", "public = \"x\"\ncontent ="), "store.toml",
+		"store config"},
 	{"the configuration is a folder", "serve", folder("store.toml"), "store.toml", "is a directory"},
 
 	{"no identity key", "serve", gone("var/keys/identity.pem"), "identity.pem", "store key init"},
@@ -132,7 +133,8 @@ var misconfigurations = []misconfigured{
 	}, "eip155:8453", "rpc"},
 	{"a node of another chain", "doctor", swap("store.toml", `id = "eip155:8453"`, `id = "eip155:137"`), "eip155:137",
 		"rpc"},
-	{"a node of another genesis", "doctor", swap("store.toml", "genesis_hash = \"any\"\n", ""), "eip155:8453", "first block"},
+	{"a node of another genesis", "doctor", swap("store.toml", "genesis_hash = \"any\"\n", ""), "eip155:8453",
+		"first block"},
 	{"a node that is no URL", "serve", func(s *soldHere) {
 		swap("store.toml", s.net.Chains[0].URL, "base-mainnet")(s)
 	}, "eip155:8453", "an http or https URL"},
@@ -151,8 +153,8 @@ var misconfigurations = []misconfigured{
 		"postgres://store@127.0.0.1:1/store"), "PostgreSQL", "127.0.0.1:1"},
 }
 
-// TestMisconfigurations: whatever is wrong with a store, the verb that meets it ends, and says where
-// and how it is mended.
+// TestMisconfigurations: whatever is wrong with a store, the verb that meets it ends, and says
+// where and how it is mended.
 func TestMisconfigurations(t *testing.T) {
 	s := newSoldHere(t)
 	s.build()
