@@ -70,7 +70,7 @@ func (l *loader) goods() []Good {
 		goods = append(goods, g)
 	}
 	if len(goods) == 0 {
-		l.fail("shelf", 0, "has no goods")
+		l.fail("shelf", 0, "has no goods: put one into the folder; store init makes a site that has one")
 	}
 	slices.SortStableFunc(goods, func(a, b Good) int { return cmp.Compare(a.Order, b.Order) })
 	for i := 1; i < len(goods); i++ {

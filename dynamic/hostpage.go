@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"store.example/agentstore/content/api"
@@ -43,31 +44,11 @@ func isHashed(name string) bool {
 // Render makes one representation of a host's page. A host that no round named has none, and the
 // answer says where to ask and what to do.
 func (p HostPages) Render(_ context.Context, name, mediaType string) ([]byte, error) {
-	var s *archive.State
-	if p.Archive != nil {
-		s = p.Archive.Now()
-	}
-	host := name
-	if s == nil {
-		return nil, p.notMet(host)
-	}
-	if isHashed(name) {
-		spelled, ok, err := s.View.Hashed(name[len("h-"):])
-		if err != nil {
-			return nil, err
-		}
-		if !ok || derive.HostName(spelled) != name {
-			return nil, p.notMet(host)
-		}
-		host = spelled
-	}
-	h, ok, err := s.History(host)
+	s, h, err := p.history(name)
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
-		return nil, p.notMet(host)
-	}
+	host := h.Host
 	described, err := p.describe(s, h)
 	if err != nil {
 		return nil, fmt.Errorf("describing %s: %w", host, err)
@@ -85,6 +66,65 @@ func (p HostPages) Render(_ context.Context, name, mediaType string) ([]byte, er
 		return templates.HostJSON(view), nil
 	}
 	return nil, fmt.Errorf("rendering %s: there is no form of type %s", host, mediaType)
+}
+
+// history is what the record in force holds of a host, by its name in addresses.
+func (p HostPages) history(name string) (*archive.State, derive.History, error) {
+	var s *archive.State
+	if p.Archive != nil {
+		s = p.Archive.Now()
+	}
+	if s == nil {
+		return nil, derive.History{}, p.notMet(name)
+	}
+	host := name
+	if isHashed(name) {
+		spelled, ok, err := s.View.Hashed(name[len("h-"):])
+		if err != nil {
+			return nil, derive.History{}, err
+		}
+		if !ok || derive.HostName(spelled) != name {
+			return nil, derive.History{}, p.notMet(name)
+		}
+		host = spelled
+	}
+	h, ok, err := s.History(host)
+	if err == nil && !ok {
+		err = p.notMet(host)
+	}
+	return s, h, err
+}
+
+// HostYears renders the rounds of hosts that their pages no longer show, a year a page.
+type HostYears struct{ HostPages }
+
+// Canonical is the year, and the host as it stands in addresses.
+func (p HostYears) Canonical(name string) string {
+	year, host, _ := strings.Cut(name, "-")
+	return year + "-" + p.HostPages.Canonical(host)
+}
+
+// Render makes one representation of the page.
+func (p HostYears) Render(_ context.Context, name, mediaType string) ([]byte, error) {
+	year, host, _ := strings.Cut(name, "-")
+	s, h, err := p.history(host)
+	if err != nil {
+		return nil, err
+	}
+	weeks := derive.WeeksOf(p.BaseURL, year, h)
+	if !slices.Contains(derive.OlderYearsOf(s.Rounds, h), year) {
+		page := p.BaseURL + derive.HostPath(h.Host)
+		return nil, &problem.Error{Code: "not_found", Detail: "There are no rounds of this host in this year beyond " +
+			"those on its own page.", Next: "GET " + page + " has the newest rounds, and says which years are earlier."}
+	}
+	view := templates.NewHostYear(p.Chrome(), h.Host, year, weeks)
+	switch mediaType {
+	case api.HTML:
+		return templates.RenderHostYear(view)
+	case api.Markdown:
+		return templates.RenderHostYearMarkdown(view), nil
+	}
+	return nil, fmt.Errorf("rendering %s: there is no form of type %s", name, mediaType)
 }
 
 // describe puts together what is published of a host.

@@ -34,7 +34,8 @@ func onePageOfEach(t *testing.T, tree fs.FS) map[string]string {
 	eachFile(t, tree, ".html", func(name string, _ []byte) { files = append(files, name) })
 	for _, d := range api.Documents {
 		for _, f := range d.Files {
-			if f.MediaType != api.HTML {
+			// A record of a few weeks has none that pages of hosts do not show.
+			if f.MediaType != api.HTML || d.Name == "host_weeks" {
 				continue
 			}
 			before, after, family := f.Path, "", false

@@ -17,9 +17,6 @@ import (
 	"store.example/agentstore/corpus/derive"
 )
 
-// timelineWeeks is how many weeks a host's page shows; its JSON has all of them.
-const timelineWeeks = 52
-
 // HostView is the page of one host's history, /corpus/host/{host}.
 type HostView struct {
 	Chrome *Chrome
@@ -133,7 +130,7 @@ func nowLine(t *derive.HostTier) string {
 }
 
 func (v *HostView) timeline(room *HostRoom) {
-	shown := v.Host.Timeline[max(0, len(v.Host.Timeline)-timelineWeeks):]
+	shown := v.Host.Timeline[max(0, len(v.Host.Timeline)-derive.TimelineWeeks):]
 	v.Shown = len(shown)
 	if v.Shown == 0 {
 		return

@@ -75,6 +75,9 @@ func (r filler) fill(v reflect.Value) {
 // fill fills with texts that are hostile.
 func fill(r *rand.Rand, v reflect.Value) { filler{r, hostile}.fill(v) }
 
+// YearPath is the address of the rounds of a year, for the templates of these tests.
+func (v HostView) YearPath(year string) string { return derive.HostYearPath(year, v.Host.Host) }
+
 // Entry is the address of the round, for the templates of these tests.
 func (l TimelineLine) Entry() string { return derive.RoundPath(l.Sequence) }
 
@@ -90,6 +93,9 @@ func randomView(r *rand.Rand) *HostView {
 	for i := range v.Weeks {
 		v.Weeks[i] = weekMarks[r.IntN(len(weekMarks))]
 		v.Weeks[i].Week = fmt.Sprintf("2026-W%02d", i+1)
+	}
+	for i := range v.Older { // which stand in addresses, and are of weeks that were checked
+		v.Older[i] = fmt.Sprint(2026 - i)
 	}
 	if len(v.Address) > 0 && v.Payment == nil {
 		v.Address = nil

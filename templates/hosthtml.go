@@ -145,14 +145,29 @@ func (w *htmlWriter) host(v *HostView) {
 }
 
 func (w *htmlWriter) timeline(v *HostView) {
-	w.text(`<h2 id="timeline">Timeline</h2>
-`+Wide+`<table class="dense">
-<caption>`, v.rounds()).markup(`, newest first</caption>
+	w.markup("<h2 id=\"timeline\">Timeline</h2>\n").lines(v.rounds(), v.Timeline)
+	if len(v.Older) == 0 {
+		return
+	}
+	w.markup("<p>Earlier rounds, by year:")
+	for i, year := range v.Older {
+		if i > 0 {
+			w.markup(",")
+		}
+		w.text(` <a href="`, derive.HostYearPath(year, v.Host.Host)).text(`">`, year).markup("</a>")
+	}
+	w.markup("</p>\n")
+}
+
+// lines is the table of a timeline, and what its words mean.
+func (w *htmlWriter) lines(caption string, lines []TimelineLine) {
+	w.text(Wide+`<table class="dense">
+<caption>`, caption).markup(`, newest first</caption>
 <thead><tr><th scope="col">Week</th><th scope="col">Listed</th><th scope="col">Probed</th><th scope="col">x402 verdict</th><th scope="col">Protocols observed</th><th scope="col">Failed checks</th><th scope="col">Entry</th></tr></thead>
 <tbody>
 `)
-	for i := range v.Timeline {
-		l := &v.Timeline[i]
+	for i := range lines {
+		l := &lines[i]
 		w.text(`<tr><th scope="row" class="n">`, l.Week).text(`</th><td class="nowrap">`,
 			l.Listed).text(`</td><td class="n">`, l.Probed)
 		if l.Gap != "" {

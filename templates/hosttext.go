@@ -65,16 +65,31 @@ func hostTextGaps(b []byte, v *HostView) []byte {
 }
 
 func hostTextTimeline(b []byte, v *HostView) []byte {
-	b = add(b, "\n## Timeline\n\n", v.rounds(), `, newest first.
-
-| Week | Listed | Probed | x402 verdict | Protocols observed | Failed checks | Entry |
-| --- | --- | --- | --- | --- | --- | --- |
-`)
-	b = add(appendTimelineText(b, v.Timeline), "\n", timelineWords, "\n")
+	b = appendLines(append(b, "\n## Timeline\n\n"...), v.rounds(), v.Timeline)
+	for i, year := range v.Older {
+		sep := ", "
+		if i == 0 {
+			sep = "\nEarlier rounds, by year: "
+		}
+		b = add(b, sep, "[", year, "](", derive.HostYearPath(year, v.Host.Host), "/index.md)")
+	}
+	if len(v.Older) > 0 {
+		b = append(b, '\n')
+	}
 	if v.Page.Feed != "" {
 		b = add(b, "\nChanges as an Atom feed: ", code(v.Chrome.BaseURL+v.Page.Feed), "\n")
 	}
 	return b
+}
+
+// appendLines is the table of a timeline, and what its words mean.
+func appendLines(b []byte, caption string, lines []TimelineLine) []byte {
+	b = add(b, caption, `, newest first.
+
+| Week | Listed | Probed | x402 verdict | Protocols observed | Failed checks | Entry |
+| --- | --- | --- | --- | --- | --- | --- |
+`)
+	return add(appendTimelineText(b, lines), "\n", timelineWords, "\n")
 }
 
 func hostTextAddress(b []byte, v *HostView) []byte {

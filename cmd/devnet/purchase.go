@@ -135,7 +135,7 @@ func (w *world) howTo(out io.Writer, baseURL, purse string) {
 }
 
 // storeProgram is how the store's program is called: the one beside this, as in an archive of a
-// release, or what a clone has.
+// release, what a clone has, or the one that is installed.
 func storeProgram() string {
 	if self, err := os.Executable(); err == nil {
 		at := filepath.Join(filepath.Dir(self), "store"+filepath.Ext(self))
@@ -143,7 +143,10 @@ func storeProgram() string {
 			return at
 		}
 	}
-	return "go run ./cmd/store"
+	if _, err := os.Stat(filepath.Join("cmd", "store")); err == nil {
+		return "go run ./cmd/store"
+	}
+	return "store"
 }
 
 func indent(s string) string {

@@ -148,7 +148,8 @@ func missingKey(key string, err error) error {
 		return fmt.Errorf("reading %s: %w; hint: make keys with store key init, or name the folder where they are", key,
 			err)
 	}
-	return fmt.Errorf("reading %s: %w", key, err)
+	return fmt.Errorf("reading %s: %w; hint: store key init made the file, with mode 0600: restore it from a backup",
+		key, err)
 }
 
 // unknownKeys says of each key that is not known on which line it stands, and which one may be

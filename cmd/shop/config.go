@@ -6,6 +6,7 @@ package shop
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -228,6 +229,10 @@ func Example() Config {
 func Load(file string) (*Config, error) {
 	var c Config
 	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading configuration: %w; hint: store init DIR makes a store with one, -config "+
+			"names another", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading configuration: %w", err)
 	}

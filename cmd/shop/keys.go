@@ -165,7 +165,11 @@ func Ring(c *Config) (attest.Ring, error) {
 	if err != nil {
 		return attest.Ring{}, missingKey("keys.ring", err)
 	}
-	return attest.ParseRing(b)
+	ring, err := attest.ParseRing(b)
+	if err != nil {
+		return ring, missingKey("keys.ring, "+c.Keys.Ring, err)
+	}
+	return ring, nil
 }
 
 func specimenRing(rec string) (attest.Ring, error) {
@@ -181,7 +185,8 @@ func specimenRing(rec string) (attest.Ring, error) {
 		err = held.Continues(attest.SpecimenRingBefore())
 	}
 	if err != nil {
-		return attest.Ring{}, fmt.Errorf("reading the specimen's keys in %s: %w", rec, err)
+		return attest.Ring{}, fmt.Errorf("reading the specimen's keys in %s: %w; hint: the record has other keys: "+
+			"name those of store key init as keys.identity and keys.ring", rec, err)
 	}
 	return held, nil
 }

@@ -124,6 +124,9 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 		return nil, err
 	}
 	secret, err := secretFile(c.Keys.Secret)
+	if err == nil && len(secret) < leastSecret {
+		err = fmt.Errorf("%s holds %d bytes, and %d bytes are the least", c.Keys.Secret, len(secret), leastSecret)
+	}
 	if err != nil {
 		return nil, missingKey("keys.secret", err)
 	}
@@ -247,9 +250,14 @@ func (s *Shop) openServer(sells *counter.Counter, level *slog.LevelVar, metrics 
 		Site: s.tree, BaseURL: c.BaseURL, Log: s.Log, Level: level, Metrics: metrics, Budgets: budgets,
 		TrustedProxies: proxies, Drains: []dynamic.Drain{s.Till, s.Desk}, Callers: s.callers,
 		Ready:     []func(context.Context) error{s.ledgerReady, s.sellsSomewhere},
-		Renderers: map[string]dynamic.Renderer{"host": s.hostPages},
+		Renderers: s.renderers(),
 	})
 	return err
+}
+
+// renderers make what is not in the tree where there are too many hosts for that.
+func (s *Shop) renderers() map[string]dynamic.Renderer {
+	return map[string]dynamic.Renderer{"host": s.hostPages, "host_weeks": dynamic.HostYears{HostPages: s.hostPages}}
 }
 
 // openLedger opens the ledger and, where one is configured, the mark of how far it has come, which

@@ -132,7 +132,7 @@ func (s *Shop) openEVM(n NetworkConfig) (rail.Rail, error) {
 		}
 		key, err := crypto.HexToECDSA(strings.TrimPrefix(strings.TrimSpace(string(b)), "0x"))
 		if err != nil {
-			return nil, errors.New("relayer_key does not hold 32 bytes of hex")
+			return nil, fmt.Errorf("relayer_key: %s does not hold 32 bytes of hex", file)
 		}
 		if i == 0 {
 			cfg.Relayer = key

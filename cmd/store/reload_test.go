@@ -105,16 +105,41 @@ func (s *soldHere) price(usdc string) {
 		func(text string) string { return priceLine.ReplaceAllString(text, `price = "`+usdc+`"`) })
 }
 
-// store runs a verb to its end.
+// store runs a verb to its end. A store that is to be refused and opens all the same is ended, with
+// the exit code opened.
 func (s *soldHere) store(args ...string) (code int, said string) {
 	s.t.Helper()
+	var out bytes.Buffer
 	cmd := s.process(args...)
-	out, err := cmd.CombinedOutput()
-	if _, ended := err.(*exec.ExitError); err != nil && !ended {
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	return cmd.ProcessState.ExitCode(), string(out)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			if _, code := err.(*exec.ExitError); err != nil && !code {
+				s.t.Fatal(err)
+			}
+			return cmd.ProcessState.ExitCode(), out.String()
+		case <-time.After(20 * time.Millisecond):
+		}
+		if args[0] != "serve" {
+			continue
+		}
+		if res, err := http.Get(s.base + "/style.css"); err == nil {
+			res.Body.Close()
+			_ = cmd.Process.Kill() // it may have ended
+			<-ended
+			return opened, out.String()
+		}
+	}
 }
+
+// opened is the exit code of a store that served and was ended.
+const opened = -1
 
 func (s *soldHere) process(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(s.t.Context(), os.Args[0], args...)

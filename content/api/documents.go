@@ -71,6 +71,7 @@ type Document struct {
 	Serve       Serve            // follows: Negotiated where there is more than one representation, and File otherwise
 	Cache       Cache            // Short unless the row says otherwise
 	InSitemap   bool             // follows: it has a page at an address
+	NoIndex     bool             // its pages are reached from others, and search engines are told to leave them out
 	Hidden      bool             // served, but no part of the API description (style sheet, icon)
 	Tool        string
 	TreeOnly    bool // answered where the tree has it, without a route: any other address of the form is nobody's
@@ -116,11 +117,11 @@ func FileFor(urlPath, mediaType string) string {
 	ext := extension(mediaType)
 	own := path.Ext(p)
 	switch {
-	case strings.HasPrefix(p, hostFolder) && mediaType == HTML:
+	case ofHost(p) && mediaType == HTML:
 		return p + "/index.html"
-	case strings.HasPrefix(p, hostFolder) && mediaType == Markdown:
+	case ofHost(p) && mediaType == Markdown:
 		return p + "/index.md"
-	case strings.HasPrefix(p, hostFolder):
+	case ofHost(p):
 		return p + ext
 	case own == ext && ext != "", own == "" && strings.HasPrefix(p, ".well-known/"):
 		return p
@@ -135,8 +136,10 @@ func FileFor(urlPath, mediaType string) string {
 	}
 }
 
-// hostFolder holds the pages of hosts.
-const hostFolder = "corpus/host/"
+// ofHost reports whether the last segment of a path is the name of a host.
+func ofHost(p string) bool {
+	return strings.HasPrefix(p, "corpus/host/") || strings.HasPrefix(p, "corpus/weeks/")
+}
 
 func extension(mediaType string) string {
 	switch mediaType {

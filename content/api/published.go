@@ -19,7 +19,7 @@ func complete(docs []Document) []Document {
 		if len(d.Files) > 1 {
 			d.Serve = Negotiated
 		}
-		d.InSitemap = d.Path != "" &&
+		d.InSitemap = d.Path != "" && !d.NoIndex &&
 			slices.ContainsFunc(d.Files, func(r Representation) bool { return r.MediaType == HTML })
 	}
 	return docs

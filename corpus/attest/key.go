@@ -169,7 +169,7 @@ func LoadKey(file string) (*Key, error) {
 		return nil, fmt.Errorf("loading key: %s is not a regular file", file)
 	}
 	if m := info.Mode().Perm(); m&0o077 != 0 {
-		return nil, fmt.Errorf("loading key: %s has mode %04o; a private key must be 0600", file, m)
+		return nil, fmt.Errorf("loading key: %s has mode %04o; a private key must be 0600: chmod 600 it", file, m)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
 	if err != nil {

@@ -133,6 +133,9 @@ type RawHistory struct {
 	Rows []RawRow
 }
 
+// First is the sequence of the round that holds the host's first row.
+func (h RawHistory) First() int64 { return h.Rows[0].of.Sequence }
+
 // RawRow is the exact bytes of a row with its place in the log.
 type RawRow struct {
 	Text string

@@ -15,10 +15,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/bits"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -51,13 +53,26 @@ type DB struct {
 
 var _ ledger.Versioned = (*DB)(nil)
 
+// hint says what mends an error of opening the file.
+func hint(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "; hint: its folder is not there: make it, or name another"
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum):
+		return "; hint: the file is no ledger or is damaged: move it away and restore the last backup"
+	case errors.Is(err, syscall.EISDIR):
+		return "; hint: the ledger is a file in that folder: name one"
+	}
+	return ""
+}
+
 // Open opens the ledger in the file at path, or makes it (mode 0600). It fails
 // if another process has it open, and with ledger.ErrRestoring if the file is
 // the remains of an unfinished restore.
 func Open(ctx context.Context, path string) (*DB, error) {
 	file, err := openFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("opening ledger %s: %w", path, err)
+		return nil, fmt.Errorf("opening ledger %s: %w%s", path, err, hint(err))
 	}
 	db := &DB{
 		file:   file,
