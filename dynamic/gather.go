@@ -28,7 +28,7 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 }
 
 // connOf is the connection that w writes to, nil where it cannot gather: one of TLS or HTTP/2, or
-// none, as for a call in process, which inherits the context of a connection but cannot be hijacked.
+// none, as for a call in process, which inherits a connection's context but cannot be hijacked.
 func connOf(w http.ResponseWriter, r *http.Request) *expressConn {
 	if _, ok := w.(http.Hijacker); !ok {
 		return nil

@@ -54,11 +54,12 @@ func TestA402IsSentWhole(t *testing.T) {
 		return nil
 	}
 	row := func(name, method string) route.Row {
-		r := route.Row{Handle: sell, Route: api.Route{Name: name, Method: method, Pattern: "/test/sell", Summary: "Test.",
-			Tags: []string{"verify"}, Serve: api.Private, Responses: []api.Response{{Status: 200, ContentType: api.JSON,
-				Description: "Done."}}}}
+		r := route.Row{Handle: sell, Route: api.Route{Name: name, Method: method, Pattern: "/test/sell",
+			Summary: "Test.", Tags: []string{"verify"}, Serve: api.Private,
+			Responses: []api.Response{{Status: 200, ContentType: api.JSON, Description: "Done."}}}}
 		if method == http.MethodPost {
-			r.Body = &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[say](), Limit: 64, Description: "Any."}
+			r.Body = &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[say](), Limit: 64,
+				Description: "Any."}
 		}
 		return r
 	}
