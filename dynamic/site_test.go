@@ -110,7 +110,10 @@ func testFiles() map[string]string {
 		"corpus/tiers/1/index.html": "<p>hosts</p>", "okf/index.md": "bundle\n", "okf/rounds/index.md": "rounds\n",
 		"okf/rounds/1.md": "round\n", "corpus/host/shop.md.json": `{"host":"shop.md"}`,
 		"corpus/host/shop.md/index.md": "shop\n", "corpus/host/shop.md/index.html": "<p>shop.md</p>",
-		"preview/good/hello.png": "\x89PNG", "preview/week/2026-W41.png": "\x89PNG",
+		"corpus/week/2026-W41/index.html": "<p>W41</p>", "corpus/week/2026-W41.md": "W41\n",
+		"corpus/week/2026-W41.json": `{"week":"2026-W41"}`, "corpus/weeks/2024-shop.example/index.md": "2024\n",
+		"corpus/weeks/2024-shop.example/index.html": "<p>2024</p>",
+		"preview/good/hello.png":                    "\x89PNG", "preview/week/2026-W41.png": "\x89PNG",
 		".git/config": "secret", "bulk/rows.jsonl": bigFile, ".env": "secret",
 	}
 }

@@ -44,7 +44,13 @@ var problems = []row{
 		next: plain("Come back later. What you bought before is not lost.")},
 
 	{code: till.CodeUnknownItem, problem: "not_found", next: plain(correct),
-		detail: func(c *Counter, _ *till.Error) string {
+		detail: func(c *Counter, e *till.Error) string {
+			for _, p := range content.Publications {
+				if strings.HasPrefix("/"+e.Item, p.Index+"/") {
+					return "There is no such " + p.One + ". Those that are sold are listed at " + c.BaseURL +
+						p.Index + "."
+				}
+			}
 			return "No good has this id. The shelf is at " + c.BaseURL + "/menu.json."
 		}},
 	{code: till.CodeNotQuoted, problem: "not_quoted",

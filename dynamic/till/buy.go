@@ -273,7 +273,7 @@ func (t *Till) gates(ctx context.Context, site *content.Site, order Order) (*Off
 		if gone, ok := site.RetiredGood(order.Item); ok {
 			return o, nil, &Error{Code: CodeGone, Gone: &gone}
 		}
-		return o, nil, &Error{Code: CodeUnknownItem}
+		return o, nil, &Error{Code: CodeUnknownItem, Item: order.Item}
 	}
 	o, err := t.priced(ctx, o)
 	if err != nil {
