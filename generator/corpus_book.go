@@ -106,16 +106,13 @@ func numberedList(count func(*derive.Book) int) func(*source) iter.Seq2[string, 
 }
 
 // weekly streams the rounds from one on, by their weeks, with the round's place as the value. until
-// says on how many rounds one depends, and pages on what prose.
-func weekly(from int, until func(i, n int) int, pages ...string) func(*source) iter.Seq2[unit, error] {
+// says on how many rounds one depends.
+func weekly(from int, until func(i, n int) int) func(*source) iter.Seq2[unit, error] {
 	return func(s *source) iter.Seq2[unit, error] {
 		return func(yield func(unit, error) bool) {
 			for i := from; i < len(s.rounds); i++ {
 				u := unit{key: s.rounds[i].Week, value: i, made: func(d *digester) {
 					d.text(s.base)
-					for _, name := range pages {
-						s.page(d, name)
-					}
 					for _, r := range s.rounds[:until(i, len(s.rounds))] {
 						d.round(r)
 					}

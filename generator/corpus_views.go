@@ -36,7 +36,7 @@ func recordRows() []output {
 			render: viewJSON(func(_ *source, b *derive.Book, u unit) any { return b.Since(u.value.(int)) })},
 		{name: "corpus_changes", stream: weekly(1, func(i, _ int) int { return i + 1 }), bare: true,
 			render: viewJSON(func(_ *source, b *derive.Book, u unit) any { return b.Weekly(u.value.(int)) })},
-		{name: "week", stream: weekly(0, func(i, _ int) int { return i + 1 }, "record/week"), render: renderWeek},
+		{name: "week", stream: weekly(0, func(i, _ int) int { return i + 1 }), render: renderWeek},
 		{name: "wallet_facts", deps: depsViews, bare: true,
 			render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.WalletsNow() })},
 		{name: "tiers", deps: depsViews, bare: true,
@@ -108,6 +108,13 @@ func sheet[D any](name string, data func(*derive.Book) D, fill func(templates.Sh
 	}
 }
 
+// What stands on the page of every week.
+const (
+	weekSummary = "One round of the record beside the one before it: what was reached, from which lists, and what " +
+		"changed."
+	weekText = "The figures are counts of signed rows; a page of a week stays as it is."
+)
+
 // renderWeek makes the page of one round, beside the one before it.
 func renderWeek(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 	b, err := s.book()
@@ -118,11 +125,11 @@ func renderWeek(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 	if mediaType == api.JSON {
 		return indented(week)
 	}
-	page, body, err := s.prosePage(u, "record/week", made)
+	page := s.viewOf(u, week.Week, weekSummary, made)
+	body, err := s.prose(weekText)
 	if err != nil {
 		return nil, err
 	}
-	page.Title = week.Week
 	v := templates.WeekSheet(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, week)
 	return twin(&v, mediaType)
 }
