@@ -131,13 +131,14 @@ func (s *Server) adapt(row *route.Row) (http.Handler, error) {
 				return
 			}
 		}
-		ctx, cancel := context.WithTimeoutCause(r.Context(), timeout, errTooSlow)
-		defer cancel()
-		if timeout+writeMargin > s.limits.Write {
-			// The route needs longer than the server's own limit for an answer; without a
-			// connection there is none.
-			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout + writeMargin))
-		}
+		ctx := &deadline{Context: r.Context(), at: time.Now().Add(timeout), waits: func() {
+			if timeout+writeMargin > s.limits.Write {
+				// The route needs longer than the server's own limit for an answer; without a
+				// connection there is none.
+				_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout + writeMargin))
+			}
+		}}
+		defer ctx.end()
 		r = r.WithContext(ctx)
 		if err := s.admit(c, r, row); err != nil {
 			s.fail(c, r, err)
@@ -153,8 +154,6 @@ func (s *Server) adapt(row *route.Row) (http.Handler, error) {
 
 // writeMargin is what an answer has left to be written when its handler has used up its time.
 const writeMargin = 15 * time.Second
-
-var errTooSlow = errors.New("the handler's time is up")
 
 // admit checks what can be checked before the handler runs.
 func (s *Server) admit(c *call, r *http.Request, row *route.Row) error {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 
 	"store.example/agentstore/dynamic/ledger"
@@ -31,6 +32,11 @@ func Fingerprint(item string, inputs map[string]string) string {
 			}
 		}
 	}
+	if len(in) == 0 { // as most that are only asked for
+		if f, ok := withoutInputs.Load(item); ok {
+			return f.(string)
+		}
+	}
 	b, err := json.Marshal(struct {
 		Item   string
 		Inputs map[string]string
@@ -39,8 +45,16 @@ func Fingerprint(item string, inputs map[string]string) string {
 		panic(err)
 	}
 	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	f := hex.EncodeToString(sum[:])
+	if len(in) == 0 {
+		withoutInputs.Store(item, f)
+	}
+	return f
 }
+
+// withoutInputs are the fingerprints of items of which nothing is asked, by item: no more than are
+// for sale.
+var withoutInputs sync.Map
 
 const (
 	suggestedMinute = "200601021504"
