@@ -103,21 +103,26 @@ func TestSoakBatches(t *testing.T) {
 }
 
 // The stock seller, @x402/express with the stock facilitator in its process, sells no more than a
-// sixth of what a store of one account does, with a block a second and 256 at once. They take
-// turns.
+// sixth of what a store of one account does, with a block a second and 512 at once. With 256 it is
+// held to all that there is: the store sells to each buyer in each block, and the stock seller as
+// many in a block as a node's pool keeps of one account, which are 64. They take turns.
 func TestSoakAgainstStock(t *testing.T) {
 	soak(t)
-	const atOnce = 256
-	var ratios []float64
-	for range 3 {
-		ours, _ := load{every: time.Second, warm: true}.run(t, atOnce, 768)
-		stock := runStock(t, atOnce, 256) // whose payments are valid for a minute
-		ratios = append(ratios, ours/stock)
-	}
-	slices.Sort(ratios)
-	t.Logf("%.1f times as many a second as the stock seller", ratios[1])
-	if ratios[1] < 6 {
-		t.Errorf("want 6 times at least")
+	for _, c := range []struct {
+		atOnce int
+		faster float64 // at least
+	}{{256, 3.9}, {512, 6}} {
+		var ratios []float64
+		for range 3 {
+			ours, _ := load{every: time.Second, warm: true}.run(t, c.atOnce, 3*c.atOnce)
+			stock := runStock(t, c.atOnce, 512) // whose payments are valid for a minute
+			ratios = append(ratios, ours/stock)
+		}
+		slices.Sort(ratios)
+		t.Logf("%d at once: %.1f times as many a second as the stock seller", c.atOnce, ratios[1])
+		if ratios[1] < c.faster {
+			t.Errorf("want %.1f times at least", c.faster)
+		}
 	}
 }
 
