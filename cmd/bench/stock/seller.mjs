@@ -1,6 +1,7 @@
 // The stock seller: @x402/express, selling one thing. PORT and PAY_TO come from the environment, with
 // FACILITATOR, the address of the facilitator that it sells through, or RPC and RELAYER (a private
-// key made for the run) for the stock facilitator in the same process.
+// key made for the run) for the stock facilitator in the same process. With AS_DOCUMENTED that one has
+// the wallet that its documents show; without, one that is helped to sell to many at once.
 import express from 'express';
 import {createWalletClient, defineChain, http, nonceManager, publicActions} from 'viem';
 import {privateKeyToAccount} from 'viem/accounts';
@@ -12,13 +13,14 @@ import {ExactEvmScheme} from '@x402/evm/exact/server';
 import {paymentMiddleware, x402ResourceServer} from '@x402/express';
 
 const network = 'eip155:8453';
-const {PORT, RPC, PAY_TO, RELAYER, FACILITATOR} = process.env;
+const {PORT, RPC, PAY_TO, RELAYER, FACILITATOR, AS_DOCUMENTED} = process.env;
 
 function inProcess() {
   const chain = defineChain({id: 8453, name: 'local', nativeCurrency: {name: 'Ether', symbol: 'ETH', decimals: 18}, rpcUrls: {default: {http: [RPC]}}});
   // Payments come at once, so the relayer's nonces are counted here; receipts are asked for every 50 ms, not every 4 s.
-  const account = privateKeyToAccount(RELAYER, {nonceManager});
-  const wallet = createWalletClient({account, chain, transport: http(RPC), pollingInterval: 50}).extend(publicActions);
+  const helped = AS_DOCUMENTED ? {} : {pollingInterval: 50};
+  const account = privateKeyToAccount(RELAYER, AS_DOCUMENTED ? {} : {nonceManager});
+  const wallet = createWalletClient({account, chain, transport: http(RPC), ...helped}).extend(publicActions);
   const facilitator = new x402Facilitator().register(network, new Facilitator(toFacilitatorEvmSigner({
     address: account.address,
     getCode: a => wallet.getCode(a),
