@@ -4,7 +4,6 @@ import (
 	"iter"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/templates"
 )
@@ -57,7 +56,7 @@ func (s *source) digestRounds() attest.Digest {
 func aboutHosts(feed []record.Observation) map[string][]record.Observation {
 	about := make(map[string][]record.Observation)
 	for _, o := range feed {
-		if host := derive.SubjectOf(o); host != "" {
+		if host := o.Subject(); host != "" {
 			about[host] = append(about[host], o)
 		}
 	}

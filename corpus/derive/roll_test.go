@@ -34,7 +34,7 @@ func TestRollIsTheHistories(t *testing.T) {
 	rounds := r.Rounds()
 	about := func(host string) (of []record.Observation) {
 		for _, o := range feed {
-			if derive.SubjectOf(o) == host {
+			if o.Subject() == host {
 				of = append(of, o)
 			}
 		}

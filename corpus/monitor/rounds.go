@@ -193,23 +193,8 @@ func (s *step) observation(leaf, number int64, last bool) error {
 	if s.before == nil || leaf < s.old.Size {
 		return nil
 	}
-	if o.Erratum != nil || o.Withdrawn != nil || s.host(hostOf(o)) != nil {
+	if o.Erratum != nil || o.Withdrawn != nil || s.host(o.Subject()) != nil {
 		s.news = append(s.news, o)
 	}
 	return nil
-}
-
-// hostOf is the host that an observation names, "" for none.
-func hostOf(o record.Observation) string {
-	switch {
-	case o.Refresh != nil:
-		return o.Refresh.Host
-	case o.Walk != nil:
-		return o.Walk.Host
-	case o.Declaration != nil:
-		return o.Declaration.Host
-	case o.Note != nil:
-		return o.Note.Host
-	}
-	return ""
 }

@@ -70,7 +70,7 @@ func (s *step) tellRows(f *follow) {
 
 // tellNews tells of an observation, if it is of a host that is followed.
 func (s *step) tellNews(o record.Observation) error {
-	c := Change{Kind: o.Kind, Host: hostOf(o), Number: o.Number}
+	c := Change{Kind: o.Kind, Host: o.Subject(), Number: o.Number}
 	switch {
 	case o.Refresh != nil:
 		c.To, c.Level, c.Detail = o.Refresh.Verdict, o.Refresh.ReachedLevel, o.Refresh.Verdict

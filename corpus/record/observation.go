@@ -66,6 +66,21 @@ type Observation struct {
 // File is the name of the observation's file, such as 000000017.json.
 func (o Observation) File() string { return fmt.Sprintf("%09d.json", o.Number) }
 
+// Subject is the host that an observation is of, "" for none.
+func (o Observation) Subject() string {
+	switch {
+	case o.Refresh != nil:
+		return o.Refresh.Host
+	case o.Walk != nil:
+		return o.Walk.Host
+	case o.Declaration != nil:
+		return o.Declaration.Host
+	case o.Note != nil:
+		return o.Note.Host
+	}
+	return ""
+}
+
 // Check demands an observation that may stand in the record.
 func (o Observation) Check() error {
 	switch {

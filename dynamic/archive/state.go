@@ -27,7 +27,7 @@ func newState(rec *record.Record, view *view.View, rounds []record.Round, feed [
 		byHost: map[string][]int32{}, notes: map[record.PayTo]int32{}, words: map[string]int32{},
 		evidence: map[string]int32{}}
 	for i, o := range feed {
-		if host := derive.SubjectOf(o); host != "" {
+		if host := o.Subject(); host != "" {
 			s.byHost[host] = append(s.byHost[host], int32(i))
 		}
 		if o.Note != nil && o.Note.PayTo != nil && o.Note.Statement.Text != "" {
