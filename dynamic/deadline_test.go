@@ -52,8 +52,9 @@ func TestDeadlineIsAContext(t *testing.T) {
 						if c.Err() != theirs.Err() || child.Err() != theirs.Err() {
 							t.Errorf("%v, child %v, want %v", c.Err(), child.Err(), theirs.Err())
 						}
-						if context.Cause(c) != context.Cause(theirs) || context.Cause(child) != context.Cause(theirs) {
-							t.Errorf("by %v, child %v, want %v", context.Cause(c), context.Cause(child), context.Cause(theirs))
+						want := context.Cause(theirs)
+						if by, of := context.Cause(c), context.Cause(child); by != want || of != want {
+							t.Errorf("by %v, child %v, want %v", by, of, want)
 						}
 						select {
 						case <-c.Done():

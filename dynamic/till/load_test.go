@@ -106,8 +106,8 @@ func TestSoakBatches(t *testing.T) {
 // The stock seller, @x402/express with the stock facilitator in its process, sells no more than a
 // sixth of what a store of one account does, with a block a second. As its documents have it most
 // payments of 256 at once meet one number of the relayer's account, and few are sold. Where its
-// numbers are counted and it asks often, as it is helped to here, it settles as many in a block as a
-// node's pool keeps of one account, which are 64: of 256 at once a store sells four times that,
+// numbers are counted and it asks often, as it is helped to here, it settles as many in a block as
+// a node's pool keeps of one account, which are 64: of 256 at once a store sells four times that,
 // which is to each buyer in each block, and of 512 more. They take turns.
 func TestSoakAgainstStock(t *testing.T) {
 	soak(t)
