@@ -40,21 +40,21 @@ func TestDeadlineIsAContext(t *testing.T) {
 					end(func() { leave(gone) }, func() { ours.end(); cancel() })
 					synctest.Wait()
 					for _, c := range []context.Context{ours, theirs} {
-						child, stop := context.WithCancel(c)
-						defer stop()
-						synctest.Wait()
 						if got, ok := c.Deadline(); !ok || !got.Equal(at) {
 							t.Errorf("ends at %v, %v", got, ok)
 						}
 						if c.Value(key{}) != "value" {
 							t.Error("its value is lost")
 						}
-						if c.Err() != theirs.Err() || child.Err() != theirs.Err() {
-							t.Errorf("%v, child %v, want %v", c.Err(), child.Err(), theirs.Err())
-						}
 						want := context.Cause(theirs)
-						if by, of := context.Cause(c), context.Cause(child); by != want || of != want {
-							t.Errorf("by %v, child %v, want %v", by, of, want)
+						if by := context.Cause(c); c.Err() != theirs.Err() || by != want {
+							t.Errorf("%v by %v, want %v by %v", c.Err(), by, theirs.Err(), want)
+						}
+						child, stop := context.WithCancel(c)
+						defer stop()
+						synctest.Wait()
+						if by := context.Cause(child); child.Err() != theirs.Err() || by != want {
+							t.Errorf("a child's: %v by %v, want %v by %v", child.Err(), by, theirs.Err(), want)
 						}
 						select {
 						case <-c.Done():
