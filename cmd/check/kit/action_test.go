@@ -3,6 +3,7 @@ package kit_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/check/kit"
+	"store.example/agentstore/cmd/check/purchase"
 )
 
 // readAction takes action.yml apart as far as it goes here: the defaults of the inputs, and the
@@ -143,6 +145,10 @@ func TestAction(t *testing.T) {
 	}
 	if missing := without(defaults); len(missing) > 0 {
 		t.Errorf("no input for the flags %q", missing)
+	}
+	if most := fmt.Sprintf("signs %d payments at the most, of which a door that charges once settles %d",
+		purchase.Payments(), purchase.Orders()); !strings.Contains(string(raw), most) {
+		t.Errorf("max-usd does not say that it %s", most)
 	}
 	for name := range defaults {
 		if !strings.Contains(string(raw), "${{ inputs."+name+" }}") {

@@ -56,6 +56,9 @@ func junit(all []found, failed map[string][]string) ([]byte, error) {
 		var bad *junitDetail
 		if names := failed[r.URL]; len(names) > 0 {
 			bad = &junitDetail{Message: string(r.Verdict), Text: "found " + strings.Join(names, ", ")}
+			if fix := fixOf(r, string(r.Verdict)); fix != "" {
+				bad.Text += ". " + fix
+			}
 		}
 		add("verdict", bad, nil)
 		for _, c := range r.ChecksVector {

@@ -148,7 +148,9 @@ func (s *settings) flags(name string, stderr io.Writer) *flag.FlagSet {
 		{&s.pay, "pay", "", "file (0600) with the key of a wallet, 32 bytes of hex on EVM networks or what " +
 			"solana-keygen writes: buy at the one URL, see good, settlement and receipt, and lose the answer to a " +
 			"payment in seven ways"},
-		{&s.maxUSD, "max-usd", "0.10", "the most that -pay may spend in all; nine payments see to everything"},
+		{&s.maxUSD, "max-usd", "0.10", fmt.Sprintf("the most that -pay may spend in all; to see to everything "+
+			"it signs %d payments at the most, of which a door that charges once settles %d", purchase.Payments(),
+			purchase.Orders())},
 		{&s.payProtocol, "pay-protocol", "", "the protocol that -pay pays by, x402 or mpp; else x402"},
 		{&s.payNetwork, "pay-network", "", "the network (CAIP-2) that -pay pays on; else the first that it can"},
 		{&s.rpc, "rpc", "", "node of that EVM network, asked what was charged; without one the door's words count"},
