@@ -70,7 +70,7 @@ type settings struct {
 
 	named []string // of -fail-on
 	find  findings
-	base  map[string]probe.Report // nil without a baseline
+	base  map[string]paidReport // nil without a baseline
 }
 
 // found is what is known of one door.
@@ -97,11 +97,11 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	all, err := s.read(ctx, fs.Args(), stderr)
 	bad := map[string][]string{}
 	for _, f := range all {
-		names := s.find(f.report)
+		names := append(s.find(f.report), badRows(f.bought, s.named)...)
 		if s.base != nil {
-			names = worse(f.report, s.base[f.report.URL], s.find)
+			before := s.base[f.report.URL]
+			names = append(worse(f.report, before.Report, s.find), worseRows(f.bought, before.Purchase, s.named)...)
 		}
-		names = append(names, badRows(f.bought, s.named)...)
 		if len(names) > 0 {
 			bad[f.report.URL] = names
 		}
