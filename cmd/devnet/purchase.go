@@ -124,8 +124,8 @@ func (w *world) howTo(out io.Writer, baseURL, purse, practice string) {
 		fmt.Fprintf(out, "  your own client:           point it at the doors that %s/ lists, and see there "+
 			"what it did\n", practice)
 	}
-	fmt.Fprintf(out, "  with the built-in buyer:   %s buy -wallet %s %s/api/buy/small_blessing\n", storeProgram(os.Executable()),
-		shellWord(purse), baseURL)
+	fmt.Fprintf(out, "  with the built-in buyer:   %s buy -wallet %s %s/api/buy/small_blessing\n",
+		storeProgram(os.Executable()), shellWord(purse), baseURL)
 	const clients = "cmd/devnet/clients"
 	if _, err := os.Stat(filepath.Join(clients, "buy.mjs")); err == nil {
 		fmt.Fprintf(out, "  with the stock client:     cd %s && npm ci && KEY=%s node buy.mjs "+

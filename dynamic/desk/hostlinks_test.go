@@ -60,7 +60,8 @@ func TestAHostsPageLeadsToItsBadgesAndFeed(t *testing.T) {
 		feed, tier := "/corpus/host/"+host+"/feed.xml", base+"/badge/host.svg?host="+host
 		reading := fmt.Sprintf("%s/badge/check.svg?url=https%%3A%%2F%%2F%s%%2Fpaid", base, host)
 		if links[feed] != 2 || links[tier] != 1 || doorSays != "" && links[reading] != 1 {
-			t.Errorf("%s: %d links to the feed, %d and %d to the badges", host, links[feed], links[tier], links[reading])
+			t.Errorf("%s: %d links to the feed, %d and %d to the badges", host, links[feed], links[tier],
+				links[reading])
 			continue
 		}
 		for _, to := range []string{base + feed, tier} {

@@ -55,8 +55,8 @@ func Checks() []Check {
 	return out
 }
 
-// Orders is how many orders are placed where the cap leaves room for all, and so how many payments a
-// right door settles.
+// Orders is how many orders are placed where the cap leaves room for all, and so how many payments
+// a right door settles.
 func Orders() int { return 1 + len(ways) }
 
 // Payments is how many payments are signed for them at the most, each of which counts in full
