@@ -81,8 +81,8 @@ func (b *Board) Scores() []Score {
 	return out
 }
 
-// presented is the payment that a request presents, by x402 version 2 or 1, by MPP or L402; "" where
-// it presents none.
+// presented is the payment that a request presents, by x402 version 2 or 1, by MPP or L402; ""
+// where it presents none.
 func presented(r *http.Request) string {
 	if p := r.Header.Get("Payment-Signature") + r.Header.Get("X-Payment"); p != "" {
 		return p
