@@ -79,8 +79,8 @@ func TestScoresOfTheStockClient(t *testing.T) {
 				}
 				if got.Did != want || paid != (want == practice.Paid) || got.Asked != 1 || got.Payments != payments ||
 					got.Signed != payments {
-					t.Errorf("%s: %s, asked %d, paid %d, signed %d, want %s; the client says %q", id, got.Did, got.Asked,
-						got.Payments, got.Signed, want, results[i].Error)
+					t.Errorf("%s: %s, asked %d, paid %d, signed %d, want %s; the client says %q", id, got.Did,
+						got.Asked, got.Payments, got.Signed, want, results[i].Error)
 				}
 			}
 		})
@@ -120,7 +120,8 @@ func TestScoresOfACarelessClient(t *testing.T) {
 		if unseen[id] {
 			want = practice.Score{Did: practice.Unseen, Asked: 1}
 		}
-		if got.Did != want.Did || got.Asked != want.Asked || got.Payments != want.Payments || got.Signed != want.Signed {
+		if got.Did != want.Did || got.Asked != want.Asked || got.Payments != want.Payments ||
+			got.Signed != want.Signed {
 			t.Errorf("%s: %+v, want %+v", id, got, want)
 		}
 	}
