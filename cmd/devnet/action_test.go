@@ -13,8 +13,9 @@ import (
 )
 
 // TestTheActionBuys runs the whole GitHub Action, which builds the command and buys with a key of
-// Solana and with one of an EVM network: its inputs are enough for everything that -pay sees to, and
-// what the chain was asked is what the wallet has less. The key is in no output and left nowhere.
+// Solana and with one of an EVM network: its inputs are enough for everything that -pay sees to,
+// and what the chain was asked is what the wallet has less. The key is in no output and left
+// nowhere.
 func TestTheActionBuys(t *testing.T) {
 	t.Parallel()
 	s, c := openFive(t)
