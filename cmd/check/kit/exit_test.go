@@ -72,6 +72,15 @@ func TestEveryExitCode(t *testing.T) {
 		if code != c.want {
 			t.Errorf("%s: exit %d, want %d\n%s%s", c.name, code, c.want, out, errs)
 		}
+		if strings.Contains(strings.Join(c.args, " "), "-baseline") && c.want != kit.ExitUsage {
+			junit := filepath.Join(t.TempDir(), "junit.xml")
+			run(t, append([]string{"-local", "-junit", junit}, c.args...)...)
+			xml, err := os.ReadFile(junit)
+			if found := c.want == kit.ExitFound || c.want == kit.ExitBoth; err != nil ||
+				found != strings.Contains(string(xml), "<failure") {
+				t.Errorf("%s: found is %v, and JUnit says %v\n%s", c.name, found, err, xml)
+			}
+		}
 		trouble := slices.Contains([]int{kit.ExitTrouble, kit.ExitUsage, kit.ExitBoth}, c.want)
 		if trouble != (errs != "") {
 			t.Errorf("%s: says %q of trouble", c.name, errs)
@@ -111,8 +120,13 @@ func TestBaselineOfAPurchase(t *testing.T) {
 		if c.want != kit.ExitFine && c.before == out {
 			t.Fatalf("%s: nothing was changed in\n%s", c.name, out)
 		}
-		if code, out, errs := run(t, append(args, "-baseline", file, base+"/a")...); code != c.want {
+		junit := filepath.Join(t.TempDir(), "junit.xml")
+		if code, out, errs := run(t, append(args, "-junit", junit, "-baseline", file, base+"/a")...); code != c.want {
 			t.Errorf("%s: exit %d, want %d\n%s%s", c.name, code, c.want, out, errs)
+		}
+		if xml, err := os.ReadFile(junit); err != nil || strings.Contains(string(xml), "<failure") !=
+			(c.want == kit.ExitFound) {
+			t.Errorf("%s: exit %d, and JUnit says %v\n%s", c.name, c.want, err, xml)
 		}
 	}
 }

@@ -285,7 +285,7 @@ func (s *settings) write(all []found, bad map[string][]string, several bool, std
 		}
 	}
 	if s.junit != "" {
-		x, err := junit(all, bad)
+		x, err := junit(all, bad, s.base)
 		if err != nil {
 			return err
 		}
