@@ -55,7 +55,7 @@ func eachFile(t *testing.T, tree fs.FS, ext string, do func(name string, body []
 
 // described are the dynamic routes that pages may link to.
 var described = regexp.MustCompile(
-	`^(/api/((buy|verify)/[a-z0-9_]+|practice/[a-z0-9-]+|claims(/challenge)?)|/(almanac|gazette|tips)/[a-z0-9-]+|/porch(/line)?|/zodiac/archive/[a-z]+/week-[0-9W-]+|/corpus/host/[a-z0-9.-]+/feed\.xml)$`)
+	`^(/api/((buy|verify)/[a-z0-9_]+|practice/[a-z0-9-]+|claims(/challenge)?)|/(almanac|gazette|tips)/[a-z0-9-]+|/porch(/line)?|/zodiac/archive/[a-z]+/week-[0-9W-]+|/corpus/host/[a-z0-9.-]+/feed\.xml|/badge/(host|check)\.svg)$`)
 
 // resolves reports whether a link from a page leads somewhere.
 func resolves(tree fs.FS, base, from, href string) (string, bool) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"net/url"
 	"reflect"
 	"regexp"
 	"slices"
@@ -99,6 +100,11 @@ func randomView(r *rand.Rand) *HostView {
 	}
 	if len(v.Address) > 0 && v.Payment == nil {
 		v.Address = nil
+	}
+	for _, badge := range []*string{&v.Badge, &v.DoorBadge} { // ours, whatever the door is called
+		if *badge != "" {
+			*badge = "https://store.example/badge.svg?of=" + url.QueryEscape(*badge)
+		}
 	}
 	return v
 }

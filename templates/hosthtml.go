@@ -338,13 +338,16 @@ func (w *htmlWriter) unseen(v *HostView) {
 	for _, s := range v.Cannot {
 		w.text("<li>", s).markup("</li>\n")
 	}
-	w.text("</ul>\n<p class=\"small faint\">",
-		v.Signed).text(` A badge with the tier and its age: <span class="mono whole">`, v.Badge).markup("</span>")
+	w.text("</ul>\n<p class=\"small faint\">", v.Signed).markup(" A badge with the tier and its age: ").ours(v.Badge)
 	if v.DoorBadge != "" {
-		w.text(`; one with the last reading of the door and its age: <span class="mono whole">`,
-			v.DoorBadge).markup("</span>")
+		w.markup("; one with the last reading of the door and its age: ").ours(v.DoorBadge)
 	}
 	w.markup("</p>\n")
+}
+
+// ours writes an address that begins with the store's own, and that is copied as much as followed.
+func (w *htmlWriter) ours(to string) {
+	w.text(`<a class="mono whole" href="`, to).text(`">`, to).markup("</a>")
 }
 
 // A row of the drawing of weeks holds a quarter of a year.

@@ -49,8 +49,8 @@ func (s *stall) passesCheckPay(t *testing.T) {
 	}
 }
 
-// keygenFile writes a key as solana-keygen does.
-func keygenFile(t *testing.T, key ed25519.PrivateKey) string {
+// keygenText is a key as solana-keygen writes it.
+func keygenText(t *testing.T, key ed25519.PrivateKey) string {
 	t.Helper()
 	var numbers []int
 	for _, b := range key {
@@ -60,8 +60,14 @@ func keygenFile(t *testing.T, key ed25519.PrivateKey) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(text)
+}
+
+// keygenFile writes a key as solana-keygen does.
+func keygenFile(t *testing.T, key ed25519.PrivateKey) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "solana.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(keygenText(t, key)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file

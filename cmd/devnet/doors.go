@@ -74,16 +74,17 @@ func openStreet(state string, stdout io.Writer) (_ *street.Street, err error) {
 	return s, nil
 }
 
-// openPractice serves the practice doors and their scoreboard until it is stopped.
-func openPractice(address string, stdout io.Writer) (stop func() error, err error) {
+// openPractice serves the practice doors and their scoreboard at base until it is stopped.
+func openPractice(address string, stdout io.Writer) (base string, stop func() error, err error) {
 	ln, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, err
+		return "", nil, fmt.Errorf("opening the practice doors: %w; name another address with -practice, which store "+
+			"practice calls -doors", err)
 	}
-	base := "http://" + ln.Addr().String()
+	base = "http://" + ln.Addr().String()
 	s := &http.Server{Handler: practice.New(base), ReadHeaderTimeout: 10 * time.Second}
 	go s.Serve(ln) // until Close
 	fmt.Fprintf(stdout, "practice doors open, none of which is to be paid: scoreboard at %s/ and %[1]s/scores.json\n",
 		base)
-	return s.Close, nil
+	return base, s.Close, nil
 }

@@ -98,6 +98,9 @@ func run(ctx context.Context, f flags, stdout, stderr io.Writer) (err error) {
 			continue
 		}
 		if err := loopback(address); err != nil {
+			if name == "-practice" {
+				err = fmt.Errorf("%w (store practice calls it -doors)", err)
+			}
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -131,9 +134,10 @@ func run(ctx context.Context, f flags, stdout, stderr io.Writer) (err error) {
 	if err := shop.WriteNew(purse, []byte(world.buyers[1].secret()+"\n"), 0o600); err != nil {
 		return err
 	}
+	practice := ""
 	if f.practice != "" {
-		stop, err := openPractice(f.practice, stdout)
-		if err != nil {
+		var stop func() error
+		if practice, stop, err = openPractice(f.practice, stdout); err != nil {
 			return err
 		}
 		defer stop()
@@ -158,7 +162,7 @@ func run(ctx context.Context, f flags, stdout, stderr io.Writer) (err error) {
 		<-ctx.Done()
 		return nil
 	}
-	return world.serve(ctx, f, cfg, reach, began, stdout, stderr)
+	return world.serve(ctx, f, cfg, practice, reach, began, stdout, stderr)
 }
 
 // furnish writes the configuration and makes the record where they are asked for, and builds the
@@ -189,10 +193,10 @@ func furnish(ctx context.Context, f flags, cfg *shop.Config, began time.Time, st
 	return nil
 }
 
-// serve opens the store, buys in it and serves until ctx ends. reach, where it is given, leads the
-// store's instruments to the street.
-func (w *world) serve(ctx context.Context, f flags, cfg *shop.Config, reach func(*fetch.Config), began time.Time,
-	stdout, stderr io.Writer) error {
+// serve opens the store, buys in it and serves until ctx ends. practice is the address of the
+// practice doors, if any; reach, where it is given, leads the store's instruments to the street.
+func (w *world) serve(ctx context.Context, f flags, cfg *shop.Config, practice string, reach func(*fetch.Config),
+	began time.Time, stdout, stderr io.Writer) error {
 	var level slog.LevelVar
 	level.Set(slog.LevelWarn)
 	logger := slog.New(tint.NewTextHandler(stderr, &tint.Options{Level: &level, NoColor: true}))
@@ -214,7 +218,7 @@ func (w *world) serve(ctx context.Context, f flags, cfg *shop.Config, reach func
 		err = w.buyHello(ctx, cfg, stdout)
 	}
 	if err == nil {
-		w.howTo(stdout, cfg.BaseURL, filepath.Join(filepath.Dir(cfg.Public), buyerFile))
+		w.howTo(stdout, cfg.BaseURL, filepath.Join(filepath.Dir(cfg.Public), buyerFile), practice)
 		select {
 		case <-ctx.Done():
 		case err = <-served:

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -115,11 +116,16 @@ func (c running) dollars(ctx context.Context, owners ...common.Address) ([]int64
 	return out, nil
 }
 
-// howTo says how to go on, with the key of a buyer that was written to a file.
-func (w *world) howTo(out io.Writer, baseURL, purse string) {
+// howTo says how to go on, with the key of a buyer that was written to a file. practice is the
+// address of the practice doors, empty where there are none.
+func (w *world) howTo(out io.Writer, baseURL, purse, practice string) {
 	fmt.Fprintf(out, "\nNow you. The shop is at %s/ and serves until Ctrl-C.\n", baseURL)
-	fmt.Fprintf(out, "  with the built-in buyer:   %s buy -wallet %s %s/api/buy/small_blessing\n", storeProgram(),
-		purse, baseURL)
+	if practice != "" {
+		fmt.Fprintf(out, "  your own client:           point it at the doors that %s/ lists, and see there "+
+			"what it did\n", practice)
+	}
+	fmt.Fprintf(out, "  with the built-in buyer:   %s buy -wallet %s %s/api/buy/small_blessing\n",
+		storeProgram(os.Executable()), shellWord(purse), baseURL)
 	const clients = "cmd/devnet/clients"
 	if _, err := os.Stat(filepath.Join(clients, "buy.mjs")); err == nil {
 		fmt.Fprintf(out, "  with the stock client:     cd %s && npm ci && KEY=%s node buy.mjs "+
@@ -136,17 +142,27 @@ func (w *world) howTo(out io.Writer, baseURL, purse string) {
 
 // storeProgram is how the store's program is called: the one beside this, as in an archive of a
 // release, what a clone has, or the one that is installed.
-func storeProgram() string {
-	if self, err := os.Executable(); err == nil {
+func storeProgram(self string, err error) string {
+	if err == nil {
 		at := filepath.Join(filepath.Dir(self), "store"+filepath.Ext(self))
 		if _, err := os.Stat(at); err == nil {
-			return at
+			return shellWord(at)
 		}
 	}
 	if _, err := os.Stat(filepath.Join("cmd", "store")); err == nil {
 		return "go run ./cmd/store"
 	}
 	return "store"
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+
+// shellWord is a text as a shell takes it for one word.
+func shellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 func indent(s string) string {

@@ -30,7 +30,7 @@ type Catalogue struct {
 
 // catalogueEntry is what filters ask of one row. Lists are places in Catalogue.lists.
 type catalogueEntry struct {
-	host, url                    string
+	host, url                    string // as words are looked for in them, in lower case
 	tier, verdict                string
 	least                        int64 // millionths of a US dollar that the door asks at least, -1 for unknown
 	networks, schemes, protocols uint32
@@ -166,7 +166,7 @@ func newCatalogue(ctx context.Context, s *State) (*Catalogue, error) {
 		if row.Sequence != c.Round.Sequence {
 			continue
 		}
-		e := catalogueEntry{host: strings.Clone(h.Host), url: row.URL, verdict: row.Verdict, least: -1,
+		e := catalogueEntry{host: strings.Clone(h.Host), url: strings.ToLower(row.URL), verdict: row.Verdict, least: -1,
 			tier: derive.Tier(room.History(s.Rounds, h, s.About(h.Host))).Tier, protocols: list(row.Protocols)}
 		e.refuses = slices.ContainsFunc(row.Advisories,
 			func(name string) bool { return slices.Contains(refusedByDefault, name) })

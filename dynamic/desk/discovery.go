@@ -112,6 +112,10 @@ func (d *Desk) filter(in route.Values) (archive.Filter, []string, error) {
 		}
 		f.MaxPrice = &n
 	}
+	if in.Has("query") && len(f.Words) == 0 {
+		return f, nil, route.Invalid(problem.Field{Field: "query", Problem: "holds no word: without one use " +
+			"/corpus/discovery/resources"})
+	}
 	var unapplied []string
 	if in.Has("extensions") {
 		unapplied = append(unapplied, "extensions")

@@ -54,9 +54,15 @@ func (d *Desk) reserve(r *http.Request, share bool) (*place, error) {
 		return nil, ledgerDown(err)
 	}
 	if !rd.Granted {
+		whose := "for this client"
+		if slices.ContainsFunc(rd.Counts, func(c budget.Count) bool {
+			return c.Name == BudgetReports && c.Remaining == 0
+		}) {
+			whose = "for everybody together"
+		}
 		return nil, &problem.Error{Code: codeSpent, Retry: rd.Reset,
-			Detail: "No more reports are kept for this client today. Nothing was read. Without share, or after the " +
-				"time in Retry-After, the door is read."}
+			Detail: "No more reports are kept " + whose + " today, and none is dropped to make room. Nothing was " +
+				"read. Without share, or after the time in Retry-After, the door is read."}
 	}
 	return &place{d: d, rd: rd}, nil
 }

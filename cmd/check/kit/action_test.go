@@ -3,43 +3,17 @@ package kit_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"store.example/agentstore/cmd/check/kit"
+	"store.example/agentstore/cmd/check/purchase"
+	"store.example/agentstore/cmd/devnet/action"
 )
-
-// readAction takes action.yml apart as far as it goes here: the defaults of the inputs, and the
-// script and variables of the last step.
-func readAction(text string) (defaults map[string]string, script string, env map[string]string) {
-	defaults, env = map[string]string{}, map[string]string{}
-	section, input := "", ""
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		value = strings.Trim(strings.TrimSpace(value), `"`)
-		switch depth := len(line) - len(strings.TrimLeft(line, " ")); {
-		case depth == 0 || depth == 6 && section != "inputs":
-			section = name
-		case name == "- name":
-			script, env = "", map[string]string{}
-		case section == "inputs" && depth == 2:
-			input = name
-			defaults[input] = ""
-		case section == "inputs" && name == "default":
-			defaults[input] = value
-		case section == "run":
-			script += strings.TrimPrefix(line, "        ") + "\n"
-		case section == "env":
-			env[name] = value
-		}
-	}
-	return defaults, script, env
-}
 
 // without returns the flags of the command that are no input.
 func without(inputs map[string]string) (missing []string) {
@@ -59,11 +33,7 @@ func without(inputs map[string]string) (missing []string) {
 
 // What a build says in the action's inputs reaches the command as flags, as it was written.
 func TestAction(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join("..", "..", "..", ".github", "actions", "check", "action.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defaults, script, env := readAction(string(raw))
+	a := action.Read(t, "check")
 	dir := t.TempDir()
 	// Each argument in a line of its own; the exit code is that of a door that is not ready.
 	// The key is not among them, but in a file of its owner's.
@@ -105,47 +75,30 @@ func TestAction(t *testing.T) {
 				"https://a.example/x", "600 [1,2,3]"}},
 		{map[string]string{"exchange": "d.rec", "json": dir + "/doors.json"}, nil}, // in the file
 	} {
-		cmd := exec.Command("bash", "-c", script)
-		output := filepath.Join(dir, "output")
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "RUNNER_TEMP=" + dir, "GITHUB_OUTPUT=" + output}
-		for name, value := range env {
-			input, ok := strings.CutPrefix(value, "${{ inputs.")
-			if !ok {
-				t.Fatalf("%s: %s", name, value)
-			}
-			input = strings.TrimSuffix(input, " }}")
-			given, ok := c.inputs[input]
-			or, known := defaults[input]
-			if !known {
-				t.Fatalf("%s is no input", input)
-			}
-			if !ok {
-				given = or
-			}
-			cmd.Env = append(cmd.Env, name+"="+given)
-		}
-		out, err := cmd.Output()
-		if got := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n"); strings.Join(got, "\n") != strings.Join(
-			c.want, "\n") {
+		ran := a.Run(t, a.Steps[len(a.Steps)-1], dir, c.inputs)
+		if got := strings.TrimSuffix(ran.Stdout, "\n"); got != strings.Join(c.want, "\n") {
 			t.Errorf("arguments\n%q, want\n%q", got, c.want)
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, "*.key")); len(left) > 0 {
 			t.Errorf("%s is left behind", left)
 		}
-		if code, _ := os.ReadFile(output); cmd.ProcessState.ExitCode() != 3 ||
-			!strings.HasSuffix(string(code), "exit-code=3\n") {
-			t.Errorf("exit %v, output %q", err, code)
+		if ran.Code != 3 || !strings.HasSuffix(ran.Output, "exit-code=3\n") {
+			t.Errorf("exit %d, output %q, %s", ran.Code, ran.Output, ran.Stderr)
 		}
 	}
 	said, err := os.ReadFile(filepath.Join(dir, "doors.json"))
 	if err != nil || !strings.Contains(string(said), "-exchange\nd.rec\n-json\n--\n") {
 		t.Errorf("as JSON: %v %s", err, said)
 	}
-	if missing := without(defaults); len(missing) > 0 {
+	if missing := without(a.Defaults); len(missing) > 0 {
 		t.Errorf("no input for the flags %q", missing)
 	}
-	for name := range defaults {
-		if !strings.Contains(string(raw), "${{ inputs."+name+" }}") {
+	if most := fmt.Sprintf("signs %d payments at the most, of which a door that charges once settles %d",
+		purchase.Payments(), purchase.Orders()); !strings.Contains(a.Text, most) {
+		t.Errorf("max-usd does not say that it %s", most)
+	}
+	for name := range a.Defaults {
+		if !strings.Contains(a.Text, "${{ inputs."+name+" }}") {
 			t.Errorf("the input %s goes nowhere", name)
 		}
 	}

@@ -78,7 +78,7 @@ func match(r probe.Report, named []string) []string {
 const MaxBaseline = 16 << 20
 
 // baseline reads reports that -json wrote before, by URL.
-func baseline(file string) (map[string]probe.Report, error) {
+func baseline(file string) (map[string]paidReport, error) {
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("-baseline %s: there is no such file; make it with -json, once", file)
@@ -93,14 +93,14 @@ func baseline(file string) (map[string]probe.Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-baseline: %w", err)
 	}
-	var all []probe.Report
+	var all []paidReport
 	if json.Unmarshal(raw, &all) != nil {
-		all = make([]probe.Report, 1)
+		all = make([]paidReport, 1)
 		if err := json.Unmarshal(raw, &all[0]); err != nil {
 			return nil, fmt.Errorf("-baseline %s: it is not what -json writes: %w", file, err)
 		}
 	}
-	by := make(map[string]probe.Report, len(all))
+	by := make(map[string]paidReport, len(all))
 	for _, r := range all {
 		if r.URL == "" || r.Version == "" {
 			return nil, fmt.Errorf("-baseline %s: it is not what -json writes: a report names no door", file)
@@ -108,6 +108,12 @@ func baseline(file string) (map[string]probe.Report, error) {
 		by[r.URL] = r
 	}
 	return by, nil
+}
+
+// worseRows returns the names of rows that are bad now and were not in the baseline.
+func worseRows(now, before []purchase.Row, named []string) []string {
+	was := badRows(before, named)
+	return slices.DeleteFunc(badRows(now, named), func(name string) bool { return slices.Contains(was, name) })
 }
 
 // worse returns what was found of a door now and was better in the baseline. A door that the

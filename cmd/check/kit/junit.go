@@ -3,6 +3,7 @@ package kit
 import (
 	"encoding/xml"
 	"fmt"
+	"slices"
 	"strings"
 
 	"store.example/agentstore/corpus/probe"
@@ -36,8 +37,9 @@ type (
 )
 
 // junit makes the file. The verdict is a case of its own, so that a door whose checks were not
-// reached is no pass.
-func junit(all []found, failed map[string][]string) ([]byte, error) {
+// reached is no pass. What failed in the baseline too is no failure, but skipped: a build server
+// that reads the file fails by it as the exit code does.
+func junit(all []found, failed map[string][]string, base map[string]paidReport) ([]byte, error) {
 	var out junitSuites
 	for _, f := range all {
 		r := f.report
@@ -56,12 +58,24 @@ func junit(all []found, failed map[string][]string) ([]byte, error) {
 		var bad *junitDetail
 		if names := failed[r.URL]; len(names) > 0 {
 			bad = &junitDetail{Message: string(r.Verdict), Text: "found " + strings.Join(names, ", ")}
+			if fix := fixOf(r, string(r.Verdict)); fix != "" {
+				bad.Text += ". " + fix
+			}
 		}
 		add("verdict", bad, nil)
+		before := base[r.URL]
+		fails := func(name, detail, fix string, known bool) {
+			if detail = visible.Text(detail); known {
+				add(name, nil, &junitDetail{Message: "fails as in the baseline: " + detail, Text: fix})
+				return
+			}
+			add(name, &junitDetail{Message: detail, Text: fix}, nil)
+		}
 		for _, c := range r.ChecksVector {
 			switch {
 			case c.State == probe.Fail:
-				add(c.Name, &junitDetail{Message: visible.Text(c.Detail), Text: fixOf(r, c.Name)}, nil)
+				fails(c.Name, c.Detail, fixOf(r, c.Name), before.Version == r.Version &&
+					state(before.Report, c.Name) == probe.Fail)
 			case c.State == probe.NotReached:
 				add(c.Name, nil, &junitDetail{Message: visible.Text(notReached(c))})
 			default:
@@ -71,7 +85,7 @@ func junit(all []found, failed map[string][]string) ([]byte, error) {
 		for _, c := range f.bought {
 			switch c.State {
 			case probe.Fail:
-				add(c.Name, &junitDetail{Message: visible.Text(c.Detail), Text: c.Fix}, nil)
+				fails(c.Name, c.Detail, c.Fix, slices.Contains(badRows(before.Purchase, []string{c.Name}), c.Name))
 			case probe.NotReached:
 				add(c.Name, nil, &junitDetail{Message: visible.Text(c.Detail)})
 			default:

@@ -70,7 +70,7 @@ type settings struct {
 
 	named []string // of -fail-on
 	find  findings
-	base  map[string]probe.Report // nil without a baseline
+	base  map[string]paidReport // nil without a baseline
 }
 
 // found is what is known of one door.
@@ -97,11 +97,11 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	all, err := s.read(ctx, fs.Args(), stderr)
 	bad := map[string][]string{}
 	for _, f := range all {
-		names := s.find(f.report)
+		names := append(s.find(f.report), badRows(f.bought, s.named)...)
 		if s.base != nil {
-			names = worse(f.report, s.base[f.report.URL], s.find)
+			before := s.base[f.report.URL]
+			names = append(worse(f.report, before.Report, s.find), worseRows(f.bought, before.Purchase, s.named)...)
 		}
-		names = append(names, badRows(f.bought, s.named)...)
 		if len(names) > 0 {
 			bad[f.report.URL] = names
 		}
@@ -148,7 +148,9 @@ func (s *settings) flags(name string, stderr io.Writer) *flag.FlagSet {
 		{&s.pay, "pay", "", "file (0600) with the key of a wallet, 32 bytes of hex on EVM networks or what " +
 			"solana-keygen writes: buy at the one URL, see good, settlement and receipt, and lose the answer to a " +
 			"payment in seven ways"},
-		{&s.maxUSD, "max-usd", "0.10", "the most that -pay may spend in all; nine payments see to everything"},
+		{&s.maxUSD, "max-usd", "0.10", fmt.Sprintf("the most that -pay may spend in all; to see to everything "+
+			"it signs %d payments at the most, of which a door that charges once settles %d", purchase.Payments(),
+			purchase.Orders())},
 		{&s.payProtocol, "pay-protocol", "", "the protocol that -pay pays by, x402 or mpp; else x402"},
 		{&s.payNetwork, "pay-network", "", "the network (CAIP-2) that -pay pays on; else the first that it can"},
 		{&s.rpc, "rpc", "", "node of that EVM network, asked what was charged; without one the door's words count"},
@@ -283,7 +285,7 @@ func (s *settings) write(all []found, bad map[string][]string, several bool, std
 		}
 	}
 	if s.junit != "" {
-		x, err := junit(all, bad)
+		x, err := junit(all, bad, s.base)
 		if err != nil {
 			return err
 		}

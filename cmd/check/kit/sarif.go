@@ -109,7 +109,7 @@ func sarif(all []found, battery, at string) sarifLog {
 				where.Physical.Artifact.URI = at
 			}
 			run.Results = append(run.Results, sarifResult{RuleID: name, RuleIndex: index[name], Level: level,
-				Message: sarifText{f.report.URL + ": " + detail + ". " +
+				Message: sarifText{f.report.URL + ": " + strings.TrimSuffix(detail, ".") + ". " +
 					cmp.Or(fixOf(f.report, name), run.Tool.Driver.Rules[index[name]].Help.Text)},
 				Locations:    []sarifLocation{where},
 				Fingerprints: map[string]string{"doorAndRule/v1": hex.EncodeToString(sum[:])}})
@@ -120,7 +120,7 @@ func sarif(all []found, battery, at string) sarifLog {
 			}
 		}
 		if f.report.Verdict == probe.MethodUnresolved {
-			add(string(f.report.Verdict), "error", "it refused GET and named no other method. "+methodFix(f.report))
+			add(string(f.report.Verdict), "error", "it refused GET and named no other method")
 		}
 		for _, r := range f.bought {
 			if r.State == probe.Fail {
@@ -128,7 +128,9 @@ func sarif(all []found, battery, at string) sarifLog {
 			}
 		}
 		for _, n := range f.report.Advisories {
-			add(n.Name, "note", n.Detail)
+			if !toldByCheck(f.report, n.Name) {
+				add(n.Name, "note", n.Detail)
+			}
 		}
 	}
 	return sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}

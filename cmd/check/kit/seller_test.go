@@ -253,12 +253,12 @@ func TestMethodUnresolved(t *testing.T) {
 	dir := t.TempDir()
 	sarif, junit := filepath.Join(dir, "a.sarif"), filepath.Join(dir, "a.xml")
 	code, out, errs := run(t, "-local", "-sarif", sarif, "-junit", junit, s.URL+"/paid")
-	if code != kit.ExitFound || !strings.Contains(out, "fix: send Allow") {
+	if code != kit.ExitFound || !strings.Contains(out, "fix: Send Allow") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
 	log, err := os.ReadFile(sarif)
 	if err != nil || !strings.Contains(string(log), `"ruleId": "method_unresolved"`) ||
-		!strings.Contains(string(log), "send Allow with the 405") ||
+		!strings.Contains(string(log), "Send Allow with the 405") ||
 		!strings.Contains(string(log), `"informationUri"`) {
 		t.Errorf("SARIF: %v\n%s", err, log)
 	}

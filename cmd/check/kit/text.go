@@ -58,7 +58,11 @@ func one(b *bytes.Buffer, f found) {
 		if i == 0 {
 			b.WriteString("\n  advisories, none of which changes the verdict:\n")
 		}
-		show(b, "  note  %-24s %s\n        fix: %s\n", n.Name, n.Detail, advisoryFix(n.Name))
+		fix := advisoryFix(n.Name)
+		if toldByCheck(r, n.Name) {
+			fix = "see " + statusCheck
+		}
+		show(b, "  note  %-24s %s\n        fix: %s\n", n.Name, n.Detail, fix)
 	}
 	if r.Verdict == probe.MethodUnresolved {
 		show(b, "\n  fix: %s\n", methodFix(r))
@@ -70,14 +74,17 @@ func one(b *bytes.Buffer, f found) {
 // otherMethod is the advisory of a door that may take another method than GET.
 const otherMethod = "maybe-other-method"
 
-// fixOf is what to change about a failed check. Where GET found nothing, the method that the door
-// takes is more likely wrong than its gate.
+// fixOf is what to change about a failed check, or about a verdict that no check stands for. Where
+// GET found nothing, the method that the door takes is more likely wrong than its gate.
 func fixOf(r probe.Report, check string) string {
+	if check == string(probe.MethodUnresolved) {
+		return methodFix(r)
+	}
 	for _, m := range r.Remediation {
 		if m.Check != check {
 			continue
 		}
-		if check == "status-402" && slices.ContainsFunc(r.Advisories, func(n probe.Note) bool {
+		if check == statusCheck && slices.ContainsFunc(r.Advisories, func(n probe.Note) bool {
 			return n.Name == otherMethod
 		}) {
 			return "If the door takes POST: " + advisoryFix(otherMethod) + " If it takes GET: " + m.Fix
@@ -85,6 +92,15 @@ func fixOf(r probe.Report, check string) string {
 		return m.Fix
 	}
 	return ""
+}
+
+// statusCheck is the check that a door fails which was asked with another method than it takes.
+const statusCheck = "status-402"
+
+// toldByCheck reports whether the fix of a failed check says already what an advisory is about, so
+// that one thing to mend is one result.
+func toldByCheck(r probe.Report, advisory string) bool {
+	return advisory == otherMethod && fixOf(r, statusCheck) != ""
 }
 
 // show writes as Fprintf does, whatever a door says in its answers or a recording in its members.
@@ -108,5 +124,6 @@ func advisoryFix(name string) string {
 
 // methodFix is what the owner of a door does that refused to be asked and said nothing of how.
 func methodFix(r probe.Report) string {
-	return strings.TrimPrefix(strings.Join(r.NextSteps, " "), "Sellers: ")
+	fix := strings.TrimPrefix(strings.Join(r.NextSteps, " "), "Sellers: ")
+	return strings.ToUpper(fix[:min(1, len(fix))]) + fix[min(1, len(fix)):]
 }

@@ -172,7 +172,7 @@ func (r *run) room(name string, payments int64) bool {
 	}
 	if r.price > (r.Max-r.signed)/payments {
 		r.blocked(name, "max-usd", fmt.Sprintf("the cap leaves no room for it: -max-usd %s is enough for everything",
-			buyer.USDC(r.price*allPayments())))
+			buyer.USDC(r.price*Payments())))
 		return false
 	}
 	return true

@@ -174,6 +174,37 @@ func TestTheCapHolds(t *testing.T) {
 	})
 }
 
+// Nine payments see to everything, and eight are not enough by whatever they lack: a door that
+// knows its orders settles eight of them.
+func TestHowManyPayments(t *testing.T) {
+	const price = 10_000
+	for _, c := range []struct {
+		max     int64
+		signed  int64
+		blocked int
+	}{{9 * price, 9, 0}, {9*price - 1, 8, 1}, {8 * price, 8, 1}, {price, 1, 7}, {price - 1, 0, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDoor(price)
+			rows, signed := buy(t, d, c.max, t.TempDir())
+			blocked := 0
+			for _, r := range rows {
+				if r.BlockedBy == "max-usd" {
+					blocked++
+				}
+			}
+			settled := map[string]bool{}
+			for _, tx := range d.settled {
+				settled[tx] = true
+			}
+			if signed != c.signed*price || blocked != c.blocked || c.signed == 9 && (signed !=
+				purchase.Payments()*price || len(settled) != purchase.Orders()) {
+				t.Errorf("at most %d: signed %d, settled %d, %d rows blocked, want %d payments and %d blocked", c.max,
+					signed, len(settled), blocked, c.signed, c.blocked)
+			}
+		})
+	}
+}
+
 // What a door does wrong is told in its row, and each order is asked for no more often than its
 // loss takes.
 func TestRows(t *testing.T) {

@@ -55,8 +55,13 @@ func Checks() []Check {
 	return out
 }
 
-// allPayments is how many are signed where the cap leaves room for everything.
-func allPayments() int64 {
+// Orders is how many orders are placed where the cap leaves room for all, and so how many payments
+// a right door settles.
+func Orders() int { return 1 + len(ways) }
+
+// Payments is how many payments are signed for them at the most, each of which counts in full
+// against the cap.
+func Payments() int64 {
 	n := int64(1)
 	for _, w := range ways {
 		n += w.payments

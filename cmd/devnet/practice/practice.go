@@ -4,6 +4,7 @@
 package practice
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -35,10 +36,17 @@ type Score struct {
 	Did        string `json:"did"`      // Unvisited, Stopped, Paid or Unseen
 	Asked      int    `json:"asked"`    // requests without a payment
 	Payments   int    `json:"payments"` // requests with one
+	// Signed are the different payments among them: who presents one again has signed no more.
+	Signed int `json:"signed"`
+
+	payments map[[sha256.Size]byte]bool // digests of those that are counted in Signed
 }
 
-// maxCount bounds what is counted at one door.
-const maxCount = 1_000_000
+// What is counted at one door is bounded, and less are told apart than counted.
+const (
+	maxCount  = 1_000_000
+	maxSigned = 10_000
+)
 
 // A Board serves the doors below /door/ and the scoreboard at / and /scores.json. POST /reset
 // begins anew.
@@ -60,7 +68,7 @@ func (b *Board) Scores() []Score {
 		s := Score{ID: p.ID, URL: b.base + "/door/" + p.ID, Title: p.Title, Teaches: p.Teaches,
 			RightBuyer: p.RightBuyer, Did: Unvisited}
 		if seen := b.seen[p.ID]; seen != nil {
-			s.Asked, s.Payments, s.Did = seen.Asked, seen.Payments, Stopped
+			s.Asked, s.Payments, s.Signed, s.Did = seen.Asked, seen.Payments, len(seen.payments), Stopped
 			if p.Answer(s.URL).Status != http.StatusPaymentRequired {
 				s.Did = Unseen
 			}
@@ -73,13 +81,17 @@ func (b *Board) Scores() []Score {
 	return out
 }
 
-// presents reports whether a request presents a payment: by x402 version 2 or 1, by MPP or L402.
-func presents(r *http.Request) bool {
-	if r.Header.Get("Payment-Signature") != "" || r.Header.Get("X-Payment") != "" {
-		return true
+// presented is the payment that a request presents, by x402 version 2 or 1, by MPP or L402; ""
+// where it presents none.
+func presented(r *http.Request) string {
+	if p := r.Header.Get("Payment-Signature") + r.Header.Get("X-Payment"); p != "" {
+		return p
 	}
-	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	return strings.EqualFold(scheme, "Payment") || strings.EqualFold(scheme, "L402")
+	scheme, p, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if strings.EqualFold(scheme, "Payment") || strings.EqualFold(scheme, "L402") {
+		return scheme + " " + p
+	}
+	return ""
 }
 
 // ServeHTTP implements http.Handler.
@@ -116,11 +128,14 @@ func (b *Board) door(w http.ResponseWriter, r *http.Request, id string) {
 		b.mu.Lock()
 		s := b.seen[id]
 		if s == nil {
-			s = &Score{}
+			s = &Score{payments: map[[sha256.Size]byte]bool{}}
 			b.seen[id] = s
 		}
-		if presents(r) {
+		if payment := presented(r); payment != "" {
 			s.Payments = min(s.Payments+1, maxCount)
+			if len(s.payments) < maxSigned {
+				s.payments[sha256.Sum256([]byte(payment))] = true
+			}
 		} else {
 			s.Asked = min(s.Asked+1, maxCount)
 		}
@@ -138,8 +153,9 @@ func (b *Board) door(w http.ResponseWriter, r *http.Request, id string) {
 var page = template.Must(template.New("scores").Parse(`<!doctype html><html lang="en"><meta charset="utf-8">
 <title>Practice doors</title><h1>Practice doors</h1>
 <p>None of these doors is to be paid. Point your client at each; <a href="/scores.json">the same as JSON</a>.
+Paid counts requests that presented a payment, and Signed the different payments among them.
 A door that asks for no payment is unseen here: whether your client booked a purchase, or paid where it was sent, is in its own books.</p>
-<table border="1" cellpadding="4"><tr><th>Door<th>What is wrong<th>What a right buyer does<th>Asked<th>Paid<th>Your client
-{{range .}}<tr><td><a href="{{.URL}}">{{.Title}}</a><td>{{.Teaches}}<td>{{.RightBuyer}}<td>{{.Asked}}<td>{{.Payments}}<td>{{.Did}}
+<table border="1" cellpadding="4"><tr><th>Door<th>What is wrong<th>What a right buyer does<th>Asked<th>Paid<th>Signed<th>Your client
+{{range .}}<tr><td><a href="{{.URL}}">{{.Title}}</a><td>{{.Teaches}}<td>{{.RightBuyer}}<td>{{.Asked}}<td>{{.Payments}}<td>{{.Signed}}<td>{{.Did}}
 {{end}}</table></html>
 `))

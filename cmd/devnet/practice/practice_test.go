@@ -57,7 +57,7 @@ func TestScores(t *testing.T) {
 		id := all[i].ID
 		ask("GET", "/door/"+id, payment[0], payment[1])
 		ask("GET", "/door/"+id, "Authorization", "Bearer token") // no payment
-		if s := score(id); s.Did != practice.Paid || s.Payments != 1 || s.Asked != 2 {
+		if s := score(id); s.Did != practice.Paid || s.Payments != 1 || s.Signed != 1 || s.Asked != 2 {
 			t.Errorf("%v: %+v", payment, s)
 		}
 	}
