@@ -37,6 +37,9 @@ func readHead(t *testing.T, name string, body []byte) head {
 			h.links[attribute(n, "rel")] = append(h.links[attribute(n, "rel")], attribute(n, "href"))
 		case "h1":
 			h.title = text(n)
+			if n.FirstChild.Data == "span" { // a name that is shortened, with the whole in the title
+				h.title = attribute(n.FirstChild, "title")
+			}
 		case "script":
 			if attribute(n, "type") == "application/ld+json" {
 				h.about = append(h.about, n.FirstChild.Data)
