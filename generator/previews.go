@@ -137,7 +137,7 @@ func renderCertificatePreview(s *source, _ unit, _ string, _ attest.Digest) ([]b
 	}
 	says := SignedPreview{Title: "Hello", Says: SaysOf(signed.Certificate), Paid: signed.Certificate.PaidUSDC,
 		Stamp: "specimen"}
-	return says.Draw(s.Site.Config.Title, s.host+"/api/verify/"+signed.Certificate.CertID)
+	return says.Draw(s.Site.Config.Title, s.host+"/verify") // no address has the specimen itself
 }
 
 // newestWeek is the picture of pages that show the newest week, that of the site while there is
