@@ -44,14 +44,9 @@ func isHashed(name string) bool {
 // Render makes one representation of a host's page. A host that no round named has none, and the
 // answer says where to ask and what to do.
 func (p HostPages) Render(_ context.Context, name, mediaType string) ([]byte, error) {
-	s, h, err := p.history(name)
+	described, err := p.Describe(name)
 	if err != nil {
 		return nil, err
-	}
-	host := h.Host
-	described, err := p.describe(s, h)
-	if err != nil {
-		return nil, fmt.Errorf("describing %s: %w", host, err)
 	}
 	view, err := templates.NewHostView(p.Chrome(), described)
 	if err != nil {
@@ -65,7 +60,20 @@ func (p HostPages) Render(_ context.Context, name, mediaType string) ([]byte, er
 	case api.JSON:
 		return templates.HostJSON(view), nil
 	}
-	return nil, fmt.Errorf("rendering %s: there is no form of type %s", host, mediaType)
+	return nil, fmt.Errorf("rendering %s: there is no form of type %s", described.Host, mediaType)
+}
+
+// Describe is what the record in force shows of a host, by its name in addresses.
+func (p HostPages) Describe(name string) (derive.Host, error) {
+	s, h, err := p.history(name)
+	if err != nil {
+		return derive.Host{}, err
+	}
+	described, err := p.describe(s, h)
+	if err != nil {
+		return derive.Host{}, fmt.Errorf("describing %s: %w", h.Host, err)
+	}
+	return described, nil
 }
 
 // history is what the record in force holds of a host, by its name in addresses.

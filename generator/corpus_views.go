@@ -126,6 +126,7 @@ func renderWeek(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 		return indented(week)
 	}
 	page := s.viewOf(u, week.Week, weekSummary, made)
+	page.Preview = weekPreview(s.rounds[u.value.(int)])
 	body, err := s.prose(weekText)
 	if err != nil {
 		return nil, err
@@ -196,6 +197,7 @@ func renderTiers(s *source, u unit, mediaType string, made attest.Digest) ([]byt
 		return nil, err
 	}
 	page := s.viewOf(u, fmt.Sprintf("%s, page %d", prose.Title, tiers.Page), prose.Summary, made)
+	page.Preview = hostsPreview
 	body, err := s.prose(prose.Body)
 	if err != nil {
 		return nil, err

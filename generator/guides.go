@@ -100,6 +100,7 @@ func renderVerify(s *source, u unit, mediaType string, made attest.Digest) ([]by
 	if err != nil {
 		return nil, err
 	}
+	page.Preview = certificatePreview
 	return twin(&templates.VerifyView{Chrome: s.chrome, Page: page, Body: body, Facts: facts,
 		Specimen: attest.SpecimenRing().Identity().Public.String()}, mediaType)
 }

@@ -14,8 +14,9 @@ import (
 )
 
 // The pictures beside links to pages: one of the site, one for each good and for each week of the
-// record, and one for all hosts (see templates.Preview). A picture of a week stays when the next
-// one is sealed, since who was shown a link then may look at its picture later.
+// record, and one for pages that list hosts (see templates.Preview). A picture of a week stays when
+// the next one is sealed, since who was shown a link then may look at its picture later. Those of
+// hosts and of what the store signed are drawn on request (see previewsdrawn.go).
 
 // colourOfPaper is the background of pages by day.
 const colourOfPaper = "#f7f2e6"
@@ -71,8 +72,8 @@ func renderStorePreview(s *source, _ unit, _ string, _ attest.Digest) ([]byte, e
 }
 
 func renderHostPreview(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
-	return draw(picture.Preview{Sign: s.Site.Config.Title, Title: "A host of the record",
-		Says: "What a signed weekly census saw of its doors, week by week, with the store's own gaps counted.",
+	return draw(picture.Preview{Sign: s.Site.Config.Title, Title: "The hosts of the record",
+		Says: "What a signed weekly census saw of their doors, week by week, with the store's own gaps counted.",
 		Foot: s.host + "/corpus"})
 }
 
@@ -119,6 +120,24 @@ func renderWeekPreview(s *source, u unit, _ string, _ attest.Digest) ([]byte, er
 			{Name: "not ready", Mark: picture.Bad, N: w.NotReady},
 			{Name: "unreachable", Mark: picture.Unknown, N: w.Unreachable},
 			{Name: "not observed", Mark: picture.Unobserved, N: w.HostsDue - w.Ready - w.NotReady - w.Unreachable}}})
+}
+
+// hostsPreview is the picture of pages that list hosts.
+var hostsPreview = templates.Preview{Path: "/preview/host.png",
+	Alt: "The hosts of the record: what a signed weekly census saw of them"}
+
+// certificatePreview is that of the specimen's certificate, for pages that say what one is.
+var certificatePreview = templates.Preview{Path: "/preview/certificate.png",
+	Alt: "A certificate of the specimen, which proves nothing"}
+
+func renderCertificatePreview(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	signed, err := specimen()
+	if err != nil {
+		return nil, err
+	}
+	says := SignedPreview{Title: "Hello", Says: SaysOf(signed.Certificate), Paid: signed.Certificate.PaidUSDC,
+		Stamp: "specimen"}
+	return says.Draw(s.Site.Config.Title, s.host+"/verify") // no address has the specimen itself
 }
 
 // newestWeek is the picture of pages that show the newest week, that of the site while there is

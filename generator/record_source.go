@@ -23,19 +23,24 @@ func (s *source) open() error {
 		return err
 	}
 	if s.record, err = record.Open(s.Corpus, s.Ring); err != nil {
-		return err
+		return record.Mend(err)
 	}
 	if s.record.Private() && !s.PrivateSite {
 		return fmt.Errorf("%w, and this site is a public one; hint: build it with the configuration that made them, "+
 			"or configure another record folder", ErrPrivateRecord)
 	}
 	if s.feed, err = s.record.Observations(); err != nil {
-		return err
+		return record.Mend(err)
 	}
 	s.rounds, s.words = s.record.Rounds(), retiredWords(s.feed)
+	if n := len(s.rounds); n > 0 && s.rounds[n-1].LeavesEnd() > s.record.Log.Head().Size {
+		return fmt.Errorf("the log of the record has %d leaves, and its rounds %d; hint: store census ends what was "+
+			"interrupted; otherwise fetch the folder log from the last backup or from the published copy",
+			s.record.Log.Head().Size, s.rounds[n-1].LeavesEnd())
+	}
 	s.about, s.chain = aboutHosts(s.feed), s.digestRounds()
 	if s.firstHost, err = firstHost(s.record); err != nil {
-		return err
+		return record.Mend(err)
 	}
 	return s.openViews()
 }

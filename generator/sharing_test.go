@@ -37,6 +37,9 @@ func readHead(t *testing.T, name string, body []byte) head {
 			h.links[attribute(n, "rel")] = append(h.links[attribute(n, "rel")], attribute(n, "href"))
 		case "h1":
 			h.title = text(n)
+			if n.FirstChild.Data == "span" { // a name that is shortened, with the whole in the title
+				h.title = attribute(n.FirstChild, "title")
+			}
 		case "script":
 			if attribute(n, "type") == "application/ld+json" {
 				h.about = append(h.about, n.FirstChild.Data)
@@ -82,7 +85,7 @@ func TestSharing(t *testing.T) {
 		t.Errorf("%s: %s does not exist", page, address)
 		return ""
 	}
-	pictures, hidden := map[string]int{}, 0
+	pictures, hidden, hosts := map[string]int{}, 0, 0
 	eachFile(t, tree, ".html", func(name string, body []byte) {
 		h := readHead(t, name, body)
 		if slices.Contains(h.meta["robots"], "noindex") {
@@ -111,6 +114,14 @@ func TestSharing(t *testing.T) {
 		if got := exists(name, h.meta["og:url"][0]); got != name {
 			t.Errorf("%s: og:url is the address of %q", name, got)
 		}
+		if host, ok := strings.CutPrefix(name, "corpus/host/"); ok { // drawn when it is asked for
+			want := base + "/preview/host/" + strings.TrimSuffix(host, "/index.html") + "/card.png"
+			if got := h.meta["og:image"][0]; got != want {
+				t.Errorf("%s: og:image is %s, want %s", name, got, want)
+			}
+			hosts++
+			return
+		}
 		picture := exists(name, h.meta["og:image"][0])
 		pictures[picture]++
 		for rel, want := range map[string]string{"apple-touch-icon": "/apple-touch-icon.png",
@@ -130,12 +141,17 @@ func TestSharing(t *testing.T) {
 			t.Errorf("%s is %v, and %s says %v", picture, got, name, want)
 		}
 	})
-	if hidden == 0 {
-		t.Error("no page is hidden")
+	if hidden == 0 || hosts == 0 {
+		t.Errorf("%d pages are hidden, %d are of hosts", hidden, hosts)
 	}
-	if n := len(in.Site.Goods) + 3; len(pictures) != n {
-		t.Errorf("%d pictures, want %d: of the store, of hosts, of the newest week, and of each good: %v",
-			len(pictures), n, slices.Sorted(maps.Keys(pictures)))
+	var record derive.DatasetView
+	readJSON(t, tree, "corpus.json", &record)
+	if n := len(in.Site.Goods) + len(record.Index) + 3; len(pictures) != n {
+		t.Errorf("%d pictures, want %d: of the store, of the list of hosts, of a certificate, of each week, and of "+
+			"each good: %v", len(pictures), n, slices.Sorted(maps.Keys(pictures)))
+	}
+	if _, err := fs.Stat(tree, "preview/host"); err == nil {
+		t.Error("there are files of pictures of hosts")
 	}
 	if got := pictureSize(t, tree, "apple-touch-icon.png"); got != [2]string{"180", "180"} {
 		t.Errorf("the icon is %v", got)

@@ -25,6 +25,7 @@ func renderVerifier(s *source, u unit, mediaType string, made attest.Digest) ([]
 	if err != nil {
 		return nil, err
 	}
+	page.Preview = certificatePreview
 	v := templates.VerifierView{Chrome: s.chrome, Page: page, Body: body, Here: s.Verifier != nil}
 	return twin(&v, mediaType)
 }

@@ -109,10 +109,6 @@ type Preview struct {
 	Alt  string // what it shows, in words
 }
 
-// hostPreview is the one picture of all hosts: with one each, a record of a million hosts would be
-// a tree of a million pictures, each in every commit and every clone of it.
-var hostPreview = Preview{"/preview/host.png", "A host of the record: what a signed weekly census saw of it."}
-
 // PreviewOf is the picture of a page.
 func (c *Chrome) PreviewOf(p Page) Preview {
 	if p.Preview != (Preview{}) {

@@ -76,8 +76,9 @@ func NewHostViewIn(room *HostRoom, chrome *Chrome, h derive.Host) (HostView, err
 		Chrome: chrome, Host: h, json: doc, sum: sum, All: len(h.Timeline),
 		Page: Page{
 			Title: h.Host, Path: path, Twin: path + "/index.md", Data: path + ".json", Made: hex.EncodeToString(sum[:]),
-			Preview: hostPreview,
-			Summary: nowLine(&h.Tier) + ". Observed in " + decimal(h.RoundsProbed) + " of " + decimal(h.Rounds) +
+			Preview: Preview{"/preview" + strings.TrimPrefix(path, "/corpus") + "/card.png",
+				"What a signed weekly census saw of " + h.Host},
+			Summary: NowLine(&h.Tier) + ". Observed in " + decimal(h.RoundsProbed) + " of " + decimal(h.Rounds) +
 				" rounds since its first sighting.",
 		},
 	}
@@ -113,9 +114,9 @@ func NewHostViewIn(room *HostRoom, chrome *Chrome, h derive.Host) (HostView, err
 	return v, nil
 }
 
-// nowLine says what a reader asks first: whether the host is ready now, its tier, and of how many
+// NowLine says what a reader asks first: whether the host is ready now, its tier, and of how many
 // rounds that is.
-func nowLine(t *derive.HostTier) string {
+func NowLine(t *derive.HostTier) string {
 	f := t.Fraction
 	counted := t.Tier + ", " + decimal(f.Ready) + " ready of " + decimal(f.Rounds)
 	if f.FirstWeek != "" {

@@ -115,7 +115,10 @@ func hostSize(v *HostView) int {
 // host appends what stands between the top and the bottom of the page.
 func (w *htmlWriter) host(v *HostView) {
 	w.text(`<p class="mark"><span class="stamp `, v.Stamp).text(`">`, v.Tier.Tier).markup("</span></p>\n")
-	w.text("<h1>", v.Page.Title).markup("</h1>\n")
+	w.markup("<h1>").narrow(v.Page.Title).markup("</h1>\n")
+	if _, cut := narrow(v.Page.Title); cut {
+		w.text(`<p class="mono whole">`, v.Page.Title).markup("</p>\n")
+	}
 	if v.Page.Summary != "" {
 		w.text(`<p class="lede">`, v.Page.Summary).markup("</p>\n")
 	}

@@ -24,6 +24,7 @@ func (s *Shop) certificatePage(id string, v counter.Verification) ([]byte, error
 	if v.Certificate == nil {
 		return templates.RenderCertificate(view)
 	}
+	s.sharing(&view, v)
 	paper := templates.CertificatePaper(attest.Signed{Certificate: *v.Certificate, Proof: *v.Proof}, chrome.Title,
 		chrome.BaseURL+"/api/verify/"+id)
 	paper.DoesNotProve = v.DoesNotProve
@@ -64,6 +65,7 @@ func (s *Shop) recordPage(id string, v counter.Verification) ([]byte, error) {
 // paperView is the page of something that is signed, with its members as facts.
 func (s *Shop) paperView(id string, v counter.Verification) templates.CertificateView {
 	view := s.verifyView(id, v)
+	s.sharing(&view, v)
 	paper := templates.RecordPaper(templates.RecordView{
 		ID: id, Class: v.ArtifactClass, Issuer: view.Chrome.Title, VerifyURL: view.Chrome.BaseURL + "/api/verify/" + id,
 		Order: v.Proof.SignatureCovers, Report: v.Report, Shown: visible.Text,

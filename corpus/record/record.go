@@ -69,6 +69,9 @@ func Open(fsys fs.FS, ring attest.Ring) (*Record, error) {
 	for n := int64(1); ; n++ {
 		raw, err := fs.ReadFile(fsys, HeaderPath(n))
 		if errors.Is(err, fs.ErrNotExist) {
+			if _, err := fs.Stat(fsys, HeaderPath(n+1)); err == nil {
+				return nil, fmt.Errorf("%s is missing, and round %d is there", HeaderPath(n), n+1)
+			}
 			break // a round without its header was not sealed
 		}
 		if err != nil {
@@ -87,7 +90,9 @@ func Open(fsys fs.FS, ring attest.Ring) (*Record, error) {
 	}
 	r.reread = newReread(r.rounds)
 	var err error
-	r.Log, err = tlog.Open(fsys, ring)
+	if r.Log, err = tlog.Open(fsys, ring); err != nil {
+		err = fmt.Errorf("%s: %w", tlog.Path("checkpoint"), err)
+	}
 	return r, err
 }
 

@@ -235,7 +235,7 @@ func (r Row) Check() error {
 	}
 	switch {
 	case r.Format != RowFormat:
-		return fail("format is %q", r.Format)
+		return fail("format is %.80q, not %q; hint: of a newer one, use a newer release", r.Format, RowFormat)
 	case r.Origin == "" || r.KID == "" || r.Battery == "":
 		return fail("origin, battery and kid must be present")
 	case r.Sequence < 1:

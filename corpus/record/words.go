@@ -99,14 +99,15 @@ func ParseWords(raw []byte) (Said, error) {
 	fail := func(err error) (Said, error) { return Said{}, fmt.Errorf("reading words: %w", err) }
 	body, ok := bytes.CutSuffix(raw, []byte{'\n'})
 	if !ok || len(raw) > maxWordFile {
-		return fail(fmt.Errorf("%d bytes, or no line", len(raw)))
+		return fail(fmt.Errorf("a file of %d bytes, where one line of up to %d belongs", len(raw), maxWordFile))
 	}
 	var f wordFile
 	if err := attest.ParseCanonical(body, &f); err != nil {
 		return fail(err)
 	}
 	if f.Format != WordsFormat {
-		return fail(fmt.Errorf("format is %q", f.Format))
+		return fail(fmt.Errorf("format is %.80q, not %q; hint: of a newer one, use a newer release", f.Format,
+			WordsFormat))
 	}
 	s := Said{SHA256: saltedDigest(f.Salt, f.Text), Salt: f.Salt, Text: f.Text}
 	if err := s.check(); err != nil {
@@ -125,7 +126,10 @@ func ReadWords(fsys fs.FS, digest string) (Said, error) {
 		return Said{}, err
 	}
 	s, err := ParseWords(raw)
-	if err == nil && s.SHA256 != digest {
+	if err != nil {
+		return Said{}, fmt.Errorf("%s: %w", WordsPath(digest), err)
+	}
+	if s.SHA256 != digest {
 		err = rule.WordsDigest.Errorf("%s holds the text of %s", WordsPath(digest), s.SHA256)
 	}
 	return s, err

@@ -134,25 +134,25 @@ func (a *Archive) mark() (string, error) {
 
 // open opens the record if it may be answered from.
 func (a *Archive) open() (*record.Record, error) {
-	record, err := record.Open(os.DirFS(a.cfg.Record), a.cfg.Ring)
-	if err == nil && record.Private() && !a.cfg.Private {
+	opened, err := record.Open(os.DirFS(a.cfg.Record), a.cfg.Ring)
+	if err == nil && opened.Private() && !a.cfg.Private {
 		err = errors.New("it is private, and this site is a public one; hint: serve it with the configuration that " +
 			"made its rounds, or configure another record folder")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("opening the record: %w", err)
+		return nil, record.Mend(fmt.Errorf("opening the record: %w", err))
 	}
-	return record, nil
+	return opened, nil
 }
 
 // read makes a state of what is on disk, nil for a record without rounds or whose view is not built
 // yet.
 func (a *Archive) read() (*State, error) {
-	record, err := a.open()
+	opened, err := a.open()
 	if err != nil {
 		return nil, err
 	}
-	rounds := record.Rounds()
+	rounds := opened.Rounds()
 	if len(rounds) == 0 {
 		return nil, nil
 	}
@@ -163,7 +163,7 @@ func (a *Archive) read() (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	stale, err := v.Check(record)
+	stale, err := v.Check(opened)
 	if err != nil {
 		return nil, err
 	}
@@ -171,11 +171,11 @@ func (a *Archive) read() (*State, error) {
 		a.cfg.Log.Warn("the view of the record is older than its newest round; build it", "view", v.Head().Sequence(),
 			"rounds", len(rounds))
 	}
-	feed, err := a.feed(record)
+	feed, err := a.feed(opened)
 	if err != nil {
-		return nil, fmt.Errorf("reading observations: %w", err)
+		return nil, record.Mend(fmt.Errorf("reading observations: %w", err))
 	}
-	return newState(record, v, rounds[:v.Head().Sequence()], feed), nil
+	return newState(opened, v, rounds[:v.Head().Sequence()], feed), nil
 }
 
 // feed reads the observations: all of them at first, and then those behind the ones that are held,

@@ -132,6 +132,15 @@ func (c *Counter) serveVerifyForm(w http.ResponseWriter, r *http.Request) error 
 
 const unknownID = "unknown_id"
 
+// Verify finds what the store signed under an id, verified; false for an unknown one.
+func (c *Counter) Verify(ctx context.Context, id string) (Verification, bool, error) {
+	_, v, err := c.verification(ctx, id)
+	if err != nil {
+		return v, false, c.problem(err, request{})
+	}
+	return v, v.Reason != unknownID, nil
+}
+
 // verification finds the artifact of an id in its class.
 func (c *Counter) verification(ctx context.Context, id string) (Class, Verification, error) {
 	for _, class := range c.cfg.Classes {

@@ -20,7 +20,22 @@ var pictures = map[string]Preview{
 			{"not observed", Unobserved, 32}}, Foot: "store.example/corpus"},
 	"hostile": {Sign: strings.Repeat("W", 400), Title: strings.Repeat("W", 400) + " " + strings.Repeat("x ", 900),
 		Says: "漢字\x00\u202e" + strings.Repeat("漢", 900), Tag: strings.Repeat("9", 90) + " USDC", Foot: "\n\t"},
-	"empty": {Counts: []Count{{}, {}}},
+	"host": {Sign: "The General Store", Title: "paper.dock.street",
+		Says: "Ready now, as of 2026-11-20; established, 7 ready of 8, 2026-W33 to 2026-W40",
+		Counts: []Count{{"ready", Good, 7}, {"not ready", Bad, 3}, {"unreachable", Unknown, 1},
+			{"not observed", Unobserved, 1}}, Steps: []Mark{3, 0, 0, 1, 1, 0, 0, 2, 0, 0, 0, 1},
+		Foot: "store.example/corpus"},
+	"host of a year and a long name": {Sign: "The General Store", Title: strings.Repeat("a-long-label.", 18) + "street",
+		Says:   "Not observed of late; " + strings.Repeat("broken, 0 ready of 60 ", 9),
+		Counts: []Count{{"ready", Good, 26}, {"not ready", Bad, 26}}, Steps: []Mark(strings.Repeat("\x00\x01", 40)),
+		Foot: "store.example/corpus"},
+	"signed": {Sign: "The General Store", Title: "Certificate of patronage", Tag: "0.005 USDC", Stamp: "reversed",
+		Says: "Certificate of patron 20481, signed on 2026-11-20.",
+		Foot: "store.example/api/verify/cert_aaaaaaaaaaaaaaaaaaaa"},
+	"signed for nothing": {Sign: "The General Store", Title: "Letter", Stamp: "invalid", Says: "Signed by this store.",
+		Foot: "store.example/api/verify/letter_aaaaaaaaaaaaaaaaaaaa"},
+	"hostile host": {Title: "\u202e\u2066" + strings.Repeat("א", 40) + strings.Repeat("Ж", 300) + "\x00end"},
+	"empty":        {Counts: []Count{{}, {}}},
 }
 
 // TestPictures: whatever a picture is to show, it has its size, stays small, and is the same bytes
@@ -70,5 +85,27 @@ func TestWrap(t *testing.T) {
 		if got := strings.Join(wrap(strings.Fields(text), 2, fits), "|"); got != want {
 			t.Errorf("wrap(%q) = %q, want %q", text, got, want)
 		}
+	}
+}
+
+// TestMiddle: a name that has no room keeps its beginning and its end, and one that has is whole.
+func TestMiddle(t *testing.T) {
+	s, err := newSheet(Width, Height)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"", "a.example", strings.Repeat("W", 400), strings.Repeat("i", 400),
+		"first." + strings.Repeat("a-label.", 30) + "last"} {
+		got := s.middle(name, bold, 40, 600)
+		if w := s.measure(got, bold, 40); w > 600 || w < 560 && got != name {
+			t.Errorf("%.20s: %q is %d wide", name, got, w)
+		}
+		if begin, end, cut := strings.Cut(got, "…"); cut && (!strings.HasPrefix(name, begin) ||
+			!strings.HasSuffix(name, end) || len(begin)-len(end) > 1 || len(end) > len(begin)) {
+			t.Errorf("%.20s: %q", name, got)
+		}
+	}
+	if s.fit("a.example", bold, 76, 40, 1000) != 76 || s.fit(strings.Repeat("W", 99), bold, 76, 40, 1000) != 40 {
+		t.Error("a size is not the largest with room")
 	}
 }

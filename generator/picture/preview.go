@@ -2,7 +2,9 @@ package picture
 
 import (
 	"image"
+	"image/color"
 	"strconv"
+	"strings"
 )
 
 // Width and Height are the size of a picture in pixels, as who shows one expects it.
@@ -12,13 +14,22 @@ const Width, Height = 1200, 630
 type Preview struct {
 	// Sign is the name of the store, at the top; Foot is what stands at the bottom.
 	Sign, Foot string
-	// Title is in the largest letters, on two lines at most. Says is below it, on three.
+	// Title is in the largest letters, on two lines at most. A single word, such as the name of a
+	// host, is on one line: smaller where it is long, and shortened in the middle beyond that. Says
+	// is below it, on three.
 	Title, Says string
-	// Tag is written on a price tag at the right, "" for none.
-	Tag string
+	// Tag is written on a price tag at the right, "" for none. Stamp is the word of a stamp at the
+	// right, below the tag.
+	Tag, Stamp string
 	// Counts are parts of one whole, drawn as one bar with each number below it; nil for none.
 	Counts []Count
+	// Steps are drawn in place of the bar, a square each, such as the weeks of a host; of more than
+	// MostSteps the last ones.
+	Steps []Mark
 }
+
+// MostSteps is how many squares one picture has room for.
+const MostSteps = 52
 
 // Count is one part of a whole.
 type Count struct {
@@ -59,11 +70,21 @@ func Draw(p Preview) ([]byte, error) {
 		s.tag(p.Tag)
 		wide -= tagWide + 36
 	}
-	y := s.paragraph(margin, 226, p.Title, bold, 76, ink, wide, 2)
+	if p.Stamp != "" {
+		s.stamp(p.Stamp)
+		if p.Tag == "" {
+			wide -= tagWide + 36
+		}
+	}
+	const titleAt = 226
+	y := s.title(margin, titleAt, p.Title, wide)
 	lines := 3
-	if len(p.Counts) > 0 {
+	if len(p.Counts)+len(p.Steps) > 0 {
 		lines = 1
-		s.bar(p.Counts)
+		if y == titleAt {
+			lines = 2
+		}
+		s.bar(p.Counts, p.Steps[max(0, len(p.Steps)-MostSteps):])
 	}
 	s.paragraph(margin, y+72, p.Says, regular, 36, faint, wide, lines)
 	return s.encode()
@@ -93,10 +114,43 @@ func (s *sheet) tag(price string) {
 	s.centred(middle, y, amount, bold, 76, accent, tagWide-110)
 }
 
-// bar draws parts of a whole as one bar from edge to edge, and below it each with its number. A
-// part that is there is at least a stroke wide, and one that is not has no colour in the bar.
-func (s *sheet) bar(parts []Count) {
+// title draws the title and returns where its last line stands.
+func (s *sheet) title(x, y int, text string, wide int) int {
+	const most, least = 76, 40
+	if len(strings.Fields(text)) != 1 {
+		return s.paragraph(x, y, text, bold, most, ink, wide, 2)
+	}
+	size := s.fit(text, bold, most, least, wide)
+	return s.paragraph(x, y, s.middle(text, bold, size, wide), bold, size, ink, wide, 1)
+}
+
+// stamp draws a word in a double frame.
+func (s *sheet) stamp(word string) {
+	const x, y, high = tagX + 40, 438, 96
+	for i, c := range []color.RGBA{marks[Bad], paper, marks[Bad], paper} {
+		edge := []int{0, 5, 10, 12}[i]
+		s.box(image.Rect(x+edge, y+edge, Width-margin-edge, y+high-edge), c)
+	}
+	s.centred((x+Width-margin)/2, y+66, word, smallCaps, 54, marks[Bad], Width-margin-x-60)
+}
+
+// steps draws a square each from the left on, all of one size.
+func (s *sheet) steps(steps []Mark, top, bottom int) {
+	pitch := min((Width-2*margin)/len(steps), bottom-top+6)
+	for i, m := range steps {
+		x := margin + i*pitch
+		s.box(image.Rect(x, top, x+pitch-max(2, pitch/8), bottom), marks[m])
+	}
+}
+
+// bar draws parts of a whole as one bar from edge to edge, or its steps, and below it each part
+// with its number. A part that is there is at least a stroke wide, and one that is not has no
+// colour in the bar.
+func (s *sheet) bar(parts []Count, steps []Mark) {
 	const top, bottom = 370, 414
+	if len(steps) > 0 {
+		s.steps(steps, top, bottom)
+	}
 	whole := int64(0)
 	for _, c := range parts {
 		whole += c.N
@@ -104,7 +158,7 @@ func (s *sheet) bar(parts []Count) {
 	from, sum := margin, int64(0)
 	for i, c := range parts {
 		sum += c.N
-		if c.N > 0 {
+		if c.N > 0 && len(steps) == 0 {
 			to := max(margin+int(sum*int64(Width-2*margin)/whole), from+4)
 			s.box(image.Rect(from, top, min(to, Width-margin), bottom), marks[c.Mark])
 			from = to

@@ -8,6 +8,7 @@ import (
 	"image/draw"
 	"image/png"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -165,16 +166,47 @@ func (s *sheet) line(x, y int, text string, f face, size float64, c color.Color,
 
 // centred draws one line around x, smaller where it would be too wide.
 func (s *sheet) centred(x, y int, text string, f face, size float64, c color.Color, wide int) {
-	for ; size > 12; size -= 2 {
-		pen, _ := s.pen(f, size, c)
-		if s.err != nil {
-			return
-		}
-		if w := pen.MeasureString(text).Ceil(); w <= wide {
-			s.paragraph(x-w/2, y, text, f, size, c, wide, 1)
-			return
+	size = s.fit(text, f, size, 14, wide)
+	if w := s.measure(text, f, size); w <= wide {
+		s.paragraph(x-w/2, y, text, f, size, c, wide, 1)
+	}
+}
+
+// measure is how wide a line is.
+func (s *sheet) measure(text string, f face, size float64) int {
+	pen, known := s.pen(f, size, ink)
+	if s.err != nil {
+		return 0
+	}
+	defer pen.Face.Close()
+	return pen.MeasureString(legible(known, text)).Ceil()
+}
+
+// fit is the largest size up to most at which a line has room, or the least one.
+func (s *sheet) fit(text string, f face, most, least float64, wide int) float64 {
+	for size := most; size > least; size -= 2 {
+		if s.measure(text, f, size) <= wide {
+			return size
 		}
 	}
+	return least
+}
+
+// middle shortens a name that has no room in its middle, since its beginning and its end tell more.
+func (s *sheet) middle(text string, f face, size float64, wide int) string {
+	whole := []rune(legible(s.fonts[f], text))
+	kept := sort.Search(len(whole), func(n int) bool { // letters that are left of the first one too wide
+		return s.measure(around(whole, n+1), f, size) > wide
+	})
+	return around(whole, kept)
+}
+
+// around is so many letters of a name, half of them from its end.
+func around(name []rune, n int) string {
+	if n >= len(name) {
+		return string(name)
+	}
+	return string(name[:n-n/2]) + "…" + string(name[len(name)-n/2:])
 }
 
 // paragraph draws text on so many lines at most, the first one at y, and returns where the last one
