@@ -63,22 +63,26 @@ func (r *run) takeIn(ctx context.Context, w Week) *merge {
 
 // TakeIn says what came of the walkers at other places so far, whose files are read as they are
 // before the round is sealed. It changes nothing.
-func TakeIn(ctx context.Context, cfg Config) ([]VantageReport, error) {
+func TakeIn(ctx context.Context, cfg Config) (Report, error) {
 	r, err := newRun(cfg)
 	if err != nil {
-		return nil, err
+		return Report{}, err
+	}
+	if err := r.count(ctx); err != nil {
+		return r.report, err
 	}
 	w, err := r.Store.Week(ctx, r.Week)
 	if err != nil {
-		return nil, err
+		return r.report, err
 	}
 	if w.Phase != PhaseOpen && w.Phase != PhaseClosed {
-		return nil, fmt.Errorf("census: nobody walks %s elsewhere: its roster is not closed yet, or its round is sealed",
+		return r.report, fmt.Errorf("census: nobody walks %s elsewhere: its roster is not closed yet, or its round is sealed",
 			r.Week)
 	}
 	m := r.takeIn(ctx, w)
 	defer m.close()
-	return m.reports(), nil
+	r.report.Vantages = m.reports()
+	return r.report, nil
 }
 
 // close frees the files.

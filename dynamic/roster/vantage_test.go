@@ -286,8 +286,9 @@ func TestWalkersHaveKeysOfTheirOwn(t *testing.T) {
 func (e *elsewhere) refuses(name, want string) {
 	e.t.Helper()
 	report, err := census.TakeIn(e.t.Context(), e.cfg)
-	if err != nil || len(report) != 1 || report[0].Counted != 0 || !strings.Contains(report[0].Problem, want) {
-		e.t.Errorf("%s: %+v, %v: want %q", name, report, err, want)
+	if all := report.Vantages; err != nil || len(all) != 1 || all[0].Counted != 0 ||
+		!strings.Contains(all[0].Problem, want) {
+		e.t.Errorf("%s: %+v, %v: want %q", name, all, err, want)
 	}
 }
 
