@@ -43,8 +43,7 @@ type CensusConfig struct {
 	SealHour        string   `toml:"seal_hour" doc:"Hour of Sunday in UTC, such as 6, at which store serve walks what is left and seals the week's round, and does then and every six hours what store stamp and store witness do. Of several processes one does it; set it where the folder and the keys of the record are. Empty leaves all three to those verbs and their timers."`
 	Hourly          bool     `toml:"hourly" doc:"store serve walks, at every full hour until the week's round is sealed, what is to be walked, with the hosts that declared themselves since; the first such hour of a week makes its roster. Replicas share the work."`
 	Key             string   `toml:"key" doc:"Key (ed25519) that signs the requests of walkers, so that a machine that only walks holds no key of the record. store serve lists it in the directory of keys. Empty takes keys.identity."`
-	Walkers         []string `toml:"walkers" doc:"Public keys, in hex, of at most four walkers at other places, each as store key walker prints it there. Each is handed the week's closed roster in vantages when the week begins, and what it saw is taken from there when the round is sealed: rows then say what was seen from where."`
-	Vantages        string   `toml:"vantages" doc:"Private folder of the files that go to walkers at other places (.roster) and come from them (.seen). On the machine that begins the week and on the one that seals it."`
+	Walkers         []string `toml:"walkers" doc:"Public keys of at most four walkers at other places (store key walker). Their files lie in the folder vantages beside twins."`
 }
 
 // DiscoveryConfig is one discovery API.
@@ -82,9 +81,9 @@ func (c *Config) checkCensus() error {
 	if _, err := c.Census.walkers(); err != nil {
 		errs = append(errs, err)
 	}
-	if len(c.Census.Walkers) > 0 && (c.Census.Vantages == "" || c.Census.Control == "") {
-		fail("census.walkers needs census.vantages, a folder, and census.control, by which a walker shows that its own " +
-			"path is whole")
+	if len(c.Census.Walkers) > 0 && (c.Twins == "" || c.Census.Control == "") {
+		fail("census.walkers needs twins, beside which the folder of their files is, and census.control, by which a " +
+			"walker shows that its own path is whole")
 	}
 	names := map[string]bool{sourceDeclared: true, sourceList: true, sourceWellKnown: true, sourceRevisits: true}
 	for i, d := range c.Discovery {

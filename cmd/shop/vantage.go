@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
@@ -22,8 +23,8 @@ func (c *CensusConfig) walkers() (out []ed25519.PublicKey, err error) {
 	for _, s := range c.Walkers {
 		k, err := hex.DecodeString(s)
 		if err != nil || len(k) != ed25519.PublicKeySize {
-			return nil, fmt.Errorf("census.walkers: %.80q is no public key of 32 bytes in hex: take what store key walker "+
-				"prints where the walker stands", s)
+			return nil, fmt.Errorf("census.walkers: %.80q is no public key of 32 bytes in hex: take what store key "+
+				"walker prints where the walker stands", s)
 		}
 		out = append(out, k)
 	}
@@ -36,14 +37,14 @@ func (c *Config) vantages(own *attest.Key) (v *census.Vantages, err error) {
 	if len(c.Census.Walkers) == 0 {
 		return nil, nil
 	}
-	v = &census.Vantages{Dir: c.Census.Vantages}
+	v = &census.Vantages{Dir: filepath.Join(filepath.Dir(c.Twins), "vantages")}
 	if v.Walkers, err = c.Census.walkers(); err != nil {
 		return nil, err
 	}
 	for _, k := range v.Walkers {
 		if own.Public().Equal(k) {
-			return nil, fmt.Errorf("census.walkers: %x is the key of this place: a walker at another place has one of its "+
-				"own, which store key walker makes there", k)
+			return nil, fmt.Errorf("census.walkers: %x is the key of this place: a walker at another place has one of "+
+				"its own, which store key walker makes there", k)
 		}
 	}
 	if v.Origin, err = RecordOrigin(c); err != nil {
@@ -64,8 +65,8 @@ func (c *Config) vantages(own *attest.Key) (v *census.Vantages, err error) {
 func Elsewhere(ctx context.Context, c *Config, roster, out string, o CensusOptions) (report census.VantageReport,
 	err error) {
 	if c.Census.Key == "" {
-		return report, errors.New("a walker at another place signs by a key of its own: make it by store key walker, and " +
-			"name it as census.key")
+		return report, errors.New("a walker at another place signs by a key of its own: make it by store key walker, " +
+			"and name it as census.key")
 	}
 	key, err := c.walkerKey()
 	if err != nil {

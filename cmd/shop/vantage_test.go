@@ -44,8 +44,9 @@ func TestAWalkerAtAnotherPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := observingConfig(dir)
-	c.Census = CensusConfig{List: filepath.Join(dir, "doors.txt"), Vantages: filepath.Join(dir, "vantages"),
+	c.Census = CensusConfig{List: filepath.Join(dir, "doors.txt"),
 		Control: "https://99.ready-many.doors.street/paid", Walkers: []string{hex.EncodeToString(key.Public())}}
+	c.Twins = filepath.Join(dir, "twins")
 	if err := os.WriteFile(c.Census.List, []byte("https://ready-bare.doors.street/paid\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -63,10 +64,11 @@ func TestAWalkerAtAnotherPlace(t *testing.T) {
 	if begun.Outcome != census.OutcomeWalked {
 		t.Fatalf("%+v", begun)
 	}
-	if r := run(false, true); len(r.Vantages) != 1 || !strings.Contains(r.Vantages[0].Problem, "nothing was handed over") {
+	if r := run(false, true); len(r.Vantages) != 1 ||
+		!strings.Contains(r.Vantages[0].Problem, "nothing was handed over") {
 		t.Errorf("before: %+v", r.Vantages)
 	}
-	roster := filepath.Join(c.Census.Vantages, begun.Week+"-"+key.KID()+".roster")
+	roster := filepath.Join(dir, "vantages", begun.Week+"-"+key.KID()+".roster")
 	if _, err := Elsewhere(t.Context(), c, roster, SeenFile(roster), o); err == nil ||
 		!strings.Contains(err.Error(), "key of its own") {
 		t.Errorf("by no key: %v", err)
@@ -87,7 +89,8 @@ func TestAWalkerAtAnotherPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for row, err := range rec.Rows(1) {
-		if err != nil || len(row.Vantages) != 1 || row.Vantages[0].ID != key.KID() || row.Verdict != record.VerdictReady {
+		if err != nil || len(row.Vantages) != 1 || row.Vantages[0].ID != key.KID() ||
+			row.Verdict != record.VerdictReady {
 			t.Errorf("%+v, %v", row.Row, err)
 		}
 	}
@@ -95,21 +98,24 @@ func TestAWalkerAtAnotherPlace(t *testing.T) {
 
 // What walkers are configured by is checked before anything is walked.
 func TestWalkersElsewhereAreChecked(t *testing.T) {
+	own := hex.EncodeToString(attest.SpecimenKey().Public())
 	good := hex.EncodeToString(attest.SpecimenKeyFor(attest.PurposeGit).Public())
-	for want, change := range map[string]func(*CensusConfig){
-		"store key walker":             func(c *CensusConfig) { c.Walkers = []string{"abc"} },
-		"census.walkers needs":         func(c *CensusConfig) { c.Vantages = "" },
-		"own path":                     func(c *CensusConfig) { c.Control = "" },
-		"is the key of this place":     func(c *CensusConfig) { c.Walkers = []string{hex.EncodeToString(attest.SpecimenKey().Public())} },
-		"the store's own git key":      func(*CensusConfig) {},
-		"walkers at other places, whe": func(c *CensusConfig) { c.Walkers = []string{good, good, good, good, good} },
+	for want, change := range map[string]func(*Config){
+		"store key walker":             func(c *Config) { c.Census.Walkers = []string{"abc"} },
+		"census.walkers needs":         func(c *Config) { c.Twins = "" },
+		"own path":                     func(c *Config) { c.Census.Control = "" },
+		"is the key of this place":     func(c *Config) { c.Census.Walkers = []string{own} },
+		"the store's own git key":      func(*Config) {},
+		"walkers at other places, whe": func(c *Config) { c.Census.Walkers = []string{good, good, good, good, good} },
 	} {
 		c := observingConfig(t.TempDir())
-		c.Census = CensusConfig{Control: "https://control.test/", Vantages: t.TempDir(), Walkers: []string{good}}
-		change(&c.Census)
+		c.Census = CensusConfig{Control: "https://control.test/", Walkers: []string{good}}
+		c.Twins = filepath.Join(t.TempDir(), "twins")
+		change(c)
 		err := c.checkCensus()
 		if err == nil {
-			_, err = Census(t.Context(), c, CensusOptions{WalkOnly: true, Reach: lost, Log: slog.New(slog.DiscardHandler)})
+			_, err = Census(t.Context(), c, CensusOptions{WalkOnly: true, Reach: lost,
+				Log: slog.New(slog.DiscardHandler)})
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)

@@ -24,9 +24,9 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 	walkOnly := c.flags.Bool("walk-only", false, "walk, and leave sealing to a process that holds the record's keys")
 	hourly := c.flags.Bool("hourly", false, "begin the round of this week if nobody did, put the hosts that declared "+
 		"themselves since onto it, and walk; seals no round")
-	vantage := c.flags.String("vantage", "", "walk the `roster` that a store handed to this walker, from this place and by "+
+	vantage := c.flags.String("vantage", "", "walk the `roster` that a store handed to this walker, from here and by "+
 		"census.key, and write what was seen to -out, for the store to take in; touches no ledger and no record")
-	out := c.flags.String("out", "", "-vantage: file to write, the roster's name with .seen for .roster if it is not given")
+	out := c.flags.String("out", "", "-vantage: file to write; the roster's name with .seen for .roster if not given")
 	vantages := c.flags.Bool("vantages", false, "say whether what walkers at other places handed over so far will be "+
 		"taken in; does nothing else")
 	asJSON := c.flags.Bool("json", false, "print the report as JSON")
@@ -94,8 +94,9 @@ func walkElsewhere(ctx context.Context, c *call, cfg *shop.Config, o shop.Census
 	if asJSON {
 		return json.NewEncoder(c.stdout).Encode(report)
 	}
-	fmt.Fprintf(c.stdout, "%d doors have a verdict from here, %d walks to the control door: %s\nPut it into the store's "+
-		"folder census.vantages before the round is sealed; store census -vantages says there whether it will be taken.\n",
+	fmt.Fprintf(c.stdout, "%d doors have a verdict from here, %d walks to the control door: %s\nPut it into the "+
+		"store's folder vantages, where the roster is from, before the round is sealed; store census -vantages says "+
+		"there whether it will be taken.\n",
 		report.Walks, report.Control, out)
 	return nil
 }

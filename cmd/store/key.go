@@ -82,7 +82,8 @@ func keyWalker(c *call, dir string) error {
 		return err
 	}
 	fmt.Fprintf(c.stdout, "%x\n%s is the key of a walker at another place, %s: name it here as census.key. The line "+
-		"above is its public half, which the store lists under census.walkers.\n", []byte(key.Public()), file, key.KID())
+		"above is its public half, which the store lists under census.walkers.\n", []byte(key.Public()), file,
+		key.KID())
 	return nil
 }
 

@@ -228,8 +228,8 @@ func readCommission(in *bufio.Reader, ring attest.Ring) (c Commission, digest at
 	payload, err := c.payload()
 	if err != nil || !known || signer.Purpose != attest.PurposeIdentity ||
 		!attest.Verify(ed25519.PublicKey(signer.Public), payload, c.Signature) {
-		return c, digest, errors.Join(errors.New("reading the commission: it is not signed by an identity of the store's "+
-			"ring: take the file from the store anew, and its ring.json with it"), err)
+		return c, digest, errors.Join(errors.New("reading the commission: it is not signed by an identity of the "+
+			"store's ring: take the file from the store anew, and its ring.json with it"), err)
 	}
 	return c, sha256.Sum256(line), nil
 }
@@ -295,7 +295,8 @@ func ReadVantageRoster(from io.Reader, ring attest.Ring) (*VantageRoster, error)
 		return nil, errors.New("reading a roster: something stands behind its last door")
 	}
 	if _, sum := hosts.Sum(); sum != c.RosterDigest || attest.Digest(doors.Sum(nil)) != c.Doors {
-		return nil, errors.New("reading a roster: its doors are not those that the store signed: take it from there anew")
+		return nil, errors.New("reading a roster: its doors are not those that the store signed: take it from there " +
+			"anew")
 	}
 	return v, nil
 }

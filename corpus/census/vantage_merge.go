@@ -76,8 +76,8 @@ func TakeIn(ctx context.Context, cfg Config) (Report, error) {
 		return r.report, err
 	}
 	if w.Phase != PhaseOpen && w.Phase != PhaseClosed {
-		return r.report, fmt.Errorf("census: nobody walks %s elsewhere: its roster is not closed yet, or its round is sealed",
-			r.Week)
+		return r.report, fmt.Errorf("census: nobody walks %s elsewhere: its roster is not closed yet, or its round is "+
+			"sealed", r.Week)
 	}
 	m := r.takeIn(ctx, w)
 	defer m.close()
@@ -166,7 +166,8 @@ func (m *merge) add(ctx context.Context, row *record.Row) error {
 // ends there.
 func (m *merge) advance(v *vantage) {
 	if err := v.advance(); err != nil {
-		m.run.Log.Error("what a walker at another place handed over was changed meanwhile", "walker", v.report.ID, "err", err)
+		m.run.Log.Error("what a walker at another place handed over was changed meanwhile", "walker", v.report.ID,
+			"err", err)
 		v.left, v.next = 0, seenLine{}
 	}
 }

@@ -76,7 +76,8 @@ func judgeAgain(l seenLine) (s seenAgain, err error) {
 
 // openVantage reads what a walker handed over: the whole of it is as the walker signed it and holds
 // what this week's commission asks for, or nothing of it is used.
-func (r *run) openVantage(ctx context.Context, root *os.Root, w Week, walker ed25519.PublicKey) (v *vantage, err error) {
+func (r *run) openVantage(ctx context.Context, root *os.Root, w Week, walker ed25519.PublicKey) (v *vantage,
+	err error) {
 	file, err := root.Open(r.Vantages.file(r.Week, walker, ".seen"))
 	if err != nil {
 		return nil, err
@@ -124,8 +125,8 @@ func (r *run) readHeads(in *bufio.Reader, w Week, walker ed25519.PublicKey) (s s
 	switch {
 	case c.Origin != r.Vantages.Origin || c.Week != r.Week || c.RosterDigest != w.Closed.Digest ||
 		c.Hosts != w.Closed.Hosts:
-		return s, fmt.Errorf("it is of the roster %s of %.40q and %.40q, and not of this week's: hand it over in its week",
-			c.RosterDigest, c.Origin, c.Week)
+		return s, fmt.Errorf("it is of the roster %s of %.40q and %.40q, and not of this week's: hand it over in its "+
+			"week", c.RosterDigest, c.Origin, c.Week)
 	case string(c.Walker) != string(walker):
 		return s, fmt.Errorf("it is the commission of another walker, %s", c.Walker)
 	case c.Battery != probe.Current() || c.Control != r.Control.URL || c.Private != w.Private:

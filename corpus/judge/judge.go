@@ -71,7 +71,8 @@ func (Batteries) Row(row record.Row, raw, judgement []byte) error {
 	got := RowFrom(report, j)
 	if v, ok := seenElsewhere(row, judgement); ok {
 		if got.Verdict != v.Verdict || got.EvidenceDigest != v.EvidenceDigest {
-			return fail(fmt.Errorf("what is kept of the walk from %s gives %s, the row says %s", v.ID, got.Verdict, v.Verdict))
+			return fail(fmt.Errorf("what is kept of the walk from %s gives %s, the row says %s", v.ID, got.Verdict,
+				v.Verdict))
 		}
 		return nil
 	}

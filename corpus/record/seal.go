@@ -62,9 +62,9 @@ type Draft struct {
 	// Rows yields the round's rows, sorted by host bytes, each host once. Seal sets what binds a
 	// row to its place: origin, sequence, week, previous leaf, kid and signature.
 	Rows iter.Seq2[Row, error]
-	// Evidence returns an encoded judgement that a row names, its own or a vantage's, by its digest, nil where there is none. It is called in the order of the rows. The row of a judgement
-	// that cannot be kept is sealed without its verdict. A draft without Evidence keeps nothing of
-	// any row.
+	// Evidence returns the encoded judgement that a row or a vantage of it names by its digest,
+	// nil where there is none. It is called in the order of the rows. The row of a judgement that
+	// cannot be kept is sealed without its verdict. A draft without it keeps nothing of any row.
 	Evidence func(host, digest string) ([]byte, error)
 }
 
