@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -230,6 +231,16 @@ func TestLiesFromElsewhere(t *testing.T) {
 		{"a key that nobody commissioned", "not the walker's", func() []byte {
 			return e.signed(good, e.writer.Identity, stranger)
 		}},
+		{"a signature of nobody", "not the walker's", func() []byte {
+			f := e.parse(good)
+			f.statement["signature"] = strings.Repeat("ab", 64)
+			return f.encode(t)
+		}},
+		{"the store's name under a commission of one's own", "not signed by an identity", func() []byte {
+			f := e.parse(good)
+			f.commission["signature"] = strings.Repeat("ab", 64)
+			return f.encode(t)
+		}},
 		{"what was changed behind the signature", "not what the walker signed", func() []byte {
 			other := e.walk(client, client)
 			f, g := e.parse(good), e.parse(other)
@@ -239,6 +250,11 @@ func TestLiesFromElsewhere(t *testing.T) {
 		{"a word behind the end", "behind the last walk", func() []byte { return append(bytes.Clone(good), '\n') }},
 		{"half a file", "EOF", func() []byte { return good[:bytes.LastIndexByte(good[:len(good)-1], '\n')+1] }},
 		{"half a line", "cut off", func() []byte { return good[:len(good)-2] }},
+		{"a judgement that takes others' room", "a judgement of more than", func() []byte {
+			return e.lie(good, func(f *handed) {
+				f.lines[len(f.lines)-1]["judgement"] = base64.StdEncoding.EncodeToString(make([]byte, 16<<10+1))
+			})
+		}},
 		{"a line without an end", "a line of more than", func() []byte { return bytes.Repeat([]byte("x"), 4<<20) }},
 	} {
 		e.put(lie.file())
@@ -279,6 +295,43 @@ func TestWalkersHaveKeysOfTheirOwn(t *testing.T) {
 		if _, err := census.Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", want, err)
 		}
+	}
+}
+
+// A walker walks nothing but what the store signed for its key.
+func TestARosterIsTheStores(t *testing.T) {
+	t.Parallel()
+	e := newElsewhere(t)
+	raw, err := os.ReadFile(e.file(".roster"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	door := []byte("https://" + hostOf("ready-bare") + "/paid")
+	other := e.parse(raw)
+	other.commission["roster_digest"] = strings.Repeat("ab", 32)
+	delete(other.commission, "signature")
+	other.commission["signature"] = attest.Hex(e.writer.Identity.Sign(encoded(t, other.commission,
+		commissionMembers))).String()
+	for want, file := range map[string][]byte{
+		"not those that the store signed": bytes.Replace(raw, door, append(door, '2'), 1),
+		"behind its last door":            append(bytes.Clone(raw), '\n'),
+		"EOF":                             raw[:bytes.LastIndexByte(raw[:len(raw)-1], '\n')+1],
+		"doors are not those": append(append(encoded(t, other.commission, commissionMembers), '\n'),
+			raw[bytes.IndexByte(raw, '\n')+1:]...),
+		"is not signed by an identity": bytes.Replace(raw, []byte(`"hosts":3`), []byte(`"hosts":2`), 1),
+	} {
+		if _, err := census.ReadVantageRoster(bytes.NewReader(file), e.writer.Ring); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+	stranger, err := attest.Generate(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = census.WalkElsewhere(t.Context(), e.config(), e.roster(), stranger, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "another walker's key") {
+		t.Errorf("by another key: %v", err)
 	}
 }
 
