@@ -43,6 +43,7 @@ type CensusConfig struct {
 	SealHour        string   `toml:"seal_hour" doc:"Hour of Sunday in UTC, such as 6, at which store serve walks what is left and seals the week's round, and does then and every six hours what store stamp and store witness do. Of several processes one does it; set it where the folder and the keys of the record are. Empty leaves all three to those verbs and their timers."`
 	Hourly          bool     `toml:"hourly" doc:"store serve walks, at every full hour until the week's round is sealed, what is to be walked, with the hosts that declared themselves since; the first such hour of a week makes its roster. Replicas share the work."`
 	Key             string   `toml:"key" doc:"Key (ed25519) that signs the requests of walkers, so that a machine that only walks holds no key of the record. store serve lists it in the directory of keys. Empty takes keys.identity."`
+	Walkers         []string `toml:"walkers" doc:"Public keys of at most four walkers at other places (store key walker). Their files lie in the folder vantages beside twins."`
 }
 
 // DiscoveryConfig is one discovery API.
@@ -77,6 +78,13 @@ func (c *Config) checkCensus() error {
 	if _, _, err := c.Census.sealHour(); err != nil {
 		errs = append(errs, err)
 	}
+	if _, err := c.Census.walkers(); err != nil {
+		errs = append(errs, err)
+	}
+	if len(c.Census.Walkers) > 0 && (c.Twins == "" || c.Census.Control == "") {
+		fail("census.walkers needs twins, beside which the folder of their files is, and census.control, by which a " +
+			"walker shows that its own path is whole")
+	}
 	names := map[string]bool{sourceDeclared: true, sourceList: true, sourceWellKnown: true, sourceRevisits: true}
 	for i, d := range c.Discovery {
 		u, err := url.Parse(d.URL)
@@ -96,6 +104,7 @@ func (c *Config) checkCensus() error {
 type CensusOptions struct {
 	Week     string // "" is this one
 	WalkOnly bool   // holds no key of the record and seals nothing
+	Vantages bool   // says what walkers at other places handed over, and does nothing
 	Hourly   bool   // begins the round if nobody did, adds what declared itself, and walks; seals nothing
 	Progress func(done, due int64)
 	Log      *slog.Logger
@@ -115,7 +124,7 @@ func Census(ctx context.Context, c *Config, o CensusOptions) (report census.Repo
 	}
 	var b bytes.Buffer
 	ask := "/census?" + url.Values{"week": {o.Week}, "walk_only": {strconv.FormatBool(o.WalkOnly)},
-		"hourly": {strconv.FormatBool(o.Hourly)}}.Encode()
+		"hourly": {strconv.FormatBool(o.Hourly)}, "vantages": {strconv.FormatBool(o.Vantages)}}.Encode()
 	if ok, err := askServer(ctx, spec, http.MethodPost, ask, nil, &b); err != nil {
 		return report, err
 	} else if ok {
@@ -135,7 +144,7 @@ func (s *Shop) serveCensus(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	report, err := runCensus(r.Context(), &s.Config, s.DB,
 		CensusOptions{Week: q.Get("week"), WalkOnly: q.Get("walk_only") == "true", Hourly: q.Get("hourly") == "true",
-			Log: s.Log, Reach: s.reach, Now: s.now})
+			Vantages: q.Get("vantages") == "true", Log: s.Log, Reach: s.reach, Now: s.now})
 	if err == nil {
 		var b []byte
 		if b, err = json.Marshal(report); err == nil {
@@ -180,6 +189,9 @@ func runCensus(ctx context.Context, c *Config, db ledger.DB, o CensusOptions) (r
 	}
 	if in, ok := cfg.Inflows.(*Inflows); ok {
 		defer in.Close()
+	}
+	if o.Vantages {
+		return census.TakeIn(ctx, cfg)
 	}
 	if o.Hourly {
 		return census.Hourly(ctx, cfg)
@@ -230,7 +242,10 @@ func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folde
 			return record.Open(os.DirFS(c.Record), ring)
 		}
 	}
-	if !o.WalkOnly && !o.Hourly {
+	if cfg.Vantages, err = c.vantages(key); err != nil {
+		return cfg, nil, err
+	}
+	if !o.WalkOnly && !o.Hourly && !o.Vantages {
 		if cfg.Writer, err = RecordWriter(c); err != nil {
 			return cfg, nil, err
 		}

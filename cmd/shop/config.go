@@ -202,7 +202,7 @@ func Example() Config {
 			PrivateNetworks: []string{}, PrivatePorts: []uint16{}},
 		Census: CensusConfig{List: "var/doors.txt", Control: "https://control.store.example/paid", Cap: 20_000,
 			Spacing: Duration(time.Second), Recordings: "var/census", SealHour: "6",
-			Hourly: true},
+			Hourly: true, Walkers: []string{}},
 		Discovery: []DiscoveryConfig{
 			{Name: "bazaar", URL: "https://facilitator.example/platform/v2/x402"},
 			{Name: "second", URL: "https://catalogue.example"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,6 +24,11 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 	walkOnly := c.flags.Bool("walk-only", false, "walk, and leave sealing to a process that holds the record's keys")
 	hourly := c.flags.Bool("hourly", false, "begin the round of this week if nobody did, put the hosts that declared "+
 		"themselves since onto it, and walk; seals no round")
+	vantage := c.flags.String("vantage", "", "walk the `roster` that a store handed to this walker, from here and by "+
+		"census.key, and write what was seen to -out, for the store to take in; touches no ledger and no record")
+	out := c.flags.String("out", "", "-vantage: file to write; the roster's name with .seen for .roster if not given")
+	vantages := c.flags.Bool("vantages", false, "say whether what walkers at other places handed over so far will be "+
+		"taken in; does nothing else")
 	asJSON := c.flags.Bool("json", false, "print the report as JSON")
 	if err := c.parse(0, 0); err != nil {
 		return err
@@ -31,12 +37,17 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 		fmt.Fprintln(c.stderr, "store census: -hourly takes neither -week nor -walk-only")
 		return errUsage
 	}
+	if *vantages && (*walkOnly || *hourly) || *vantage != "" && (*vantages || *week != "" || *walkOnly || *hourly) ||
+		*vantage == "" && *out != "" {
+		fmt.Fprintln(c.stderr, "store census: -vantage goes with -out alone, -vantages with -week alone")
+		return errUsage
+	}
 	cfg, err := shop.Load(*file)
 	if err != nil {
 		return err
 	}
 	// The first signal lets walks under way finish; the second ends the process.
-	o.Week, o.WalkOnly, o.Hourly, o.Log = *week, *walkOnly, *hourly, c.logger
+	o.Week, o.WalkOnly, o.Hourly, o.Vantages, o.Log = *week, *walkOnly, *hourly, *vantages, c.logger
 	var bar *progressbar.ProgressBar
 	if isTerminal(c.stderr) && !*asJSON {
 		o.Progress = func(done, due int64) {
@@ -48,6 +59,9 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 			bar.ChangeMax64(due)
 			_ = bar.Set64(done) // a bar that cannot be drawn stops nothing
 		}
+	}
+	if *vantage != "" {
+		return walkElsewhere(ctx, c, cfg, o, *vantage, cmp.Or(*out, shop.SeenFile(*vantage)), *asJSON)
 	}
 	report, err := shop.Census(ctx, cfg, o)
 	if bar != nil {
@@ -62,8 +76,48 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 	if *asJSON {
 		return json.NewEncoder(c.stdout).Encode(report)
 	}
+	if *vantages {
+		fmt.Fprint(c.stdout, vantagesText(report.Vantages, false))
+		return nil
+	}
 	fmt.Fprint(c.stdout, censusText(report))
 	return nil
+}
+
+// walkElsewhere is the census of a walker at another place.
+func walkElsewhere(ctx context.Context, c *call, cfg *shop.Config, o shop.CensusOptions, roster, out string,
+	asJSON bool) error {
+	report, err := shop.Elsewhere(ctx, cfg, roster, out, o)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return json.NewEncoder(c.stdout).Encode(report)
+	}
+	fmt.Fprintf(c.stdout, "%d doors have a verdict from here, %d walks to the control door: %s\nPut it into the "+
+		"store's folder vantages, where the roster is from, before the round is sealed; store census -vantages says "+
+		"there whether it will be taken.\n",
+		report.Walks, report.Control, out)
+	return nil
+}
+
+// vantagesText says what came of walkers at other places, before the seal or at it.
+func vantagesText(all []census.VantageReport, sealed bool) (text string) {
+	if len(all) == 0 && !sealed {
+		return "nobody walks elsewhere: census.walkers names no key\n"
+	}
+	for _, v := range all {
+		switch {
+		case v.Problem != "":
+			text += fmt.Sprintf("walker %s is not counted: %s\n", v.ID, v.Problem)
+		case sealed:
+			text += fmt.Sprintf("walker %s: %d of %d doors stand in rows\n", v.ID, v.Counted, v.Walks)
+		default:
+			text += fmt.Sprintf("walker %s: %d doors, %d walks to the control door, will be taken in\n", v.ID, v.Walks,
+				v.Control)
+		}
+	}
+	return text
 }
 
 // censusText says in a few lines what a run came to.
@@ -86,6 +140,7 @@ func censusText(r census.Report) string {
 	case census.OutcomeNotOpen:
 		text += "this week's round takes no more hosts: nothing was added\n"
 	}
+	text += vantagesText(r.Vantages, true)
 	if r.Lot == census.LotOwn {
 		text += "no Bitcoin block could be had, so the census drew its own order, and twice in a row is suspect: " +
 			"name timestamps.explorers or timestamps.headers\n"

@@ -19,7 +19,7 @@ import (
 // runKey makes, lists and hands over keys. Private halves are files of mode 0600 in one folder; the
 // ring beside them is their published half.
 func runKey(ctx context.Context, c *call) error {
-	what := c.subverb("init", "list", "handover", "tls")
+	what := c.subverb("init", "list", "handover", "tls", "walker")
 	dir := c.flags.String("dir", "var/keys", "folder of the keys")
 	asJSON := c.flags.Bool("json", false, "list: print JSON")
 	purpose := c.flags.String("purpose", string(attest.PurposeIdentity), "handover: which key, identity or log")
@@ -42,6 +42,8 @@ func runKey(ctx context.Context, c *call) error {
 		return keyList(c, *dir, *asJSON)
 	case "tls":
 		return keyTLS(c, *dir, *host)
+	case "walker":
+		return keyWalker(c, *dir)
 	case "handover":
 		return keyHandover(ctx, c, *config, *dir, attest.Change{Purpose: attest.Purpose(*purpose), Effective: *on,
 			Reason: *reason}, *dry)
@@ -66,6 +68,22 @@ func keyInit(c *call, dir, on string, dry bool) error {
 	}
 	fmt.Fprintf(c.stdout, "keys made in %s; identity %s\nBack this folder up where the ledger's backup is not. "+
 		"Nothing in it belongs into git.\n", dir, ring.Identity().KID)
+	return nil
+}
+
+// keyWalker makes the key of a walker at another place, if it has none, and prints its public half.
+func keyWalker(c *call, dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	file := filepath.Join(dir, shop.WalkerKeyFile)
+	key, err := keyAt(file)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "%x\n%s is the key of a walker at another place, %s: name it here as census.key. The line "+
+		"above is its public half, which the store lists under census.walkers.\n", []byte(key.Public()), file,
+		key.KID())
 	return nil
 }
 

@@ -64,7 +64,7 @@ func verbs() []verb {
 			false, runPractice},
 		{"init", "DIR", "make a keeper's site in DIR", false, runInit},
 		{"config", "", "print an annotated example of the configuration file", false, runConfig},
-		{"key", "init | list | handover | tls", "make keys, list them, hand over to a new one", true, runKey},
+		{"key", "init | list | handover | tls | walker", "make keys, list them, hand over to a new one", true, runKey},
 		{"build", "", "render content into the published tree", false, runBuild},
 		{"watch", "", "build on every change and show it in a browser", false, runWatch},
 		{"publish", "PLACE", "bring the published tree to a repository, or to s3://BUCKET/FOLDER", false, runPublish},

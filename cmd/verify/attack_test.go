@@ -104,24 +104,53 @@ func walkAll(t testing.TB, w *record.Writer, sequence int64, hosts, salt int) {
 		for i := range hosts {
 			host := fmt.Sprintf("door%03d.example", i)
 			all := practice.All()
-			report, j := walkOne(t, "https://"+host+"/", all[(i*7+int(sequence)+salt)%len(all)], at.Add(-time.Hour))
+			report, j := walkOne(t, "https://"+host+"/", all[(i*7+int(sequence)+salt)%len(all)], at.Add(-time.Hour), 1)
 			row := judge.RowFrom(report, j)
 			row.Host, row.Listed, row.Source = host, true, record.SourceDiscovery
 			raw, err := j.Encode()
-			if kept[host] = raw; !yield(row, err) {
+			kept[row.EvidenceDigest] = raw
+			if i%3 == 0 {
+				seenFrom(t, &row, kept, all[(i*7+int(sequence)+salt+1+i%2)%len(all)], at.Add(-time.Hour))
+			}
+			if !yield(row, err) {
 				return
 			}
 		}
 	}
 	d := record.Draft{Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2",
 		Rows:     rows,
-		Evidence: func(host, _ string) ([]byte, error) { return kept[host], nil }}
+		Evidence: func(_, digest string) ([]byte, error) { return kept[digest], nil }}
 	if _, err := w.Seal(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func walkOne(t testing.TB, url string, door practice.Door, at time.Time) (probe.Report, probe.Judgement) {
+// seenFrom lets two walkers at other places see other answers of a door that was walked.
+func seenFrom(t testing.TB, row *record.Row, kept map[string][]byte, door practice.Door, at time.Time) {
+	t.Helper()
+	if row.Verdict == record.VerdictNotProbed {
+		return
+	}
+	for _, walker := range []byte{2, 3} {
+		report, j := walkOne(t, row.URL, door, at, walker)
+		there := judge.RowFrom(report, j)
+		if there.Verdict == record.VerdictNotProbed {
+			continue
+		}
+		raw, err := j.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept[there.EvidenceDigest] = raw
+		row.Vantages = append(row.Vantages, record.Vantage{ID: strings.Repeat(string('a'+rune(walker)), 43),
+			Verdict: there.Verdict, EvidenceDigest: there.EvidenceDigest})
+	}
+	if slices.ContainsFunc(row.Vantages, func(v record.Vantage) bool { return v.Verdict != row.Verdict }) {
+		row.Verdict, row.Fault = record.VerdictNotReady, record.FaultPath
+	}
+}
+
+func walkOne(t testing.TB, url string, door practice.Door, at time.Time, salt byte) (probe.Report, probe.Judgement) {
 	t.Helper()
 	p, err := probe.NewPreflight(probe.V2, url, probe.Declaration{})
 	if err != nil {
@@ -138,7 +167,7 @@ func walkOne(t testing.TB, url string, door practice.Door, at time.Time) (probe.
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := p.Judgement(recorded, probe.Salt{1})
+	j, err := p.Judgement(recorded, probe.Salt{salt})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
@@ -98,6 +99,17 @@ func (e *evidenceCheck) row(row record.Row, raw []byte) {
 		e.out.Without++
 		return
 	}
+	all := row.JudgedBy()
+	for _, digest := range all {
+		before := e.out
+		if e.judgement(row, raw, digest, all); digest != row.EvidenceDigest {
+			e.out = before // rows are counted
+		}
+	}
+}
+
+// judgement meets what a row or a vantage of it was judged by, one of all.
+func (e *evidenceCheck) judgement(row record.Row, raw []byte, digest string, all []string) {
 	if e.problem != nil {
 		return
 	}
@@ -105,8 +117,9 @@ func (e *evidenceCheck) row(row record.Row, raw []byte) {
 		e.end()
 		return
 	}
-	by, gone := e.withdrawn[row.EvidenceDigest]
-	switch kept := len(e.entries) > 0 && e.entries[0].Host == row.Host; {
+	by, gone := e.withdrawn[digest]
+	switch kept := len(e.entries) > 0 && e.entries[0].Host == row.Host &&
+		(e.entries[0].SHA256 <= digest || !slices.Contains(all, e.entries[0].SHA256)); {
 	case kept && gone:
 		e.fail(rule.EvidenceWithdrawn, e.pack, attest.ProblemAdded,
 			"observation %d withdrew what it holds of %s", by, row.Host)
@@ -125,10 +138,9 @@ func (e *evidenceCheck) row(row record.Row, raw []byte) {
 	}
 	entry := e.entries[0]
 	e.entries = e.entries[1:]
-	if entry.SHA256 != row.EvidenceDigest {
+	if entry.SHA256 != digest {
 		e.fail(rule.EvidenceNamed, e.at, attest.ProblemChanged, "of %s it tells of %s, the row of %s", row.Host,
-			entry.SHA256,
-			row.EvidenceDigest)
+			entry.SHA256, digest)
 		return
 	}
 	kept, err := e.unpack.Open(e.raw[entry.Offset:entry.Offset+entry.Bytes], entry)

@@ -94,6 +94,9 @@ type Config struct {
 	// there. The week's row says so, with the file's digest.
 	AskFirst bool
 
+	// Vantages are walkers at other places; nil for none.
+	Vantages *Vantages
+
 	Cap     int           // hosts that are walked in a week; 0 is no cap
 	Workers int           // doors walked at once; 0 is DefaultWorkers
 	Shard   int           // hosts in one shard; 0 is DefaultShard
@@ -139,6 +142,8 @@ type Report struct {
 	Rows     int64          `json:"rows"`
 	Lot      string         `json:"lot,omitzero"` // of the round: LotBlock or LotOwn
 	Digest   string         `json:"digest,omitzero"`
+	// Vantages is what came of the walkers at other places, of a round that this run sealed.
+	Vantages []VantageReport `json:"vantages,omitempty"`
 }
 
 // private reports whether what is read, or rests on it, is never to be published.
@@ -166,6 +171,11 @@ func (c *Config) check() error {
 	case c.Cap < 0 || c.Workers < 0 || c.Shard < 0 || c.Batch < 0 || c.Lease < 0 || c.SourceTime < 0 ||
 		c.HeaderTime < 0:
 		return errors.New("a bound is negative")
+	}
+	if c.Vantages != nil {
+		if err := c.Vantages.check(); err != nil {
+			return err
+		}
 	}
 	names := map[string]bool{}
 	for _, s := range c.Sources {

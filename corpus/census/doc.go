@@ -27,6 +27,14 @@
 // over_quota until the next week. One door of a registrable domain and one of an address are walked
 // at a time, and requests to an address are spaced as those to a host are (fetch.Config.Spacing).
 //
+// # From elsewhere
+//
+// Walkers at other places (Config.Vantages) are handed the closed roster when its order is dealt
+// (VantageRoster), walk it by WalkElsewhere, and hand over what they saw before the round is
+// sealed. Each verdict of theirs is reached again from what it was judged by; it counts where the
+// walker's own control door held at that time, and then stands in the host's row. Where two places
+// disagree the row is not_ready, and the path at fault.
+//
 // # What it takes
 //
 // Measured by

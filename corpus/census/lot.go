@@ -171,6 +171,9 @@ func (r *run) deal(ctx context.Context, lease Lease) error {
 		}
 		all = append(all, k)
 	}
+	if err := r.handOut(w, all); err != nil {
+		return err
+	}
 	r.Log.Info("lot drawn", "week", r.Week, "hosts", len(all), "block", w.Lot.Block(), "own", w.Lot.IsOwn())
 	return r.Store.Deal(ctx, lease, ordered(all, w.Lot.Seed(), w.Most), r.Shard, r.Lease)
 }

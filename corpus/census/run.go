@@ -17,6 +17,8 @@ import (
 type run struct {
 	Config
 	report Report
+	// elsewhere is a walker at another place: of it nothing counts while its control door fails.
+	elsewhere bool
 }
 
 func newRun(cfg Config) (*run, error) {

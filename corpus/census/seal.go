@@ -67,12 +67,13 @@ func (r *run) sealUnder(ctx context.Context, lease Lease) error {
 	if err != nil {
 		return err
 	}
+	elsewhere := r.takeIn(ctx, w)
+	defer elsewhere.close()
 	round, err := r.Writer.Seal(ctx, record.Draft{
 		Sequence: int64(len(rounds)) + 1, Week: r.Week, TakenAt: taken, Battery: probe.Current(), Private: w.Private,
 		Roster: record.Roster{Listed: w.Listed, Capped: w.Capped, Sources: w.Sources},
-		Lot:    r.lot(w), Control: w.Control, Inflows: in, Rows: r.Store.Rows(ctx, r.Week),
-		ControlWalks: r.Store.ControlWalks(ctx, r.Week),
-		Evidence:     func(host, digest string) ([]byte, error) { return r.Store.Evidence(ctx, r.Week, host) },
+		Lot:    r.lot(w), Control: w.Control, Inflows: in, Rows: elsewhere.rows(ctx, r.Store.Rows(ctx, r.Week)),
+		ControlWalks: r.Store.ControlWalks(ctx, r.Week), Evidence: elsewhere.evidence(ctx),
 	})
 	if errors.Is(err, record.ErrSealed) {
 		// Another was faster under a lease that had run out for one of us: its round stands.
@@ -85,6 +86,7 @@ func (r *run) sealUnder(ctx context.Context, lease Lease) error {
 	if err != nil {
 		return err
 	}
+	r.report.Vantages = elsewhere.reports()
 	return r.sealed(ctx, round, OutcomeSealed)
 }
 

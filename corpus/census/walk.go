@@ -92,7 +92,11 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		v.result.Evidence = raw
 		v.result.Addresses = addresses(recording.Exchanges, report.Terms)
 	}
-	if report.Verdict == probe.Unreachable {
+	switch {
+	case r.elsewhere:
+		row := notProbed(e, record.ReasonControlFailed)
+		v.sheltered = &row
+	case report.Verdict == probe.Unreachable:
 		row := on(judge.RowFrom(report.ControlFailed(), judgement))
 		v.sheltered = &row
 	}

@@ -9,6 +9,7 @@ package judge
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -68,6 +69,13 @@ func (Batteries) Row(row record.Row, raw, judgement []byte) error {
 		return fail(err)
 	}
 	got := RowFrom(report, j)
+	if v, ok := seenElsewhere(row, judgement); ok {
+		if got.Verdict != v.Verdict || got.EvidenceDigest != v.EvidenceDigest {
+			return fail(fmt.Errorf("what is kept of the walk from %s gives %s, the row says %s", v.ID, got.Verdict,
+				v.Verdict))
+		}
+		return nil
+	}
 	got.Format, got.Origin, got.Sequence, got.Week, got.PreviousLeaf = row.Format, row.Origin, row.Sequence, row.Week,
 		row.PreviousLeaf
 	got.Host, got.Listed, got.Source, got.Catalog, got.Late, got.KID, got.Signature = row.Host, row.Listed, row.Source,
@@ -84,6 +92,19 @@ func (Batteries) Row(row record.Row, raw, judgement []byte) error {
 		return fail(fmt.Errorf("what is kept of the walk gives %s", difference(again, raw)))
 	}
 	return nil
+}
+
+// seenElsewhere is the vantage that rests on a judgement, if that is not the row's own.
+func seenElsewhere(row record.Row, judgement []byte) (record.Vantage, bool) {
+	if len(row.Vantages) == 0 {
+		return record.Vantage{}, false
+	}
+	digest := attest.Digest(sha256.Sum256(judgement)).String()
+	i := slices.IndexFunc(row.Vantages, func(v record.Vantage) bool { return v.EvidenceDigest == digest })
+	if i < 0 || digest == row.EvidenceDigest {
+		return record.Vantage{}, false
+	}
+	return row.Vantages[i], true
 }
 
 // Refresh implements record.Judge.

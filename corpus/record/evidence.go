@@ -39,8 +39,9 @@ const EvidenceIndexFormat = "store-evidence-index/v1"
 // holds no verdict (ReasonNotJudged).
 const MaxPack = 64 << 20
 
-// maxEvidenceIndex bounds the index of a pack: a part's rows with the longest of names.
-const maxEvidenceIndex = 4 << 20
+// maxEvidenceIndex bounds the index of a pack: a part's rows with their vantages and the longest of
+// names.
+const maxEvidenceIndex = 10 << 20
 
 // EvidenceIndex says what a pack holds, sorted by host, and of one host by digest.
 type EvidenceIndex struct {
@@ -146,13 +147,12 @@ func (p *packer) add(host, digest string, raw []byte) error {
 	}
 	p.members = append(p.members, m)
 	for p.bytes += len(m.zipped); p.bytes > p.most; {
-		largest := slices.MaxFunc(p.members, func(a, b member) int {
-			return cmp.Compare(len(a.zipped),
-				len(b.zipped))
-		})
-		i := slices.IndexFunc(p.members, func(m member) bool { return m.host == largest.host })
-		p.bytes -= len(p.members[i].zipped)
-		p.members[i].zipped = nil
+		largest := slices.MaxFunc(p.members, func(a, b member) int { return cmp.Compare(len(a.zipped), len(b.zipped)) })
+		for i := range p.members { // all of its host, whose row loses its verdict
+			if m := &p.members[i]; m.host == largest.host {
+				p.bytes, m.zipped = p.bytes-len(m.zipped), nil
+			}
+		}
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func ParseEvidenceIndex(raw []byte) (EvidenceIndex, error) {
 	if err := attest.ParseCanonical(body, &x); err != nil {
 		return x, fmt.Errorf("reading evidence index: %w", err)
 	}
-	if x.Format != EvidenceIndexFormat || len(x.Entries) == 0 || len(x.Entries) > MaxPartRows {
+	if x.Format != EvidenceIndexFormat || len(x.Entries) == 0 || len(x.Entries) > MaxPartRows*(1+maxVantages) {
 		return x, fmt.Errorf("reading evidence index: %d entries in format %.40q", len(x.Entries), x.Format)
 	}
 	var at int64
@@ -311,7 +311,7 @@ func (r *Record) RawEvidence(sequence int64, host string) ([]byte, error) {
 		return fail(err)
 	}
 	for _, e := range index.Entries {
-		if e.Host != host {
+		if e.Host != host || len(row.Vantages) > 0 && e.SHA256 != row.EvidenceDigest {
 			continue
 		}
 		if e.SHA256 != row.EvidenceDigest {

@@ -129,6 +129,18 @@ type Vantage struct {
 	EvidenceDigest string `json:"evidence_digest"`
 }
 
+// JudgedBy are the digests of what the row and its vantages were judged by, sorted.
+func (r Row) JudgedBy() (all []string) {
+	if r.EvidenceDigest != "" {
+		all = append(all, r.EvidenceDigest)
+	}
+	for _, v := range r.Vantages {
+		all = append(all, v.EvidenceDigest)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // ProbeMethod says with which HTTP method the door was judged.
 type ProbeMethod struct {
 	Used       string   `json:"used"`

@@ -62,10 +62,9 @@ type Draft struct {
 	// Rows yields the round's rows, sorted by host bytes, each host once. Seal sets what binds a
 	// row to its place: origin, sequence, week, previous leaf, kid and signature.
 	Rows iter.Seq2[Row, error]
-	// Evidence returns the encoded judgement that a row was made from, by the digest that the row
-	// names, nil where there is none. It is called in the order of the rows. The row of a judgement
-	// that cannot be kept is sealed without its verdict. A draft without Evidence keeps nothing of
-	// any row.
+	// Evidence returns the encoded judgement that a row or a vantage of it names by its digest,
+	// nil where there is none. It is called in the order of the rows. The row of a judgement that
+	// cannot be kept is sealed without its verdict. A draft without it keeps nothing of any row.
 	Evidence func(host, digest string) ([]byte, error)
 }
 
@@ -362,13 +361,18 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record,
 			row.NotJudged()
 		}
 		if d.Evidence != nil && row.EvidenceDigest != "" {
-			raw, err := d.Evidence(row.Host, row.EvidenceDigest)
-			switch {
-			case err != nil:
-			case raw == nil:
+			own, err := d.Evidence(row.Host, row.EvidenceDigest)
+			if err == nil && own == nil {
 				row.NotJudged()
-			default:
-				err = keep.add(row.Host, row.EvidenceDigest, raw)
+			}
+			for _, digest := range row.JudgedBy() {
+				raw := own
+				if digest != row.EvidenceDigest && err == nil {
+					raw, err = d.Evidence(row.Host, digest)
+				}
+				if err == nil {
+					err = keep.add(row.Host, digest, raw)
+				}
 			}
 			if err != nil {
 				return err

@@ -169,7 +169,7 @@ for name, spec in {
     "closed": "week:week hosts:n digest:digest height?:n1 own:digest",
     "erratum": "leaf:n reason:t9999 verdict_now:verdict evidence_digest?:digest",
     "text": "format:store-words/v1 salt:digest text:s8192", "packed": "host:host sha256:digest offset:n bytes:n1",
-    "pack": "format:store-evidence-index/v1 entries:packed*4096", "stated": "method:declared by:t64",
+    "pack": "format:store-evidence-index/v1 entries:packed*20480", "stated": "method:declared by:t64",
     "opt-out": "format:store-opt-out/v1 url:t9999 census:no salt:digest", "judgement": "format:store-judgement/v1 battery:s16 url:t9999 declared:stated exchanges:n salt:digest",
     "file": "path:t9999 size:n sha256:digest", "left": "path:t9999 why:t9999",
     "piece": "path:t9999 directory:t9999 bucket:t9999 files:n bytes:n root:digest sha256:digest",
@@ -645,16 +645,19 @@ class Record:
         formed(keys and all(a < b for a, b in zip(keys, keys[1:])) and end == len(raw), "is empty, not sorted, or of another pack")
         member = lambda e, opted=False: self.judgement(raw[e["offset"]:e["offset"] + e["bytes"]], e["sha256"], opted)
         for r in (r for r in rows if "evidence_digest" in r):
-            kept, gone = entries and entries[0]["host"] == r["host"], r["evidence_digest"] in self.withdrawn
             need("evidence.named", not entries or entries[0]["host"] >= r["host"], "holds what no row names")
-            need("evidence.withdrawn", not (kept and gone), "holds what was withdrawn")
-            need("evidence.missing", kept or gone, "lacks what a row was judged by")
-            if kept:
-                e = entries.pop(0)
-                need("evidence.named", e["sha256"] == r["evidence_digest"], "holds what no row names")
-                j = member(e, r.get("reason") == "opted_out")
-                need("judgement.door", (j["url"], j.get("battery", 0)) == (r["url"], r["battery"]) or
-                     "census" in j and j["url"] == f"https://{r['host']}/.well-known/x402", "is of another door")
+            named = {r["evidence_digest"], *(v["evidence_digest"] for v in r.get("vantages", []))}
+            for digest in sorted(named):
+                here, gone = entries and entries[0]["host"] == r["host"], digest in self.withdrawn
+                kept = here and (entries[0]["sha256"] <= digest or entries[0]["sha256"] not in named)
+                need("evidence.withdrawn", not (kept and gone), "holds what was withdrawn")
+                need("evidence.missing", kept or gone, "lacks what a row was judged by")
+                if kept:
+                    e = entries.pop(0)
+                    need("evidence.named", e["sha256"] == digest, "holds what no row names")
+                    j = member(e, r.get("reason") == "opted_out")
+                    need("judgement.door", (j["url"], j.get("battery", 0)) == (r["url"], r["battery"]) or
+                         "census" in j and j["url"] == f"https://{r['host']}/.well-known/x402", "is of another door")
         due, door = set(control["control"].get("evidence", [])) if control else set(), None
         for e in entries:
             need("evidence.withdrawn", not control or e["sha256"] not in self.withdrawn, "holds what was withdrawn")
