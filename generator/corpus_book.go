@@ -22,7 +22,7 @@ func (s *source) readBook() (*derive.Book, error) {
 	b.Roll, b.Figures, err = derive.CallRoll(s.base, s.rounds,
 		func(host string) []record.Observation { return s.about[host] }, s.record.Histories())
 	if err != nil {
-		return nil, fmt.Errorf("deriving the views of the record: %w", record.Mend(err))
+		return nil, fmt.Errorf("deriving the views of the record: %w", derive.Mend(err))
 	}
 	return b, nil
 }
@@ -35,7 +35,7 @@ func (s *source) openViews() error {
 	for i, r := range s.rounds {
 		p, ok, err := s.record.Proof(r.Sequence, 0)
 		if err != nil {
-			return record.Mend(fmt.Errorf("reading the proof of time of round %d: %w", r.Sequence, err))
+			return derive.Mend(fmt.Errorf("reading the proof of time of round %d: %w", r.Sequence, err))
 		}
 		if ok {
 			s.proofs[i] = p.Status.State

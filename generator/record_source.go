@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/templates"
 )
@@ -23,14 +24,14 @@ func (s *source) open() error {
 		return err
 	}
 	if s.record, err = record.Open(s.Corpus, s.Ring); err != nil {
-		return record.Mend(err)
+		return derive.Mend(err)
 	}
 	if s.record.Private() && !s.PrivateSite {
 		return fmt.Errorf("%w, and this site is a public one; hint: build it with the configuration that made them, "+
 			"or configure another record folder", ErrPrivateRecord)
 	}
 	if s.feed, err = s.record.Observations(); err != nil {
-		return record.Mend(err)
+		return derive.Mend(err)
 	}
 	s.rounds, s.words = s.record.Rounds(), retiredWords(s.feed)
 	if n := len(s.rounds); n > 0 && s.rounds[n-1].LeavesEnd() > s.record.Log.Head().Size {
@@ -40,7 +41,7 @@ func (s *source) open() error {
 	}
 	s.about, s.chain = aboutHosts(s.feed), s.digestRounds()
 	if s.firstHost, err = firstHost(s.record); err != nil {
-		return record.Mend(err)
+		return derive.Mend(err)
 	}
 	return s.openViews()
 }

@@ -191,21 +191,18 @@ func (r Ring) checkHandovers(inForce map[Purpose]PublicKey) error {
 		}
 		if last := chain[len(chain)-1]; current.Since != last.Effective {
 			return rule.RingHandover.Errorf("checking key ring: key %s is in force since %s but was handed "+
-				"over on %s", current.KID,
-				current.Since, last.Effective)
+				"over on %s", current.KID, current.Since, last.Effective)
 		}
 		since := ""
 		for _, h := range chain {
 			i := slices.IndexFunc(r.Retired, func(k RetiredKey) bool { return k.KID == h.FromKID && k.Purpose == p })
 			if i < 0 || r.Retired[i].RetiredOn != h.Effective {
 				return rule.RingHandover.Errorf("checking key ring: key %s is not retired on %s, as its "+
-					"handover says", h.FromKID,
-					h.Effective)
+					"handover says", h.FromKID, h.Effective)
 			}
 			if since != "" && r.Retired[i].Since != since {
 				return rule.RingHandover.Errorf("checking key ring: key %s is in force since %s but was "+
-					"handed over on %s", h.FromKID,
-					r.Retired[i].Since, since)
+					"handed over on %s", h.FromKID, r.Retired[i].Since, since)
 			}
 			since = h.Effective
 		}

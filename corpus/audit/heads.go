@@ -152,8 +152,7 @@ func (c *checker) handedOver(g *grower) {
 		case root != at.Root:
 			c.problem(rule.LogHandover, tlog.Path("checkpoint"), ProblemRewritten,
 				fmt.Sprintf("its key was handed over at %d leaves with root %s, and the record gives %s there",
-					at.Size,
-					at.Root, root))
+					at.Size, at.Root, root))
 		}
 	}
 }
@@ -164,8 +163,7 @@ func (c *checker) remember(old, head tlog.Checkpoint, root attest.Digest) {
 	switch {
 	case old.Origin != head.Origin:
 		c.problem(rule.LogRemembered, name, ProblemRewritten,
-			fmt.Sprintf("it is of %s; the remembered one is of %s", head.Origin,
-				old.Origin))
+			fmt.Sprintf("it is of %s; the remembered one is of %s", head.Origin, old.Origin))
 	case old.Size > head.Size:
 		c.problem(rule.LogRemembered, name, ProblemRewritten,
 			fmt.Sprintf("it is of %d leaves; one of %d was seen", head.Size, old.Size))

@@ -77,8 +77,7 @@ func (c *checker) log(ctx context.Context, remembered []byte) error {
 	}
 	if len(c.rounds) > 0 && c.rounds[0].Origin != head.Origin {
 		c.problem(rule.CheckpointTree, tlog.Path("checkpoint"), attest.ProblemChanged,
-			fmt.Sprintf("of %s, while the rounds are of %s",
-				head.Origin, c.rounds[0].Origin))
+			fmt.Sprintf("of %s, while the rounds are of %s", head.Origin, c.rounds[0].Origin))
 	}
 	needed := map[int64]bool{head.Size: true}
 	for _, r := range c.rounds {

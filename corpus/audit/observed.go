@@ -54,8 +54,7 @@ func (c *checker) judgedBetween() {
 			continue
 		case !there && here && o.Refresh != nil:
 			c.problem(rule.EvidenceMissing, name, attest.ProblemMissing,
-				fmt.Sprintf("observation %d was judged by it, and none withdrew it",
-					o.Number))
+				fmt.Sprintf("observation %d was judged by it, and none withdrew it", o.Number))
 			continue
 		case !there: // an erratum may rest on what the row rests on
 			c.out.Between.NotKept++

@@ -53,8 +53,7 @@ func (f plainFS) ReadFile(name string) (_ []byte, err error) {
 	most := maxFile(name)
 	tooLarge := func() ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: name,
-			Err: rule.FileSize.Errorf("larger than %d bytes, which no such file is",
-				most)}
+			Err: rule.FileSize.Errorf("larger than %d bytes, which no such file is", most)}
 	}
 	if info.Size() > most {
 		return tooLarge()

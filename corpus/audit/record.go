@@ -300,8 +300,7 @@ func (c *checker) headers() {
 			err = round.Follows(c.rounds[n-2])
 			if previous := c.rounds[n-2].Coverage.Probed; err == nil && round.Coverage.PreviousProbed != previous {
 				err = rule.RoundProbed.Errorf("checking coverage: it says %d were probed in the round before, "+
-					"which were %d",
-					round.Coverage.PreviousProbed, previous)
+					"which were %d", round.Coverage.PreviousProbed, previous)
 			}
 		}
 		if err != nil {

@@ -45,8 +45,7 @@ func (w *Writer) keepControl(dir *durable.Folder, round *Round, walks iter.Seq2[
 	}
 	kept := slices.DeleteFunc(keep.members, func(m member) bool { return m.zipped == nil })
 	slices.SortFunc(kept, func(a, b member) int {
-		return cmp.Or(cmp.Compare(a.host, b.host),
-			cmp.Compare(a.digest, b.digest))
+		return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(a.digest, b.digest))
 	})
 	round.Control.Evidence = nil
 	for _, m := range kept {

@@ -162,8 +162,7 @@ func OpenCheckpoint(raw []byte, ring attest.Ring) (c Checkpoint, others []byte, 
 	}
 	if c.Raw == nil {
 		return Checkpoint{}, nil, rule.CheckpointKey.Errorf("opening checkpoint: %w: not signed by a log key "+
-			"of the ring",
-			attest.ErrUnknownKey)
+			"of the ring", attest.ErrUnknownKey)
 	}
 	return c, others, nil
 }
@@ -173,12 +172,10 @@ func inForce(k attest.LogKey, c Checkpoint) error {
 	switch {
 	case k.To != nil && c.Size > k.To.Size:
 		return rule.CheckpointKey.Errorf("%w: log key %s handed over at %d leaves, and this head has %d",
-			attest.ErrNotInForce, k.KID,
-			k.To.Size, c.Size)
+			attest.ErrNotInForce, k.KID, k.To.Size, c.Size)
 	case c.Size < k.From.Size:
 		return rule.CheckpointKey.Errorf("%w: log key %s signs from %d leaves on, and this head has %d",
-			attest.ErrNotInForce, k.KID,
-			k.From.Size, c.Size)
+			attest.ErrNotInForce, k.KID, k.From.Size, c.Size)
 	}
 	for _, at := range []*attest.LogHead{&k.From, k.To} {
 		if at != nil && c.Size == at.Size && c.Root != at.Root {

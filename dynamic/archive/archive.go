@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/view"
 )
@@ -140,7 +141,7 @@ func (a *Archive) open() (*record.Record, error) {
 			"made its rounds, or configure another record folder")
 	}
 	if err != nil {
-		return nil, record.Mend(fmt.Errorf("opening the record: %w", err))
+		return nil, derive.Mend(fmt.Errorf("opening the record: %w", err))
 	}
 	return opened, nil
 }
@@ -173,7 +174,7 @@ func (a *Archive) read() (*State, error) {
 	}
 	feed, err := a.feed(opened)
 	if err != nil {
-		return nil, record.Mend(fmt.Errorf("reading observations: %w", err))
+		return nil, derive.Mend(fmt.Errorf("reading observations: %w", err))
 	}
 	return newState(opened, v, rounds[:v.Head().Sequence()], feed), nil
 }
