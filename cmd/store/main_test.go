@@ -102,7 +102,7 @@ func TestExitCodes(t *testing.T) {
 		{"", 2, "usage: store", ""},
 		{"help", 0, "usage: store", ""},
 		{"bogus", 2, "", "no verb"},
-		{"key -h", 0, "", "usage: store key init | list | handover | tls [flags]"},
+		{"key -h", 0, "", "usage: store key init | list | handover | tls | walker [flags]"},
 		{"key init -h", 0, "", "-dir"},
 		{"key", 2, "", "usage: store key"},
 		{"key bogus", 2, "", "usage: store key"},
