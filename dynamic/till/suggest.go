@@ -187,12 +187,15 @@ func (t *Till) takeSlot(tx ledger.Tx, o *matched, p *Purchase) error {
 			return err
 		}
 	}
-	recent, err := t.recent(tx, o)
+	ids, err := recentIDs(tx, o)
+	if err == nil && len(ids) >= maxRecent { // those that no longer count make room first
+		ids, err = t.recent(tx, o)
+	}
 	if err != nil {
 		return err
 	}
-	recent = append(recent[max(0, len(recent)+1-maxRecent):], p.ID)
-	return ledger.SetJSON(tx, recentKey(o), recent)
+	ids = append(ids[max(0, len(ids)+1-maxRecent):], p.ID)
+	return ledger.SetJSON(tx, recentKey(o), ids)
 }
 
 // recentKey is where a payer's purchases of an order stand, oldest first: a slot whose key no
@@ -201,13 +204,19 @@ func recentKey(o *matched) []byte {
 	return ledger.SlotKey(o.holder(), sha256.Sum256([]byte("\x00"+o.print)))
 }
 
-// recent lists the payer's purchases of an order, however they were keyed, that are on their way or
-// ended less than SameOrder ago with money taken.
-func (t *Till) recent(tx ledger.Tx, o *matched) ([]string, error) {
+// recentIDs are the payer's last purchases of an order, oldest first.
+func recentIDs(tx ledger.Tx, o *matched) ([]string, error) {
 	ids, err := ledger.GetJSON[[]string](tx, recentKey(o))
 	if errors.Is(err, errNotFound) {
 		return nil, nil
 	}
+	return ids, err
+}
+
+// recent lists the payer's purchases of an order, however they were keyed, that are on their way or
+// ended less than SameOrder ago with money taken.
+func (t *Till) recent(tx ledger.Tx, o *matched) ([]string, error) {
+	ids, err := recentIDs(tx, o)
 	if err != nil {
 		return nil, err
 	}

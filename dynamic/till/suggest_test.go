@@ -1,6 +1,7 @@
 package till_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -259,4 +260,46 @@ func TestUnresolvedOrdersMatchForAsLongAsTheyAre(t *testing.T) {
 	if len(all) != 1 || slices.ContainsFunc(all, func(p till.Purchase) bool { return p.State != till.Delivered }) {
 		t.Errorf("the journal holds %v", all)
 	}
+}
+
+// However often a wallet gives the same order, no more than 16 are remembered, and those that
+// ended long ago make room for the others.
+func TestEqualOrdersThatAreRememberedAreFew(t *testing.T) {
+	t.Parallel()
+	s, db := newShifted(t, shopOptions{})
+	const path = "/api/buy/hello"
+	buyer := s.net.Buyers[0]
+	for i := range 18 {
+		s.new("an order with a key of its own", s.again(path, buyer, "Idempotency-Key", fmt.Sprintf("an-order-of-its-own-%d", i)))
+	}
+	if n := remembered(t, s.db); n != 16 {
+		t.Errorf("%d orders are remembered, want 16", n)
+	}
+	db.put(6 * time.Minute)
+	last := s.new("an order later", s.again(path, buyer))
+	if n := remembered(t, s.db); n != 1 {
+		t.Errorf("%d orders are remembered, want 1: the others ended long ago", n)
+	}
+	s.sameAnswer("the same order", last, s.again(path, buyer))
+}
+
+// remembered counts the orders of one wallet that answer an equal one.
+func remembered(t *testing.T, db ledger.DB) (n int) {
+	t.Helper()
+	err := db.View(t.Context(), func(tx ledger.Tx) error {
+		for e, err := range tx.Scan(ledger.Prefix([]byte("slot"))) {
+			if err != nil {
+				return err
+			}
+			var ids []string
+			if json.Unmarshal(e.Value, &ids) == nil {
+				n = len(ids)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
