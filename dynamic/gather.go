@@ -42,10 +42,13 @@ func (c *call) sendGathered() {
 	if c.conn == nil || c.conn.gathered == nil {
 		return
 	}
-	// What net/http still holds goes to the connection first. Whether the client is still there
-	// nobody asks, as of any answer.
+	// What net/http still holds goes to the connection first. If the client reads too slowly or is
+	// gone, net/http does not hear of it: without an end here it would read what was asked next, and
+	// answer behind half of this answer.
 	_ = http.NewResponseController(c.ResponseWriter).Flush()
-	_ = c.conn.release()
+	if err := c.conn.release(); err != nil {
+		_ = c.conn.TCPConn.Close()
+	}
 }
 
 // gather begins to gather what is written.

@@ -8,8 +8,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/route"
@@ -105,5 +107,40 @@ func TestA402IsSentWhole(t *testing.T) {
 	}
 	if err := errors.Join(conn.Close(), stop()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWhoDoesNotReadIsLeft: a client that asks again and again for terms and reads none of them loses
+// its connection when the time of one answer is over, as with any other answer.
+func TestWhoDoesNotReadIsLeft(t *testing.T) {
+	for _, status := range []int{http.StatusOK, http.StatusPaymentRequired} {
+		answer := func(w http.ResponseWriter, _ *http.Request) error {
+			w.Header().Set("Content-Length", "20000") // so that nothing comes after it
+			w.WriteHeader(status)
+			_, err := w.Write(bytes.Repeat([]byte("x"), 20_000))
+			return err
+		}
+		s := fullServer(t, Config{BaseURL: base, Limits: Limits{Write: 200 * time.Millisecond},
+			Rows: []route.Row{{Handle: answer, Route: api.Route{Name: "test_get", Method: "GET", Pattern: "/test/sell",
+				Summary: "Test.", Tags: []string{"verify"}, Serve: api.Private,
+				Responses: []api.Response{{Status: 200, ContentType: api.JSON, Description: "Done."}}}}}})
+		address, stop := serve(t, s)
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.SetWriteDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		asks := []byte(strings.Repeat("GET /test/sell HTTP/1.1\r\nHost: store.example\r\n\r\n", 100))
+		for err == nil {
+			_, err = conn.Write(asks)
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("of answers of %d none is read, and 20 seconds later the connection is there", status)
+		}
+		if err := errors.Join(conn.Close(), stop()); err != nil {
+			t.Error(err)
+		}
 	}
 }
