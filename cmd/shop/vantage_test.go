@@ -47,6 +47,10 @@ func TestAWalkerAtAnotherPlace(t *testing.T) {
 	c.Census = CensusConfig{List: filepath.Join(dir, "doors.txt"),
 		Control: "https://99.ready-many.doors.street/paid", Walkers: []string{hex.EncodeToString(key.Public())}}
 	c.Twins = filepath.Join(dir, "twins")
+	ring := attest.SpecimenRing()
+	if _, err := AdmitWalker(&ring, hex.EncodeToString(key.Public()), "2026-08-17"); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(c.Census.List, []byte("https://ready-bare.doors.street/paid\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +65,20 @@ func TestAWalkerAtAnotherPlace(t *testing.T) {
 		return report
 	}
 	begun := run(true, false)
+	if r := run(false, true); len(r.Vantages) != 1 || !strings.Contains(r.Vantages[0].Problem, "-admit") {
+		t.Errorf("whom the ring does not name: %+v", r.Vantages)
+	}
+	// The ring of the specimen stands in its record.
+	raw, err := ring.Encode()
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(c.Record, "keys"), 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(c.Record, record.RingFile), raw, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	if begun.Outcome != census.OutcomeWalked {
 		t.Fatalf("%+v", begun)
 	}
@@ -84,7 +102,7 @@ func TestAWalkerAtAnotherPlace(t *testing.T) {
 	if sealed.Outcome != census.OutcomeSealed || len(sealed.Vantages) != 1 || sealed.Vantages[0].Counted != 1 {
 		t.Fatalf("%+v", sealed)
 	}
-	rec, err := record.Open(os.DirFS(c.Record), attest.SpecimenRing())
+	rec, err := record.Open(os.DirFS(c.Record), ring)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +111,35 @@ func TestAWalkerAtAnotherPlace(t *testing.T) {
 			row.Verdict != record.VerdictReady {
 			t.Errorf("%+v, %v", row.Row, err)
 		}
+	}
+}
+
+// A walker's key is admitted once and ends once.
+func TestWalkersAreAdmitted(t *testing.T) {
+	ring := attest.SpecimenRing()
+	own := hex.EncodeToString(attest.SpecimenKey().Public())
+	for _, bad := range []string{"", "zz", own[2:], own} {
+		r := ring
+		if kid, err := AdmitWalker(&r, bad, "2026-11-26"); err == nil {
+			t.Errorf("%q is admitted as %s", bad, kid)
+		}
+	}
+	key, err := attest.Generate(bytes.NewReader(bytes.Repeat([]byte{7}, 64)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kid, err := AdmitWalker(&ring, hex.EncodeToString(key.Public()), "2026-11-26")
+	if err != nil || kid != key.KID() {
+		t.Fatal(kid, err)
+	}
+	if err := RetireWalker(&ring, attest.SpecimenKey().KID(), "2026-11-27"); err == nil {
+		t.Error("the identity is retired as a walker")
+	}
+	if err := RetireWalker(&ring, kid, "2026-11-27"); err != nil || ring.Walkers[0].RetiredOn != "2026-11-27" {
+		t.Error(err)
+	}
+	if err := RetireWalker(&ring, kid, "2026-11-28"); err == nil {
+		t.Error("it ends twice")
 	}
 }
 

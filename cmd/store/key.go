@@ -28,6 +28,9 @@ func runKey(ctx context.Context, c *call) error {
 	config := c.flags.String("config", "store.toml",
 		"handover of the log: configuration file, which names the record whose last head the outgoing key signs")
 	host := c.flags.String("host", "", "tls: the host of base_url, such as 127.0.0.1")
+	admit := c.flags.String("admit", "", "walker: public key of a walker at another place, which the ring names from "+
+		"then on; nothing is made")
+	retire := c.flags.String("retire", "", "walker: key id of a walker whose key the ring ends; nothing is made")
 	dry := c.flags.Bool("dry-run", false, "say what would be done and do nothing")
 	if err := c.parse(0, 0); err != nil {
 		return err
@@ -43,6 +46,9 @@ func runKey(ctx context.Context, c *call) error {
 	case "tls":
 		return keyTLS(c, *dir, *host)
 	case "walker":
+		if *admit != "" || *retire != "" {
+			return keyWalkers(c, *dir, *admit, *retire, *on, *dry)
+		}
 		return keyWalker(c, *dir)
 	case "handover":
 		return keyHandover(ctx, c, *config, *dir, attest.Change{Purpose: attest.Purpose(*purpose), Effective: *on,
@@ -82,8 +88,44 @@ func keyWalker(c *call, dir string) error {
 		return err
 	}
 	fmt.Fprintf(c.stdout, "%x\n%s is the key of a walker at another place, %s: name it here as census.key. The line "+
-		"above is its public half, which the store lists under census.walkers.\n", []byte(key.Public()), file,
+		"above is its public half, which the store admits by store key walker -admit and lists under "+
+		"census.walkers.\n", []byte(key.Public()), file,
 		key.KID())
+	return nil
+}
+
+// keyWalkers changes which walkers at other places the ring names. What was sealed stays checkable:
+// no date lies in the past.
+func keyWalkers(c *call, dir, admit, retire, on string, dry bool) error {
+	if admit != "" && retire != "" {
+		return because(errUsage, "-admit and -retire are two calls")
+	}
+	if on < time.Now().UTC().Format(time.DateOnly) {
+		return because(errUsage, "-on %s is past: rounds that are sealed would be judged by it", on)
+	}
+	ring, err := readRing(dir)
+	if err != nil {
+		return err
+	}
+	kid := retire
+	if admit != "" {
+		kid, err = shop.AdmitWalker(&ring, admit, on)
+	} else {
+		err = shop.RetireWalker(&ring, retire, on)
+	}
+	if err != nil {
+		return because(errUsage, "%w", err)
+	}
+	if dry {
+		fmt.Fprintf(c.stdout, "would write %s: %d walkers; nothing was changed\n", shop.RingFile(dir),
+			len(ring.Walkers))
+		return nil
+	}
+	if err := shop.WriteRing(dir, ring); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "%s names %s. The next round publishes it; restart what runs with the ring of before.\n",
+		shop.RingFile(dir), kid)
 	return nil
 }
 
@@ -117,6 +159,13 @@ func keyList(c *call, dir string, asJSON bool) error {
 	fmt.Fprintln(w, "PURPOSE\tSTATUS\tSINCE\tKEY ID\tPUBLIC KEY")
 	for _, k := range ring.Current {
 		fmt.Fprintf(w, "%s\tcurrent\t%s\t%s\t%s\n", k.Purpose, k.Since, k.KID, k.Public)
+	}
+	for _, k := range ring.Walkers {
+		status := "current"
+		if k.RetiredOn != "" {
+			status = "until " + k.RetiredOn
+		}
+		fmt.Fprintf(w, "walker\t%s\t%s\t%s\t%s\n", status, k.Since, k.KID, k.Public)
 	}
 	for _, k := range ring.Retired {
 		fmt.Fprintf(w, "%s\tretired %s\t%s\t%s\t%s\n", k.Purpose, k.RetiredOn, k.Since, k.KID, k.Public)

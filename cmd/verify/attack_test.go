@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
@@ -35,7 +36,7 @@ import (
 func storeOf(t testing.TB) *record.Writer {
 	t.Helper()
 	return &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
-		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: ringOfWalkers(t)}
 }
 
 // lived is a record of four rounds over some twenty hosts, each row judged and its walk kept, with
@@ -125,14 +126,39 @@ func walkAll(t testing.TB, w *record.Writer, sequence int64, hosts, salt int) {
 	}
 }
 
+// walkersElsewhere are the keys of two walkers, sorted by their ids.
+func walkersElsewhere(t testing.TB) (keys []*attest.Key) {
+	t.Helper()
+	for _, seed := range []byte{2, 3} {
+		k, err := attest.Generate(bytes.NewReader(bytes.Repeat([]byte{seed}, 64)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b *attest.Key) int { return strings.Compare(a.KID(), b.KID()) })
+	return keys
+}
+
+// ringOfWalkers is the specimen's ring with two walkers in it.
+func ringOfWalkers(t testing.TB) attest.Ring {
+	t.Helper()
+	ring := attest.SpecimenRing()
+	for _, k := range walkersElsewhere(t) {
+		ring.Walkers = append(ring.Walkers, attest.Walker{Public: attest.Hex(k.Public()), KID: k.KID(),
+			Since: "2026-08-17"})
+	}
+	return ring
+}
+
 // seenFrom lets two walkers at other places see other answers of a door that was walked.
 func seenFrom(t testing.TB, row *record.Row, kept map[string][]byte, door practice.Door, at time.Time) {
 	t.Helper()
 	if row.Verdict == record.VerdictNotProbed {
 		return
 	}
-	for _, walker := range []byte{2, 3} {
-		report, j := walkOne(t, row.URL, door, at, walker)
+	for i, walker := range walkersElsewhere(t) {
+		report, j := walkOne(t, row.URL, door, at, byte(2+i))
 		there := judge.RowFrom(report, j)
 		if there.Verdict == record.VerdictNotProbed {
 			continue
@@ -142,8 +168,8 @@ func seenFrom(t testing.TB, row *record.Row, kept map[string][]byte, door practi
 			t.Fatal(err)
 		}
 		kept[there.EvidenceDigest] = raw
-		row.Vantages = append(row.Vantages, record.Vantage{ID: strings.Repeat(string('a'+rune(walker)), 43),
-			Verdict: there.Verdict, EvidenceDigest: there.EvidenceDigest})
+		row.Vantages = append(row.Vantages, record.Vantage{ID: walker.KID(), Verdict: there.Verdict,
+			EvidenceDigest: there.EvidenceDigest})
 	}
 	if slices.ContainsFunc(row.Vantages, func(v record.Vantage) bool { return v.Verdict != row.Verdict }) {
 		row.Verdict, row.Fault = record.VerdictNotReady, record.FaultPath

@@ -42,7 +42,10 @@ func TestVantagesAreRefused(t *testing.T) {
 			row.Vantages[0].EvidenceDigest = other.Vantages[0].EvidenceDigest
 		}},
 		{"what is not kept", rule.EvidenceMissing, nil},
-		{"two that rest on one judgement", "", func(row *record.Row, _ map[string][]byte) {
+		{"a walker that nobody knows", rule.RowVantage, func(row *record.Row, _ map[string][]byte) {
+			row.Vantages[1].ID = strings.Repeat("z", 43)
+		}},
+		{"two that rest on one judgement", rule.RowVantage, func(row *record.Row, _ map[string][]byte) {
 			row.Vantages[1].EvidenceDigest = row.Vantages[0].EvidenceDigest
 		}},
 	} {

@@ -5,12 +5,10 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -183,59 +181,6 @@ func (s Signed) Verify(pub ed25519.PublicKey) error {
 		return errors.New("verifying certificate: it is not the one that was signed")
 	}
 	return nil
-}
-
-// VerifySigned checks a signed certificate and says which published identity
-// key made it. A good signature by a key the ring does not hold is ErrUnknownKey.
-func VerifySigned(s Signed, ring Ring) (Signer, error) {
-	if err := s.Verify(ed25519.PublicKey(s.PublicKey)); err != nil {
-		return Signer{}, err
-	}
-	by, ok := ring.ByPublic(ed25519.PublicKey(s.PublicKey))
-	if !ok || by.Purpose != PurposeIdentity {
-		return Signer{}, fmt.Errorf("verifying certificate: %w: %s", ErrUnknownKey, s.PublicKey)
-	}
-	return by, nil
-}
-
-// Check verifies signature over the exact signedPayload and returns the names
-// of displayed fields the signature does not cover: those the payload does not
-// have, and those it has with another value. The names are sorted. An error
-// means that the signature itself is bad.
-func Check(pub ed25519.PublicKey, signedPayload string, signature []byte,
-	displayed map[string]any) (notCovered []string, err error) {
-	if !Verify(pub, []byte(signedPayload), signature) {
-		return nil, errors.New("checking signature: it does not fit the signed payload")
-	}
-	var signed map[string]jsontext.Value
-	if err := json.Unmarshal([]byte(signedPayload), &signed); err != nil {
-		return nil, fmt.Errorf("checking signature: reading the signed payload: %w", err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(displayed)) {
-		same, err := sameJSON(signed[name], displayed[name])
-		if err != nil {
-			return nil, fmt.Errorf("checking signature: field %s: %w", name, err)
-		}
-		if !same {
-			notCovered = append(notCovered, name)
-		}
-	}
-	return notCovered, nil
-}
-
-func sameJSON(signed jsontext.Value, shown any) (bool, error) {
-	if signed == nil {
-		return false, nil
-	}
-	a, err := JCSBytes(signed)
-	if err != nil {
-		return false, err
-	}
-	b, err := JCS(shown)
-	if err != nil {
-		return false, err
-	}
-	return string(a) == string(b), nil
 }
 
 // memberNames returns the names of a JSON object's members in their order.

@@ -110,6 +110,7 @@ type signingKeyDocument struct {
 	Retired   []RetiredKey `json:"retired"`
 	OtherKeys []PublicKey  `json:"other_keys"`
 	Handovers []Handover   `json:"handovers"`
+	Walkers   []Walker     `json:"walkers,omitempty"`
 }
 
 // SigningKeyDocument returns the bytes of /.well-known/store-signing-key: the
@@ -124,7 +125,7 @@ func SigningKeyDocument(baseHost string, ring Ring) ([]byte, error) {
 		Format: AttestationFormat, Algorithm: Algorithm,
 		PublicKey: identity.Public, KID: identity.KID, DID: DID(baseHost), Since: identity.Since,
 		Specimen: IsSpecimen(ed25519.PublicKey(identity.Public)),
-		Retired:  ring.Retired, Handovers: ring.Handovers,
+		Retired:  ring.Retired, Handovers: ring.Handovers, Walkers: ring.Walkers,
 	}
 	for _, k := range ring.Current {
 		if k.Purpose != PurposeIdentity {
@@ -152,7 +153,7 @@ func ParseSigningKeyDocument(raw []byte) (Ring, error) {
 	r := Ring{
 		Format:  RingFormat,
 		Current: append([]PublicKey{identity}, doc.OtherKeys...),
-		Retired: doc.Retired, Handovers: doc.Handovers,
+		Retired: doc.Retired, Handovers: doc.Handovers, Walkers: doc.Walkers,
 	}
 	return r, r.Check()
 }

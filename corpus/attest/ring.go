@@ -44,10 +44,23 @@ type Ring struct {
 	Retired []RetiredKey `json:"retired"`
 	// Handovers join each retired key to its successor, oldest first.
 	Handovers []Handover `json:"handovers"`
+	// Walkers holds the keys of walkers at other places, sorted by their kids.
+	Walkers []Walker `json:"walkers,omitempty"`
 }
 
-// NewRing starts a ring with the keys in force since the given UTC date. One of
-// them must be the identity.
+// Walker is the key of a walker at another place. It signs what that hands to the store and nothing
+// of the record: it has no purpose, and ByKID does not find it.
+type Walker struct {
+	Public    Hex    `json:"public_key"`
+	KID       string `json:"kid"`
+	Since     string `json:"since"`               // UTC date
+	RetiredOn string `json:"retired_on,omitzero"` // UTC date
+}
+
+// MaxWalkers is how many keys of walkers a ring names, retired ones too.
+const MaxWalkers = 64
+
+// NewRing starts a ring with the keys in force since a UTC date, one of them the identity.
 func NewRing(since string, keys map[Purpose]ed25519.PublicKey) (Ring, error) {
 	r := Ring{Format: RingFormat, Current: []PublicKey{}, Retired: []RetiredKey{}, Handovers: []Handover{}}
 	for _, p := range Purposes() {
@@ -116,10 +129,9 @@ func indented(v any) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// Check demands a consistent ring: known purposes, kids that fit their keys,
-// no key twice, dates, one identity in force, and for each purpose a chain of
-// handovers that leads from its first key to the one in force and retires each
-// key on the date its handover took effect.
+// Check demands a consistent ring: known purposes, kids that fit their keys, no key twice, dates,
+// one identity in force, and for each purpose a chain of handovers that leads from its first key
+// to the one in force and retires each key on the date its handover took effect.
 func (r Ring) Check() error {
 	if r.Format != RingFormat {
 		return fmt.Errorf("checking key ring: format is %q, want %q", r.Format, RingFormat)
@@ -162,6 +174,19 @@ func (r Ring) Check() error {
 			return rule.RingHandover.Errorf("checking key ring: key %s cannot have been retired on %q", k.KID,
 				k.RetiredOn)
 		}
+	}
+	last := ""
+	for _, w := range r.Walkers {
+		// It is held to what any key is held to, and is none of the others.
+		if err := key(PublicKey{PurposeIdentity, w.Public, w.KID, w.Since}); err != nil {
+			return err
+		}
+		if w.KID <= last || len(r.Walkers) > MaxWalkers || w.RetiredOn != "" && (!isDate(w.RetiredOn) ||
+			w.RetiredOn < w.Since) {
+			return fmt.Errorf("checking key ring: walker %s is not in its place, of more than %d, or retired on %q",
+				w.KID, MaxWalkers, w.RetiredOn)
+		}
+		last = w.KID
 	}
 	return r.checkHandovers(inForce)
 }
@@ -226,8 +251,7 @@ func (r Ring) For(p Purpose) (PublicKey, bool) {
 	return PublicKey{}, false
 }
 
-// Signer says which published key signed something, in the words of a
-// verification answer.
+// Signer says which published key signed something, in the words of a verification answer.
 type Signer struct {
 	Key       string  `json:"key"`    // kid
 	Status    string  `json:"status"` // SignerCurrent or SignerRetired
@@ -251,6 +275,16 @@ func (s Signer) InForce(at string) error {
 		return fmt.Errorf("%w: of %s, and key %s was retired on %s", ErrNotInForce, date, s.Key, s.RetiredOn)
 	}
 	return nil
+}
+
+// WalkerInForce demands that a kid is that of a walker's key in force at a moment (see InForce).
+func (r Ring) WalkerInForce(kid, at string) error {
+	for _, w := range r.Walkers {
+		if w.KID == kid {
+			return Signer{Key: kid, Since: w.Since, RetiredOn: w.RetiredOn}.InForce(at)
+		}
+	}
+	return fmt.Errorf("%w: %s is no walker's", ErrUnknownKey, kid)
 }
 
 // LogKey is a key that signs the heads of the log, or did, and between which of them.
@@ -306,6 +340,13 @@ func (r Ring) Continues(older Ring) error {
 	for i, k := range older.Retired {
 		if !k.PublicKey.same(r.Retired[i].PublicKey) || k.RetiredOn != r.Retired[i].RetiredOn {
 			return fmt.Errorf("continuing a ring: key %s was retired on %s", k.KID, k.RetiredOn)
+		}
+	}
+	for _, w := range older.Walkers {
+		if !slices.ContainsFunc(r.Walkers, func(now Walker) bool {
+			return now.KID == w.KID && now.Since == w.Since && (w.RetiredOn == "" || now.RetiredOn == w.RetiredOn)
+		}) {
+			return fmt.Errorf("continuing a ring: walker %s has other dates, or is gone", w.KID)
 		}
 	}
 	for _, k := range older.Current {
@@ -365,8 +406,7 @@ func (r Ring) find(match func(PublicKey) bool) (Signer, bool) {
 	for _, k := range r.Retired {
 		if match(k.PublicKey) {
 			return Signer{Key: k.KID, Status: SignerRetired, RetiredOn: k.RetiredOn, Since: k.Since,
-				Purpose: k.Purpose,
-				Public:  k.Public}, true
+				Purpose: k.Purpose, Public: k.Public}, true
 		}
 	}
 	return Signer{}, false

@@ -240,6 +240,86 @@ func TestHandoverChain(t *testing.T) {
 	}
 }
 
+func TestWalkersOfARing(t *testing.T) {
+	walker := func(seed byte, since, retired string) Walker {
+		return Walker{Public: Hex(testKey(seed).Public()), KID: testKey(seed).KID(), Since: since, RetiredOn: retired}
+	}
+	sorted := func(all ...Walker) []Walker {
+		slices.SortFunc(all, func(a, b Walker) int { return strings.Compare(a.KID, b.KID) })
+		return all
+	}
+	with := func(all ...Walker) Ring {
+		r := handedOver(t)
+		r.Walkers = all
+		return r
+	}
+	ring := with(sorted(walker(31, "2026-03-01", ""), walker(32, "2026-03-01", "2026-05-01"))...)
+	document := must[[]byte](t)(SigningKeyDocument("store.example", ring))
+	for name, again := range map[string]Ring{"file": must[Ring](t)(ParseRing(must[[]byte](t)(ring.Encode()))),
+		"document": must[Ring](t)(ParseSigningKeyDocument(document))} {
+		if diff := cmp.Diff(ring, again); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	next := must[Ring](t)(ring.Handover(Change{Purpose: PurposeGit, Effective: "2026-12-02", Reason: "yearly"},
+		testKey(13), testKey(33).Public()))
+	if !cmp.Equal(next.Walkers, ring.Walkers) {
+		t.Error("a handover loses walkers")
+	}
+	for _, w := range ring.Walkers {
+		if by, ok := ring.ByKID(w.KID); ok {
+			t.Errorf("a walker's key may sign as %+v", by)
+		}
+		if by, ok := ring.ByPublic(ed25519.PublicKey(w.Public)); ok {
+			t.Errorf("a walker's key may sign as %+v", by)
+		}
+	}
+	for at, want := range map[string][2]bool{"2026-02-28T23:59:59Z": {false, false},
+		"2026-03-01T00:00:00Z": {true, true},
+		"2026-05-01T23:59:59Z": {true, true}, "2026-05-02T00:00:00Z": {true, false}} {
+		for i, seed := range []byte{31, 32} {
+			if err := ring.WalkerInForce(testKey(seed).KID(), at); (err == nil) != want[i] {
+				t.Errorf("key %d at %s: %v", seed, at, err)
+			}
+		}
+	}
+	if err := ring.WalkerInForce(ring.Identity().KID, "2026-12-10T00:00:00Z"); !errors.Is(err, ErrUnknownKey) {
+		t.Errorf("the identity as a walker: %v", err)
+	}
+	short := walker(31, "2026-03-01", "")
+	short.Public = short.Public[:31]
+	two := sorted(walker(31, "2026-03-01", ""), walker(32, "2026-03-01", ""))
+	var many []Walker
+	for seed := range byte(MaxWalkers + 1) {
+		many = append(many, walker(100+seed, "2026-03-01", ""))
+	}
+	for name, all := range map[string][]Walker{"order": {two[1], two[0]}, "twice": {two[0], two[0]},
+		"a key of the store": {walker(2, "2026-03-01", "")}, "date": {walker(31, "yesterday", "")}, "short": {short},
+		"ends before": {walker(31, "2026-03-01", "2026-02-28")}, "many": sorted(many...)} {
+		if with(all...).Check() == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+	if err := with(sorted(many[1:]...)...).Check(); err != nil {
+		t.Errorf("as many as may be: %v", err)
+	}
+	older := with(walker(31, "2026-03-01", ""))
+	for name, c := range map[string]struct {
+		newer Ring
+		ok    bool
+	}{"the same": {older, true}, "ended": {with(walker(31, "2026-03-01", "2026-08-01")), true},
+		"one more": {with(two...), true}, "gone": {with(), false},
+		"earlier": {with(walker(31, "2026-02-01", "")), false},
+		"another": {with(walker(32, "2026-03-01", "")), false}} {
+		if err := c.newer.Continues(older); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if older.Continues(with(walker(31, "2026-03-01", "2026-08-01"))) == nil {
+		t.Error("a key that was retired is in force again")
+	}
+}
+
 func TestDIDDocument(t *testing.T) {
 	raw := must[[]byte](t)(DIDDocument("127.0.0.1:8402", handedOver(t),
 		Service{"agent-card", "A2AAgentCard", "https://store.example/.well-known/agent-card.json"}))

@@ -348,7 +348,7 @@ func (c *checker) part(ctx context.Context, round record.Round, i int) (out chec
 	for n, raw := range rows {
 		row, err := record.VerifyRow(raw, ed25519.PublicKey(signer.Public))
 		if err == nil {
-			err = round.Belongs(&row)
+			err = round.BelongsTo(c.ring, &row)
 		}
 		if err == nil && row.Host <= out.last {
 			err = rule.RowSorted.Errorf("%q does not sort after %q", row.Host, out.last)

@@ -418,7 +418,7 @@ func (v *verifier) row(r Row, last Want) (Want, error) {
 	if row, err = record.VerifyRow(raw, ed25519.PublicKey(signer.Public)); err != nil {
 		return at, err
 	}
-	if err := round.Belongs(&row); err != nil {
+	if err := round.BelongsTo(v.ring, &row); err != nil {
 		return at, err
 	}
 	proof, err := tlog.ParseProof([]byte(r.Proof))

@@ -67,7 +67,7 @@ func (r *run) sealUnder(ctx context.Context, lease Lease) error {
 	if err != nil {
 		return err
 	}
-	elsewhere := r.takeIn(ctx, w)
+	elsewhere := r.takeIn(ctx, w, taken)
 	defer elsewhere.close()
 	round, err := r.Writer.Seal(ctx, record.Draft{
 		Sequence: int64(len(rounds)) + 1, Week: r.Week, TakenAt: taken, Battery: probe.Current(), Private: w.Private,

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
@@ -29,9 +30,9 @@ type merge struct {
 	kept    map[string][]byte // by digest: what it was judged by elsewhere
 }
 
-// takeIn reads what walkers at other places handed over. What cannot be used is told and stops
-// nothing.
-func (r *run) takeIn(ctx context.Context, w Week) *merge {
+// takeIn reads what walkers at other places handed over, for a round that is taken at a moment.
+// What cannot be used is told and stops nothing.
+func (r *run) takeIn(ctx context.Context, w Week, taken time.Time) *merge {
 	m := &merge{run: r}
 	if r.Vantages == nil || len(r.Vantages.Walkers) == 0 {
 		return m
@@ -40,6 +41,9 @@ func (r *run) takeIn(ctx context.Context, w Week) *merge {
 	for _, walker := range r.Vantages.Walkers {
 		var v *vantage
 		fault := err
+		if unknown := r.Vantages.Ring.WalkerInForce(attest.KID(walker), taken.Format(time.RFC3339)); unknown != nil {
+			fault = fmt.Errorf("%w; nobody would believe it: store key walker -admit names it in the ring", unknown)
+		}
 		if fault == nil {
 			v, fault = r.openVantage(ctx, root, w, walker)
 		}
@@ -79,7 +83,7 @@ func TakeIn(ctx context.Context, cfg Config) (Report, error) {
 		return r.report, fmt.Errorf("census: nobody walks %s elsewhere: its roster is not closed yet, or its round is "+
 			"sealed", r.Week)
 	}
-	m := r.takeIn(ctx, w)
+	m := r.takeIn(ctx, w, r.Now().UTC())
 	defer m.close()
 	r.report.Vantages = m.reports()
 	return r.report, nil

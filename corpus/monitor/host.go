@@ -227,7 +227,7 @@ func (s *step) row(host string, leaf int64) (out record.StoredRow, err error) {
 	}
 	row, err := record.VerifyRow(raw, ed25519.PublicKey(signer.Public))
 	if err == nil {
-		err = round.Belongs(&row)
+		err = round.BelongsTo(s.ring, &row)
 	}
 	if err == nil && row.Host != host {
 		err = rule.RowPrevious.Errorf("it is of %s", row.Host)

@@ -347,12 +347,28 @@ func (r Round) Follows(previous Round) error {
 	return nil
 }
 
-// Belongs checks that a row, whose signature was verified, is one of this
-// round's: same log, same round, same week.
+// Belongs checks that a row, whose signature was verified, is of this round, its log and its week.
 func (r *Round) Belongs(row *Row) error {
 	if row.Origin != r.Origin || row.Sequence != r.Sequence || row.Week != r.Week {
 		return rule.RowRound.Errorf("checking row of %s: it says %s round %d of %s, found in %s round %d of %s",
 			row.Host, row.Origin, row.Sequence, row.Week, r.Origin, r.Sequence, r.Week)
+	}
+	return nil
+}
+
+// BelongsTo checks besides that a row's vantages are of walkers whose keys were in force.
+func (r *Round) BelongsTo(ring attest.Ring, row *Row) error {
+	if err := r.Belongs(row); err != nil {
+		return err
+	}
+	for _, v := range row.Vantages {
+		if err := ring.WalkerInForce(v.ID, r.TakenAt); err != nil {
+			return rule.RowVantage.Errorf("checking row of %s: vantage: %w", row.Host, err)
+		}
+	}
+	// Every judgement has a salt of its own, so that one that stands twice was not looked at twice.
+	if n := len(row.Vantages); n > 0 && len(row.JudgedBy()) != n+1 {
+		return rule.RowVantage.Errorf("checking row of %s: two looks rest on one judgement", row.Host)
 	}
 	return nil
 }

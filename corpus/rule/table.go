@@ -53,6 +53,7 @@ const (
 	RowKey               Rule = "row.key"
 	RowSignature         Rule = "row.signature"
 	RowRound             Rule = "row.round"
+	RowVantage           Rule = "row.vantage"
 	RowSorted            Rule = "row.sorted"
 	EvidencePair         Rule = "evidence.pair"
 	EvidenceIndex        Rule = "evidence.index"
@@ -156,6 +157,8 @@ func Table() []Entry {
 		{RowKey, "A row by another key than its round."},
 		{RowSignature, "A row whose signature does not fit."},
 		{RowRound, "A row of another log, round or week."},
+		{RowVantage, "A vantage whose `id` is no walker's key in force at `taken_at`, or two looks that rest on one " +
+			"judgement."},
 		{RowSorted, "Rows that are not sorted by host, or a host twice."},
 		{EvidencePair, "A pack without its index, or the reverse."},
 		{EvidenceIndex, "An index that is not of its form, or not as long as its pack."},

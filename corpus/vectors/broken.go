@@ -122,6 +122,13 @@ func brokenKeys() []bad {
 			edits: []edit{swap("ring", "\n  \"current\": ", "\n  \"note\": \"\",\n  \"current\": ")}},
 		{rule: rule.RingKey, why: "a kid that is not the thumbprint of its key",
 			edits: []edit{swap("ring", git, "A"+git[1:])}},
+		{rule: rule.RingKey, name: "walker", why: "the key of the log as that of a walker", base: "small",
+			edits: []edit{with("ring", func(raw []byte) []byte {
+				key := attest.SpecimenKeyFor(attest.PurposeLog)
+				return fmt.Appendf(bytes.TrimSuffix(raw, []byte("\n}\n")), ",\n  \"walkers\": [\n    {\n      "+
+					"\"public_key\": \"%x\",\n      \"kid\": \"%s\",\n      \"since\": \"2026-09-01\"\n    }\n  ]\n}\n",
+					[]byte(key.Public()), key.KID())
+			})}},
 		{rule: rule.RingHandover, why: "a key that is retired on another day than its handover says",
 			edits: []edit{with("ring", func(raw []byte) []byte {
 				return bytes.Replace(raw, []byte(`"retired_on": "2026-09-08"`),

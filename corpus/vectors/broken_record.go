@@ -207,6 +207,26 @@ func brokenRows() []bad {
 		{rule: rule.RowRound, name: "origin", why: "a row of another log", base: "small",
 			edits: []edit{member(plain, "origin",
 				`"other.example/corpus"`)}},
+		{rule: rule.RowKey, name: "walker", why: "a row by the key of a walker", base: "elsewhere",
+			edits: []edit{member(a, "kid", `"`+walkerKey().KID()+`"`)}},
+		{rule: rule.RowVantage, why: "a vantage by the store's own identity", base: "elsewhere",
+			edits: []edit{member(a, "id", `"`+attest.SpecimenKey().KID()+`"`)}},
+		{rule: rule.RowVantage, name: "early", why: "a walker's key that is in force only after the round",
+			base: "elsewhere", edits: []edit{with("ring", func(raw []byte) []byte {
+				return bytes.Replace(raw, []byte(`"2026-09-01"`), []byte(`"2026-09-14"`), 1)
+			})}},
+		{rule: rule.RowVantage, name: "late", why: "a walker's key that was retired before the round",
+			base: "elsewhere", edits: []edit{with("ring", func(raw []byte) []byte {
+				return bytes.Replace(raw, []byte(`"2026-09-01"`), []byte("\"2026-09-01\",\n      "+
+					"\"retired_on\": \"2026-09-12\""), 1)
+			})}},
+		{rule: rule.RowVantage, name: "copy", why: "a vantage that rests on the row's own judgement",
+			base: "elsewhere", edits: []edit{with(a, func(raw []byte) []byte {
+				own := bytes.Index(raw, []byte(`"evidence_digest":"`))
+				its := bytes.LastIndex(raw, []byte(`"evidence_digest":"`))
+				copy(raw[its:], raw[own:own+len(`"evidence_digest":"`)+64])
+				return raw
+			})}},
 		{rule: rule.RowSorted, why: "two rows in another order", edits: []edit{with("part 2", func(raw []byte) []byte {
 			lines := bytes.SplitAfter(raw, []byte("\n"))
 			lines[2], lines[3] = lines[3], lines[2]

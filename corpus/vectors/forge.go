@@ -50,6 +50,8 @@ type forge struct {
 
 	// What vectors are made of that no edit makes.
 	keepAll      bool   // a judgement that is withdrawn later is kept
+	seen         bool   // a walker at another place saw the host that is ready, in the second round
+	look         byte   // which look at a door is judged
 	unkept       string // the host of which no judgement is kept
 	noWork       bool   // the block does not meet the difficulty that it states
 	keepIdentity bool   // the identity signs on that was handed over

@@ -43,6 +43,15 @@ func former(p attest.Purpose) *attest.Key {
 	return k
 }
 
+// walkerKey is the key of a walker at another place.
+func walkerKey() *attest.Key { return former("walker") }
+
+// elsewhere is the full record, in which a walker at another place saw a door too.
+func elsewhere(f *forge) {
+	f.seen = true
+	full(f)
+}
+
 // begin gives the forge the keys of the first day.
 func (f *forge) begin(identity, log *attest.Key) {
 	f.identity, f.logKey = identity, log
@@ -65,6 +74,10 @@ func small(f *forge) {
 // full is a record with something of every kind in it.
 func full(f *forge) {
 	f.begin(former(attest.PurposeIdentity), former(attest.PurposeLog))
+	if f.seen {
+		key := walkerKey()
+		f.ring.Walkers = []attest.Walker{{Public: attest.Hex(key.Public()), KID: key.KID(), Since: "2026-09-01"}}
+	}
 	hosts := []string{ready, unready, missed, optedOut, beyond}
 	own := seedFor(0, hosts...)
 	f.observe(roster(1, "2026-08-31T00:00:00Z", 0, hosts...))
@@ -118,6 +131,17 @@ func unprobed(host, reason string) record.Row {
 func (f *forge) walked(n int64) (rows []record.Row, kept []packed) {
 	for _, host := range []string{ready, unready} {
 		row, raw := f.judge(host, host == ready, n)
+		if f.seen && host == ready && n == 2 {
+			f.look = 1
+			there, other := f.judge(host, true, n)
+			f.look = 0
+			row.Vantages = []record.Vantage{{ID: walkerKey().KID(), Verdict: there.Verdict,
+				EvidenceDigest: there.EvidenceDigest}}
+			kept = append(kept, packed{host, raw}, packed{host, other})
+			slices.SortFunc(kept, func(a, b packed) int { return strings.Compare(digestOf(a.raw), digestOf(b.raw)) })
+			rows = append(rows, row)
+			continue
+		}
 		if rows = append(rows, row); host == ready || n > 1 || f.keepAll {
 			kept = append(kept, packed{host, raw})
 		}
@@ -155,7 +179,7 @@ func (f *forge) judge(host string, good bool, n int64) (record.Row, []byte) {
 		Status: a.Status, Proto: "HTTP/2.0", Header: a.Header, Body: a.Body}}}
 	report, _, err := p.Step(walk)
 	f.check(err)
-	j, err := p.Judgement(walk, probe.Salt{byte(n), 2})
+	j, err := p.Judgement(walk, probe.Salt{byte(n), 2, f.look})
 	f.check(err)
 	row := judge.RowFrom(report, j)
 	row.Host, row.Listed, row.Source = host, true, record.SourceList

@@ -63,6 +63,7 @@ var bases = []struct {
 	{"small", "one round with one host that was not probed", small, false},
 	{"full", "something of every kind: two rounds, observations of all kinds, what was withdrawn, keys that changed " +
 		"hands, proofs of time", full, false},
+	{"elsewhere", "the full one, where a walker at another place saw a door too", elsewhere, false},
 	{"covered", "the small one with its manifest", small, true},
 	{"observed", "observations and no round", observed, false},
 	{"private", "one private round", private, false},

@@ -193,7 +193,7 @@ func (c *Counter) verified(rec till.CertRecord) (Verification, error) {
 		v.DoesNotProve = g.DoesNotProve
 	}
 	v.HowTo = c.howToCheck()
-	signer, err := attest.VerifySigned(attest.Signed{Certificate: rec.Certificate, Proof: rec.Proof}, c.Ring)
+	signer, err := signerOf(attest.Signed{Certificate: rec.Certificate, Proof: rec.Proof}, c.Ring)
 	switch {
 	case errors.Is(err, attest.ErrUnknownKey):
 		v.Reason = "no_published_key"
@@ -207,14 +207,13 @@ func (c *Counter) verified(rec till.CertRecord) (Verification, error) {
 	if err != nil {
 		return v, err
 	}
-	notCovered, err := attest.Check([]byte(rec.Proof.PublicKey), rec.Proof.SignedPayload, rec.Proof.Signature,
-		displayed)
+	left, err := notCovered(rec.Proof, displayed)
 	if err != nil {
 		v.Reason = "signature"
 		return v, nil
 	}
-	if notCovered != nil {
-		v.NotCovered = notCovered
+	if left != nil {
+		v.NotCovered = left
 	}
 	v.Valid = true
 	return v, nil

@@ -158,7 +158,8 @@ for name, spec in {
     "retired": "purpose:purpose public_key:digest kid:kid since:day retired_on:day",
     "handover": "format:store-key-handover/v1 purpose:purpose from_kid:kid from_public_key:digest to_kid:kid "
         "to_public_key:digest effective:day reason:t9999 last_head?:last signature:signature",
-    "ring": "format:store-key-ring/v1 current:key*4 retired:retired*9999 handovers:handover*9999",
+    "walker": "public_key:digest kid:kid since:day retired_on?:day",
+    "ring": "format:store-key-ring/v1 current:key*4 retired:retired*9999 handovers:handover*9999 walkers?:walker*64^kid",
     "refresh": "host:host url:t2560 verdict:walked reached_level:level failed:t44*24 battery:s16 fault:fault "
         "evidence_digest:digest", "claim": "status:n body_sha256:digest bytes:n latency_ms:n content_type:media",
     "walk": "host:host url:t2560 network:network transaction:transaction usdc:amount claim?:claim",
@@ -285,12 +286,14 @@ class Record:
         raw = self.read("keys/ring.json", "ring.form", 4 << 20)
         self.ring = ring = parse(raw)
         formed(NAMED["ring"](ring) and json.dumps(ring, indent=2, ensure_ascii=False).encode() + b"\n" == raw, "another form")
-        keys = ring["current"] + ring["retired"]
+        walkers = ring.get("walkers", [])
+        formed(all(w["since"] <= w.get("retired_on", "~") for w in walkers), "a walker's key ends before it begins")
+        keys = ring["current"] + ring["retired"] + walkers
         need("ring.key", all(kid_of(k["public_key"]) == k["kid"] for k in keys), "a kid is no thumbprint of its key")
         need("ring.key", len({k["kid"] for k in keys}) == len(keys), "a key twice")
         need("ring.handover", len(ring["handovers"]) == len(ring["retired"]) and
              all(k["since"] <= k["retired_on"] for k in ring["retired"]), "not one handover for each retired key")
-        of = {p: [k for k in keys if k["purpose"] == p] for p in PURPOSES}
+        of = {p: [k for k in keys if k.get("purpose") == p] for p in PURPOSES}
         for p in PURPOSES:
             chain, by = [h for h in ring["handovers"] if h["purpose"] == p], {k["kid"]: k for k in of[p]}
             for h in chain:
@@ -313,7 +316,7 @@ class Record:
         self.known_heads = self.heads_of(known)
         keys = sorted(known["current"] + known["retired"], key=lambda k: k.get("retired_on", "~"))
         self.of = {p: [k for k in keys if k["purpose"] == p] for p in PURPOSES}
-        self.ring = known
+        self.ring, self.walkers = known, {w["kid"]: w for w in known.get("walkers", [])}
 
     def handover(self, h, inside=None):
         need(inside or "ring.key", kid_of(h["from_public_key"]) == h["from_kid"] and kid_of(h["to_public_key"]) == h["to_kid"],
@@ -523,6 +526,10 @@ class Record:
         need("row.key", r["kid"] == h["kid"], "a row is by another key")
         signed("row.signature", line, h["key"])
         need("row.round", all(r[m] == h[m] for m in ("origin", "sequence", "week")), "a row is not the round's")
+        looks = r.get("vantages", [])
+        for w in (self.walkers.get(v["id"], {"since": "~"}) for v in looks):
+            need("row.vantage", w["since"] <= h["taken_at"][:10] <= w.get("retired_on", "~"), "a vantage is by no walker's key in force")
+        need("row.vantage", not looks or len({x["evidence_digest"] for x in [r] + looks}) == len(looks) + 1, "two looks rest on one judgement")
         need("row.sorted", not last or last["host"] < r["host"], "its rows are not sorted")
         return r
 
@@ -760,9 +767,11 @@ class Record:
 
 def continues(ring, older):
     """Whether a ring is an older one with further handovers behind it."""
+    now = {w["kid"]: w for w in ring.get("walkers", [])}
     keys = {json.dumps([k[m] for m in ("purpose", "public_key", "since")]) for k in ring["current"] + ring["retired"]}
     return (ring["handovers"][:len(older["handovers"])] == older["handovers"] and
             ring["retired"][:len(older["retired"])] == older["retired"] and
+            all(w.items() <= now.get(w["kid"], {}).items() for w in older.get("walkers", [])) and
             all(json.dumps([k[m] for m in ("purpose", "public_key", "since")]) in keys for k in older["current"]))
 
 NONE = {"coverage": {"probed": 0}}
