@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"store.example/agentstore/templates"
 )
 
 // Conversations with the server are scripts in testdata/scripts. A request is written to the
@@ -71,8 +73,14 @@ func (c *conversation) exchange(method, raw string) error {
 	if err != nil {
 		return err
 	}
-	c.body, err = io.ReadAll(c.res.Body)
-	return err
+	if c.body, err = io.ReadAll(c.res.Body); err != nil {
+		return err
+	}
+	size := templates.PageSize(c.body)
+	if strings.HasPrefix(c.res.Header.Get("Content-Type"), "text/html") && size > templates.MostPage {
+		return fmt.Errorf("a page of %d bytes with its style, more than %d", size, templates.MostPage)
+	}
+	return nil
 }
 
 func commands() map[string]func(*testscript.TestScript, bool, []string) {

@@ -218,6 +218,9 @@ func (s *source) besideRecord() (map[string][]byte, error) {
 		"README.md":    []byte(s.Site.Expand(cloneText)),
 		"LICENCE":      fmt.Appendf(nil, "The record of %s (%s): %s\n", s.Site.Config.Title, s.base, license),
 		format + ".md": fmt.Appendf(nil, "# %s\n\n%s\n", page.Title, strings.TrimSpace(s.Site.Expand(page.Body))),
+
+		"spec/store-corpus-v1-rules.md": recordRules.file(s.Input),
+		"spec/store-evidence-v1.md":     evidenceFormat.file(s.Input),
 	}
 	files, err := vectorFiles()
 	if err != nil {

@@ -67,6 +67,8 @@ type Input struct {
 	// signed root is the one it remembers; edits by hand inside the tree are
 	// found and undone by a build without a record.
 	Record string
+	// Settings are the tables of a store's configuration, in their order, for the page about them.
+	Settings []Setting
 	// Networks are those on which payments are taken, CAIP-2, in the order in
 	// which they are offered; none is Base alone.
 	Networks []string

@@ -200,17 +200,8 @@ func TestPagesAreWellFormed(t *testing.T) {
 		if err := balanced(body); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		most := 40_000
-		switch name {
-		case "spec/store-corpus/v1/index.html":
-			most = 56_000 // a verifier is written from this page alone
-		case "running/index.html":
-			most = 56_000 // a line of every key
-		case "index.html":
-			most = 48_000 // a line of every good
-		}
-		if size := len(body) + len(templates.Style()); size > most {
-			t.Errorf("%s: %d bytes with its style, more than %d", name, size, most)
+		if size := templates.PageSize(body); size > templates.MostPage {
+			t.Errorf("%s: %d bytes with its style, more than %d", name, size, templates.MostPage)
 		}
 		count := map[string]int{}
 		ids := map[string]bool{}

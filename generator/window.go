@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,12 +46,17 @@ func (s *source) window() []templates.WindowItem {
 	const most = 4
 	for _, sp := range specimens {
 		i := slices.IndexFunc(s.Site.Goods, func(g content.Good) bool { return g.Kind == sp.kind })
-		if i >= 0 && len(items) < most {
-			items = append(items, templates.WindowItem{
-				Drawing: templates.Drawing{SVG: templates.Markup(sp.draw()), Caption: sp.caption},
-				Href:    "/menu/" + s.Site.Goods[i].ID,
-			})
+		if i < 0 || len(items) == most {
+			continue
 		}
+		svg := sp.draw()
+		if len(items) > 0 { // on a page the sheet of the first drawing is that of all
+			svg = strings.Replace(svg, "<style>"+drawing.Style+"</style>", "", 1)
+		}
+		items = append(items, templates.WindowItem{
+			Drawing: templates.Drawing{SVG: templates.Markup(svg), Caption: sp.caption},
+			Href:    "/menu/" + s.Site.Goods[i].ID,
+		})
 	}
 	return items
 }

@@ -113,6 +113,18 @@ var doorStyle []byte
 // not change it.
 func DoorStyle() []byte { return doorStyle }
 
+// MostPage bounds PageSize: what a reader on a poor line waits for.
+const MostPage = 40_000
+
+// PageSize is how many bytes a page in HTML is with the styles that it is read with.
+func PageSize(page []byte) int {
+	size := len(page) + len(style)
+	if bytes.Contains(page, []byte(`href="/door.css"`)) {
+		size += len(doorStyle)
+	}
+	return size
+}
+
 //go:embed copy.js
 var copyScript []byte
 

@@ -164,21 +164,20 @@ func (w *htmlWriter) timeline(v *HostView) {
 
 // lines is the table of a timeline, and what its words mean.
 func (w *htmlWriter) lines(caption string, lines []TimelineLine) {
-	w.text(Wide+`<table class="dense">
+	// What each cell would say of itself, the class of the table says in the style sheet.
+	w.text(Wide+`<table class="dense rounds">
 <caption>`, caption).markup(`, newest first</caption>
 <thead><tr><th scope="col">Week</th><th scope="col">Listed</th><th scope="col">Probed</th><th scope="col">x402 verdict</th><th scope="col">Protocols observed</th><th scope="col">Failed checks</th><th scope="col">Entry</th></tr></thead>
 <tbody>
 `)
 	for i := range lines {
 		l := &lines[i]
-		w.text(`<tr><th scope="row" class="n">`, l.Week).text(`</th><td class="nowrap">`,
-			l.Listed).text(`</td><td class="n">`, l.Probed)
+		w.text(`<tr><th scope="row">`, l.Week).text("</th><td>", l.Listed).text("</td><td>", l.Probed)
 		if l.Gap != "" {
 			w.text(`<br><span class="faint">`, l.Gap).markup("</span>")
 		}
-		w.text(`</td><td class="n `, l.Mark).text(`">`, l.Verdict).text(`</td><td class="nowrap">`,
-			l.Protocols).text(`</td><td class="mono">`, l.Failed)
-		w.text(`</td><td><a class="n" href="`, derive.RoundPath(l.Sequence)).number(`">`,
+		w.text(`</td><td class="`, l.Mark).text(`">`, l.Verdict).text("</td><td>", l.Protocols).text("</td><td>", l.Failed)
+		w.text(`</td><td><a href="`, derive.RoundPath(l.Sequence)).number(`">`,
 			l.Sequence).markup("</a></td></tr>\n")
 	}
 	w.markup("</tbody>\n</table></div>\n<p class=\"small faint\">")
@@ -383,20 +382,20 @@ func (w *htmlWriter) weeks(host string, marks []WeekMark, legend string) {
 // week draws a mark as a square whose upper left corner is at x and y, or as a dot in its middle.
 func (w *htmlWriter) week(mark string, x, y int64) {
 	cx, cy := x+weekSide/2, y+weekSide/2
-	square := func(open literal) { w.number(open, x).number(`" y="`, y).markup(`" width="22" height="22"/>`) }
 	stroke := func(open literal, x, y int64, path literal) { w.number(open, x).number(" ", y).markup(path) }
+	const side = `h22v22h-22z"/>`
 	switch mark {
 	case "■":
-		square(`<rect class="full" x="`)
+		stroke(`<path class="full" d="M`, x, y, side)
 		stroke(`<path class="cut" d="M`, cx-5, cy+1, `l4 4 7-8"/>`)
 	case "×":
-		square(`<rect class="line" x="`)
+		stroke(`<path class="line" d="M`, x, y, side)
 		stroke(`<path class="line" d="M`, cx-4, cy-4, `l8 8m0-8l-8 8"/>`)
 	case "–":
-		square(`<rect class="line" x="`)
+		stroke(`<path class="line" d="M`, x, y, side)
 		stroke(`<path class="line" d="M`, cx-5, cy, `h10"/>`)
 	case "○":
-		square(`<rect class="dash" x="`)
+		stroke(`<path class="dash" d="M`, x, y, side)
 	default:
 		w.number(`<circle class="full" cx="`, cx).number(`" cy="`, cy).markup(`" r="1.5"/>`)
 	}

@@ -3,6 +3,7 @@ package templates
 import (
 	"encoding/xml"
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -20,21 +21,15 @@ func TestWeeksAreDrawn(t *testing.T) {
 			ViewBox string `xml:"viewBox,attr"`
 			Title   string `xml:"title"`
 			Weeks   []struct {
-				Class  string `xml:"class,attr"`
-				Title  string `xml:"title"`
-				Square *struct {
-					Class string `xml:"class,attr"`
-					X     int    `xml:"x,attr"`
-					Y     int    `xml:"y,attr"`
-					Width int    `xml:"width,attr"`
-					High  int    `xml:"height,attr"`
-				} `xml:"rect"`
-				Dot *struct {
+				Class string `xml:"class,attr"`
+				Title string `xml:"title"`
+				Dot   *struct {
 					X int `xml:"cx,attr"`
 					Y int `xml:"cy,attr"`
 				} `xml:"circle"`
-				Stroke *struct {
-					Path string `xml:"d,attr"`
+				Paths []struct {
+					Class string `xml:"class,attr"`
+					Path  string `xml:"d,attr"`
 				} `xml:"path"`
 			} `xml:"g"`
 			Names []struct {
@@ -67,15 +62,22 @@ func TestWeeksAreDrawn(t *testing.T) {
 				t.Errorf("%d weeks: %d says %q in %s, want %q in %s", n, i, g.Title, g.Class, want,
 					weekMarks[i%5].Class)
 			}
-			if s := g.Square; (s != nil) != (square != "") || s != nil && (s.Class != square || s.X != x || s.Y != y ||
-				s.Width != 22 || s.High != 22) {
-				t.Errorf("%d weeks: %d has the square %+v, want %q at %d, %d", n, i, s, square, x, y)
+			var want []string
+			if square != "" {
+				want = append(want, square+fmt.Sprintf(" M%d %dh22v22h-22z", x, y))
+			}
+			if stroke != "" {
+				want = append(want, []string{"cut", "line", "line"}[i%5]+" "+stroke)
+			}
+			var got []string
+			for _, p := range g.Paths {
+				got = append(got, p.Class+" "+p.Path)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%d weeks: %d is drawn as %q, want %q", n, i, got, want)
 			}
 			if d := g.Dot; (d != nil) != (square == "") || d != nil && (d.X != x+11 || d.Y != y+11) {
 				t.Errorf("%d weeks: %d has the dot %+v at %d, %d", n, i, d, x, y)
-			}
-			if s := g.Stroke; (s != nil) != (stroke != "") || s != nil && s.Path != stroke {
-				t.Errorf("%d weeks: %d has the stroke %+v, want %q", n, i, s, stroke)
 			}
 		}
 		// The first of each row is named, and the last unless it stands beside one that is.

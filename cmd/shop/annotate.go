@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"store.example/agentstore/generator"
 )
 
 // Annotated writes a configuration with every key's documentation above it.
@@ -12,6 +14,28 @@ func Annotated(c Config) string {
 	var b strings.Builder
 	(&annotator{out: &b, all: true}).table(reflect.ValueOf(c), reflect.ValueOf(c))
 	return b.String()
+}
+
+// Settings are the tables of the example as Annotated writes them, each by itself.
+func Settings() []generator.Setting {
+	example := reflect.ValueOf(Example())
+	out := []generator.Setting{{}}
+	for i := range example.NumField() {
+		var b strings.Builder
+		(&annotator{out: &b, all: true}).field(example, example, i)
+		switch f := example.Type().Field(i); {
+		case isTable(f.Type):
+			out = append(out, generator.Setting{Name: f.Tag.Get("toml"), Text: b.String()})
+		default:
+			out[0].Text += b.String()
+		}
+	}
+	return out
+}
+
+// isTable reports whether a key has keys of its own.
+func isTable(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct || t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct
 }
 
 // Used writes a configuration of which only what is set is in force. The other keys stand behind a
@@ -30,24 +54,28 @@ type annotator struct {
 
 // table writes the keys of v; like has the values of what is not set.
 func (a *annotator) table(v, like reflect.Value) {
-	t := v.Type()
-	for i := range t.NumField() {
-		f, fv, lv := t.Field(i), v.Field(i), like.Field(i)
-		name, doc := f.Tag.Get("toml"), f.Tag.Get("doc")
-		switch {
-		case fv.Kind() == reflect.Struct:
-			comment(a.out, doc)
-			fmt.Fprintf(a.out, "%s[%s]\n", a.mark(fv), name)
-			a.table(fv, lv)
-		case fv.Kind() == reflect.Slice && fv.Type().Elem().Kind() == reflect.Struct:
-			a.tables(name, doc, fv, lv)
-		case a.all || !fv.IsZero():
-			comment(a.out, doc)
-			fmt.Fprintf(a.out, "%s = %s\n\n", name, literal(fv))
-		default:
-			comment(a.out, doc)
-			fmt.Fprintf(a.out, "# %s = %s\n\n", name, literal(lv))
-		}
+	for i := range v.NumField() {
+		a.field(v, like, i)
+	}
+}
+
+// field writes one key of v.
+func (a *annotator) field(v, like reflect.Value, i int) {
+	f, fv, lv := v.Type().Field(i), v.Field(i), like.Field(i)
+	name, doc := f.Tag.Get("toml"), f.Tag.Get("doc")
+	switch {
+	case fv.Kind() == reflect.Slice && isTable(fv.Type()):
+		a.tables(name, doc, fv, lv)
+	case isTable(fv.Type()):
+		comment(a.out, doc)
+		fmt.Fprintf(a.out, "%s[%s]\n", a.mark(fv), name)
+		a.table(fv, lv)
+	case a.all || !fv.IsZero():
+		comment(a.out, doc)
+		fmt.Fprintf(a.out, "%s = %s\n\n", name, literal(fv))
+	default:
+		comment(a.out, doc)
+		fmt.Fprintf(a.out, "# %s = %s\n\n", name, literal(lv))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/generator"
+	"store.example/agentstore/templates"
 )
 
 // TestHostPagesAreTheSameAsFiles builds a site with pages of hosts as files and one without, serves
@@ -91,6 +92,9 @@ func TestHostPagesAreTheSameAsFiles(t *testing.T) {
 			t.Errorf("%s: %d as a file, %d rendered, and %d bytes for %d", path, want.Code, got.Code, got.Body.Len(),
 				len(raw))
 		}
+		if size := templates.PageSize(raw); accept == "text/html" && size > templates.MostPage {
+			t.Errorf("%s: %d bytes with its style, more than %d", path, size, templates.MostPage)
+		}
 		for _, field := range []string{"Etag", "Content-Type", "Cache-Control", "Link", "Vary", "Content-Location"} {
 			if a, b := want.Header().Get(field), got.Header().Get(field); a != b {
 				t.Errorf("%s: %s %q as a file, %q rendered", path, field, a, b)
@@ -100,7 +104,8 @@ func TestHostPagesAreTheSameAsFiles(t *testing.T) {
 		return nil
 	}
 	// Of 16 hosts all but late.example have rounds of 2026 that their pages no longer show.
-	for folder, want := range map[string]int{"corpus/host": 16 * 3, "corpus/weeks": 15 * 2} {
+	for folder, want := range map[string]int{"corpus/host": 16 * 3, "corpus/weeks": 15 * 2,
+		"corpus/week": 54 * 3, "running": 3} {
 		compared = 0
 		if err := fs.WalkDir(os.DirFS(files), folder, compare); err != nil || compared != want {
 			t.Errorf("%s: %d answers were compared, want %d: %v", folder, compared, want, err)

@@ -1,28 +1,26 @@
 package shop
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// TestPageHoldsTheExample keeps the configuration on the page about running a store equal to what
-// `store config` prints, and readable.
-func TestPageHoldsTheExample(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join("..", "..", "content", "pages", "running.md"))
-	if err != nil {
-		t.Fatal(err)
+// TestSettingsAreTheExample: the tables of the page about the configuration are together what
+// `store config` prints, each under its own name.
+func TestSettingsAreTheExample(t *testing.T) {
+	t.Parallel()
+	var whole strings.Builder
+	for i, s := range Settings() {
+		whole.WriteString(s.Text)
+		named := strings.Contains(s.Text, "\n["+s.Name+"]\n") || strings.Contains(s.Text, "\n[["+s.Name+"]]\n")
+		if (i == 0) != (s.Name == "") || i > 0 && !named {
+			t.Errorf("%d: %q is the name of %s", i, s.Name, s.Text)
+		}
 	}
-	_, rest, ok := strings.Cut(string(b), "```toml\n")
-	text, _, ok2 := strings.Cut(rest, "```")
-	if !ok || !ok2 {
-		t.Fatal("the page holds no configuration")
+	if whole.String() != Annotated(Example()) {
+		t.Error("the tables are not the example")
 	}
-	if !strings.Contains(text, strings.TrimSpace(Annotated(Example()))) {
-		t.Error("the page's configuration is not the example; paste what store config prints")
-	}
-	if _, err := Load(write(t, text)); err != nil {
+	if _, err := Load(write(t, whole.String())); err != nil {
 		t.Error(err)
 	}
 }

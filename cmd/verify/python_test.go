@@ -21,11 +21,11 @@ import (
 // python is the system's own, for which Debian packages ed25519.
 const python = "/usr/bin/python3"
 
-// TestVerifierFromThePageAlone holds the verifier in testdata, which was made from the page
-// /spec/store-corpus/v1 and from nothing else, to ours: both take each record as it is, and refuse
-// it when a byte of a file of each kind is changed, when one is missing and when one is there that
-// nothing asks for. Without the manifest they agree, though not all of it is seen then: anybody may
-// add a proof of time.
+// TestVerifierFromThePageAlone holds the verifier in testdata, which was made from the pages
+// /spec/store-corpus/v1, its rules and /spec/store-evidence/v1 and from nothing else, to ours: both
+// take each record as it is, and refuse it when a byte of a file of each kind is changed, when one
+// is missing and when one is there that nothing asks for. Without the manifest they agree, though
+// not all of it is seen then: anybody may add a proof of time.
 func TestVerifierFromThePageAlone(t *testing.T) { askPython(t, 1) }
 
 // TestSoakVerifierFromThePageAlone changes twelve bytes of a file of each kind: some 600 attacks.

@@ -14,8 +14,8 @@ import (
 	"store.example/agentstore/corpus/vectors"
 )
 
-// TestVectorsByTheVerifierFromThePage holds the vectors to the verifier that was made from the page
-// alone: it accepts what is good, and names the rule of what is not.
+// TestVectorsByTheVerifierFromThePage holds the vectors to the verifier that was made from the
+// pages alone: it accepts what is good, and names the rule of what is not.
 func TestVectorsByTheVerifierFromThePage(t *testing.T) {
 	if err := exec.Command(python, "-c", "import cryptography, opentimestamps").Run(); err != nil {
 		t.Skip("no python3 with the packages cryptography and opentimestamps is here")

@@ -59,8 +59,13 @@ var storeDocuments = []Document{
 	},
 	{
 		Name: "running", Path: "/running", Summary: "How a keeper makes and runs a store of their own.",
-		Description: "The commands, the daily work, and every key of the configuration.",
+		Description: "The commands and the daily work.",
 		Tags:        []string{tagStorefront}, Files: pages("/running", HTML, Markdown),
+	},
+	{
+		Name: "configuration", Path: "/running/configuration",
+		Summary: "Every key of a store's configuration, with its meaning.",
+		Tags:    []string{tagStorefront}, Files: pages("/running/configuration", HTML, Markdown),
 	},
 	{
 		Name: "pricing", Path: "/pricing.md", Summary: "All prices in one table.",
@@ -165,9 +170,20 @@ var storeDocuments = []Document{
 	},
 	{
 		Name: "store_corpus_v1", Path: "/spec/store-corpus/v1", Summary: "The format of the signed record, version 1.",
-		Description: "Every byte of the record that is signed or hashed, and what a verifier refuses: enough to " +
-			"write one.",
+		Description: "Every byte of the record that is signed or hashed. With store-evidence/v1 and the rules it is " +
+			"enough to write a verifier.",
 		Tags: []string{tagSigning}, Files: pages("/spec/store-corpus/v1", HTML, Markdown),
+	},
+	{
+		Name: "store_corpus_v1_rules", Path: "/spec/store-corpus/v1/rules",
+		Summary: "What a verifier of the signed record refuses: a name for each rule, in their order.",
+		Tags:    []string{tagSigning}, Files: pages("/spec/store-corpus/v1/rules", HTML, Markdown),
+	},
+	{
+		Name: "store_evidence_v1", Path: "/spec/store-evidence/v1",
+		Summary:     "The format of what the rows of the record were judged by, version 1.",
+		Description: "Judgements, exchanges, opt-outs, and the packs that hold them, byte for byte.",
+		Tags:        []string{tagSigning}, Files: pages("/spec/store-evidence/v1", HTML, Markdown),
 	},
 	{
 		Name: "store_corpus_vectors_index", Path: "/spec/vectors/index.json",

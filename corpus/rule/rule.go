@@ -1,6 +1,6 @@
 // Package rule names the rules of store-corpus/v1: what a verifier says of a record that it
-// refuses. The table is that of the page /spec/store-corpus/v1, in the order in which a verifier
-// goes through a record. It checks nothing itself.
+// refuses. The page /spec/store-corpus/v1/rules is made from the table, which is in the order in
+// which a verifier goes through a record. It checks nothing itself.
 package rule
 
 import (

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""verify FOLDER... checks records in the form store-corpus/v1. It was made from that page alone.
+"""verify FOLDER... checks records in the form store-corpus/v1. It was made from the pages
+/spec/store-corpus/v1, /spec/store-corpus/v1/rules and /spec/store-evidence/v1, and from nothing else.
 
-For each it says what it saw, or "rule: file: why" by the rule of the page that refuses it; it ends with 0,
+For each it says what it saw, or "rule: file: why" by the rule that refuses it; it ends with 0,
 with 1 where one was refused, and with 4 where one ends before something that is known of it: -remember FILE,
 a checkpoint seen before; -keys FILE, a ring held before. It does not judge walks again, which takes the
 battery. Ed25519 is the package cryptography's, proofs of time are read by opentimestamps.

@@ -29,6 +29,7 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/templates"
 )
 
 // quiet is a network on which nothing happens.
@@ -210,6 +211,15 @@ func (h *human) send(r *http.Request) (int, string, *url.URL) {
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		h.t.Fatal(err)
+	}
+	size := len(body) + len(templates.Style())
+	if own, err := files.ReadFile("desk.css"); err != nil {
+		h.t.Fatal(err)
+	} else {
+		size += len(own)
+	}
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") && size > templates.MostPage {
+		h.t.Errorf("%s: a page of %d bytes with its style, more than %d", resp.Request.URL, size, templates.MostPage)
 	}
 	return resp.StatusCode, string(body), resp.Request.URL
 }
