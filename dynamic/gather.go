@@ -43,8 +43,8 @@ func (c *call) sendGathered() {
 		return
 	}
 	// What net/http still holds goes to the connection first. If the client reads too slowly or is
-	// gone, net/http does not hear of it: without an end here it would read what was asked next, and
-	// answer behind half of this answer.
+	// gone, net/http does not hear of it: without an end here it would read what was asked next,
+	// and answer behind half of this answer.
 	_ = http.NewResponseController(c.ResponseWriter).Flush()
 	if err := c.conn.release(); err != nil {
 		_ = c.conn.TCPConn.Close()

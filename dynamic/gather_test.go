@@ -110,8 +110,8 @@ func TestA402IsSentWhole(t *testing.T) {
 	}
 }
 
-// TestWhoDoesNotReadIsLeft: a client that asks again and again for terms and reads none of them loses
-// its connection when the time of one answer is over, as with any other answer.
+// TestWhoDoesNotReadIsLeft: a client that asks again and again for terms and reads none of them
+// loses its connection when the time of one answer is over, as with any other answer.
 func TestWhoDoesNotReadIsLeft(t *testing.T) {
 	for _, status := range []int{http.StatusOK, http.StatusPaymentRequired} {
 		answer := func(w http.ResponseWriter, _ *http.Request) error {

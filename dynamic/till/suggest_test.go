@@ -270,7 +270,8 @@ func TestEqualOrdersThatAreRememberedAreFew(t *testing.T) {
 	const path = "/api/buy/hello"
 	buyer := s.net.Buyers[0]
 	for i := range 18 {
-		s.new("an order with a key of its own", s.again(path, buyer, "Idempotency-Key", fmt.Sprintf("an-order-of-its-own-%d", i)))
+		key := fmt.Sprintf("an-order-of-its-own-%d", i)
+		s.new("an order with a key of its own", s.again(path, buyer, "Idempotency-Key", key))
 	}
 	if n := remembered(t, s.db); n != 16 {
 		t.Errorf("%d orders are remembered, want 16", n)
