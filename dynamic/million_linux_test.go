@@ -14,10 +14,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/record"
@@ -96,8 +95,8 @@ func costOf(t *testing.T, f func()) (c cost) {
 // processors is how long this process was on a processor.
 func processors(t *testing.T) time.Duration {
 	t.Helper()
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		t.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
@@ -277,7 +276,12 @@ func forget(t *testing.T, dir string) {
 			return err
 		}
 		// Only what is on the disk can be dropped.
-		return errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close())
+		const dontNeed = 4 // POSIX_FADV_DONTNEED
+		err = f.Sync()
+		if _, _, no := syscall.Syscall6(syscall.SYS_FADVISE64, f.Fd(), 0, 0, dontNeed, 0, 0); no != 0 {
+			err = errors.Join(err, no)
+		}
+		return errors.Join(err, f.Close())
 	})
 	if err != nil {
 		t.Fatal(err)
