@@ -29,7 +29,15 @@ type History struct {
 // parsed on all cores. Memory does not follow the number of hosts: of a history, only strings are
 // valid when the next one is asked for, since others are parsed into what held it. What it yields
 // counts only if no error came behind it, see RawHistories.
-func (r *Record) Histories() iter.Seq2[History, error] {
+func (r *Record) Histories() iter.Seq2[History, error] { return r.histories(r.rounds) }
+
+// HistoriesOf yields what Histories would of a record with the rounds from one sequence to another
+// alone, both of which it has.
+func (r *Record) HistoriesOf(first, last int64) iter.Seq2[History, error] {
+	return r.histories(r.rounds[first-1 : last])
+}
+
+func (r *Record) histories(rounds []Round) iter.Seq2[History, error] {
 	return func(yield func(History, error) bool) {
 		ctx, stop := context.WithCancel(context.Background())
 		var group sync.WaitGroup
@@ -41,7 +49,7 @@ func (r *Record) Histories() iter.Seq2[History, error] {
 		group.Go(func() {
 			defer close(work)
 			defer close(order)
-			r.gather(ctx, &spent, func(p *parsing) {
+			r.gather(ctx, rounds, &spent, func(p *parsing) {
 				for _, c := range []chan *parsing{order, work} {
 					select {
 					case c <- p:
@@ -96,9 +104,9 @@ func begin(spent *sync.Pool) *parsing {
 }
 
 // gather sends all histories away, a few at once, until there is an error or an end.
-func (r *Record) gather(ctx context.Context, spent *sync.Pool, send func(*parsing)) {
+func (r *Record) gather(ctx context.Context, rounds []Round, spent *sync.Pool, send func(*parsing)) {
 	p := begin(spent)
-	for raw, err := range r.RawHistories() {
+	for raw, err := range r.rawHistories(rounds) {
 		if err != nil {
 			p.err = err
 			break
@@ -146,11 +154,13 @@ type RawRow struct {
 // RawHistories yields what Histories yields. Each may be parsed by another goroutine, and kept. A
 // part is read as a stream: that it is not what its round commits to may show only after some of
 // its rows were yielded, and is the last error then.
-func (r *Record) RawHistories() iter.Seq2[RawHistory, error] {
+func (r *Record) RawHistories() iter.Seq2[RawHistory, error] { return r.rawHistories(r.rounds) }
+
+func (r *Record) rawHistories(rounds []Round) iter.Seq2[RawHistory, error] {
 	return func(yield func(RawHistory, error) bool) {
-		cursors := make([]*rowCursor, len(r.rounds))
-		for i := range r.rounds {
-			cursors[i] = newRowCursor(r, &r.rounds[i])
+		cursors := make([]*rowCursor, len(rounds))
+		for i := range rounds {
+			cursors[i] = newRowCursor(r, &rounds[i])
 			defer cursors[i].close() // it was only read
 			if err := cursors[i].next(); err != nil {
 				yield(RawHistory{}, err)

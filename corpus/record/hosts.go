@@ -123,6 +123,12 @@ func HostEntries(record fs.FS, sequence, size int64, root attest.Digest) iter.Se
 	}
 }
 
+// Hosts is how many hosts the record has a row of, which is the size of the newest host index.
+func (r *Record) Hosts() (int64, error) {
+	leaf, err := r.hostIndex(int64(len(r.rounds)))
+	return leaf.Size, err
+}
+
 // hostIndex reads from the log what the host index of a round is. That of round 0 is empty.
 func (r *Record) hostIndex(sequence int64) (hostsLeaf, error) {
 	if sequence == 0 {

@@ -1,12 +1,10 @@
 package view
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,8 +28,9 @@ type bounds struct {
 }
 
 // Build makes the view of a record in a folder of views and puts it in force, whole or not at all,
-// unless it is there. Memory holds one part of each round and what is sorted at a time; it does not
-// follow the number of hosts. Builders of one folder wait for each other.
+// unless it is there. Of the view before it takes what did not change (see segment); the files are
+// those that it would make without one. Memory holds one part of each round and what is sorted at a
+// time; it does not follow the number of hosts. Builders of one folder wait for each other.
 func Build(ctx context.Context, r *record.Record, dir string) error {
 	return build(ctx, r, dir, bounds{file: 256 << 20, sort: 64 << 20})
 }
@@ -51,23 +50,23 @@ func build(ctx context.Context, r *record.Record, dir string, sizes bounds) (err
 	}
 	name := fmt.Sprintf("%d-%s", head.Size, head.Root.String()[:16])
 	before := ""
-	// A view that cannot be opened is built anew.
-	if held, err := Open(f.Root.FS()); err == nil {
+	// A view that cannot be opened, or is of another record, is built anew.
+	held, err := Open(f.Root.FS())
+	if err == nil {
 		if held.name == name && held.head.Root == head.Root && held.head.Origin == head.Origin {
 			return nil
 		}
 		before = held.name
+		if _, err := held.Check(r); err != nil {
+			held = nil
+		}
 	}
-	const fresh = ".new"
-	if err := errors.Join(f.Root.RemoveAll(fresh), f.Root.Mkdir(fresh, 0o755)); err != nil {
-		return fmt.Errorf("building view: %w", err)
+	raw, err := writeFresh(ctx, r, f, head, sizes, held)
+	if err != nil && held != nil && ctx.Err() == nil {
+		// What is taken from a view may be damaged: the record is asked.
+		raw, err = writeFresh(ctx, r, f, head, sizes, nil)
 	}
-	into, err := f.Root.OpenRoot(fresh)
 	if err != nil {
-		return fmt.Errorf("building view: %w", err)
-	}
-	raw, err := writeView(ctx, r, into, head, sizes)
-	if err = errors.Join(err, into.Close()); err != nil {
 		return errors.Join(fmt.Errorf("building view: %w", err), f.Root.RemoveAll(fresh))
 	}
 	sum := sha256.Sum256(raw)
@@ -108,64 +107,45 @@ func removeViews(f *durable.Folder, keep ...string) error {
 	return nil
 }
 
-// writeView writes the files of a view and returns its head.
-func writeView(ctx context.Context, r *record.Record, into *os.Root, head Head, sizes bounds) (_ []byte, err error) {
-	hosts := &treeWriter{root: into, name: "hosts", most: sizes.file}
-	doors := &treeWriter{root: into, name: "doors", most: sizes.file}
-	sums := &treeWriter{root: into, name: "sums", most: sizes.file}
-	names := &treeWriter{root: into, name: "names", most: sizes.file}
-	sorted, hashed, nets := extsort.New(sizes.sort), extsort.New(sizes.sort/8), extsort.New(sizes.sort/8)
-	defer func() {
-		err = errors.Join(err, hosts.close(), doors.close(), sums.close(), names.close(), sorted.Close(),
-			hashed.Close(), nets.Close())
-	}()
-	var value []byte
-	for h, err := range r.Histories() {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return nil, err
-		}
-		value = encodeHistory(value[:0], h)
-		if err := hosts.add(h.Host, value); err != nil {
-			return nil, err
-		}
-		head.Rows += int64(len(h.Rows))
-		if err := addDoors(sorted, h); err != nil {
-			return nil, err
-		}
-		if err := addNetworks(nets, h, &head); err != nil {
-			return nil, err
-		}
-		if sum := sha256.Sum256([]byte(h.Host)); !isPlain(h.Host) {
-			if err := hashed.Add([]byte(hex.EncodeToString(sum[:])), []byte(h.Host)); err != nil {
+// fresh is the folder of a view that is being made.
+const fresh = ".new"
+
+// writeFresh writes the files of a view and returns its head. held is an older view of the same
+// record to take from, nil for none.
+func writeFresh(ctx context.Context, r *record.Record, f *durable.Folder, head Head, sizes bounds,
+	held *View) (_ []byte, err error) {
+	if err := errors.Join(f.Root.RemoveAll(fresh), f.Root.Mkdir(fresh, 0o755)); err != nil {
+		return nil, err
+	}
+	into, err := f.Root.OpenRoot(fresh)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, into.Close()) }()
+	file := headFile{Head: head, Segments: []segment{}}
+	for _, s := range spans(head.Sequence()) {
+		if !s.takeFrom(held, f.Root) {
+			if err := s.write(ctx, r, into, sizes); err != nil {
 				return nil, err
 			}
 		}
+		file.Rows, file.RowsCut = file.Rows+s.Rows, file.RowsCut+s.RowsCut
+		file.Segments = append(file.Segments, s)
 	}
-	for e, err := range hashed.Sorted() {
-		if err == nil {
-			err = names.add(string(e.Key), e.Value)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if err := writeDoors(ctx, doors, sums, sorted.Sorted()); err != nil {
+	if file.Hosts, err = r.Hosts(); err != nil {
 		return nil, err
 	}
-	if err := head.rankNetworks(nets.Sorted()); err != nil {
+	of := file.open(into.FS(), ".")
+	sums := &treeWriter{root: into, name: "sums", most: sizes.file}
+	defer func() { err = errors.Join(err, sums.close()) }()
+	if err := writeSums(ctx, sums, of.doors.from("")); err != nil {
 		return nil, err
 	}
-	head.Hosts, head.Addresses = hosts.entries, sums.entries
-	file := headFile{Head: head}
-	var errs [4]error
-	file.HostFiles, errs[0] = hosts.finish()
-	file.DoorFiles, errs[1] = doors.finish()
-	file.SumFiles, errs[2] = sums.finish()
-	file.NameFiles, errs[3] = names.finish()
-	if err := errors.Join(errs[:]...); err != nil {
+	if err := file.rankNetworks(ctx, of.nets.from("")); err != nil {
+		return nil, err
+	}
+	file.Addresses = sums.entries
+	if file.SumFiles, err = sums.finish(); err != nil {
 		return nil, err
 	}
 	return attest.Canonical(file)
@@ -194,23 +174,23 @@ func addDoors(into *extsort.Sorter, h record.History) error {
 	return nil
 }
 
-// addNetworks adds each network that a host ever named beside an address, and counts rows that
-// leave addresses out.
-func addNetworks(into *extsort.Sorter, h record.History, head *Head) error {
+// addNetworks adds each network that a host named beside an address, and counts rows that leave
+// addresses out.
+func (s *segment) addNetworks(into *extsort.Sorter, h record.History) error {
 	seen := map[string]bool{}
 	for _, row := range h.Rows {
 		if row.Offer == nil {
 			continue
 		}
 		if row.Offer.PayToLeftOut > 0 {
-			head.RowsCut++
+			s.RowsCut++
 		}
 		for _, p := range row.Offer.PayTo {
 			if seen[p.Network] {
 				continue
 			}
 			seen[p.Network] = true
-			if err := into.Add([]byte(p.Network), nil); err != nil {
+			if err := into.Add([]byte(p.Network+" "+h.Host), nil); err != nil {
 				return err
 			}
 		}
@@ -218,8 +198,8 @@ func addNetworks(into *extsort.Sorter, h record.History, head *Head) error {
 	return nil
 }
 
-// rankNetworks takes from sorted names, one for each host that named it, those of most hosts.
-func (h *Head) rankNetworks(sorted iter.Seq2[extsort.Record, error]) error {
+// rankNetworks takes from sorted names, each with every host that named it, those of most hosts.
+func (h *Head) rankNetworks(ctx context.Context, sorted iter.Seq2[entry, error]) error {
 	type ranked struct {
 		name  string
 		hosts int64
@@ -232,10 +212,14 @@ func (h *Head) rankNetworks(sorted iter.Seq2[extsort.Record, error]) error {
 	}
 	var last ranked
 	for e, err := range sorted {
+		if err == nil {
+			err = ctx.Err()
+		}
 		if err != nil {
 			return err
 		}
-		if name := string(e.Key); name != last.name {
+		// No host's name holds a space.
+		if name := e.key[:strings.LastIndexByte(e.key, ' ')]; name != last.name || last.hosts == 0 {
 			if last.hosts > 0 {
 				all = append(all, last)
 			}
@@ -258,8 +242,8 @@ func (h *Head) rankNetworks(sorted iter.Seq2[extsort.Record, error]) error {
 	return nil
 }
 
-// writeDoors writes sorted doors, and beside them their counts for each address.
-func writeDoors(ctx context.Context, doors, sums *treeWriter, sorted iter.Seq2[extsort.Record, error]) error {
+// writeSums counts sorted doors for each address.
+func writeSums(ctx context.Context, sums *treeWriter, doors iter.Seq2[entry, error]) error {
 	address, hosts, in := "", int64(0), map[int64]int64{}
 	finish := func() error {
 		if hosts == 0 {
@@ -273,26 +257,22 @@ func writeDoors(ctx context.Context, doors, sums *treeWriter, sorted iter.Seq2[e
 		clear(in)
 		return sums.add(address, value)
 	}
-	for e, err := range sorted {
+	for e, err := range doors {
 		if err == nil {
 			err = ctx.Err()
-		}
-		if err == nil {
-			err = doors.add(string(e.Key), e.Value)
 		}
 		if err != nil {
 			return err
 		}
 		// No host's name holds a space.
-		of := e.Key[:bytes.LastIndexByte(e.Key, ' ')+1]
-		if string(of) != address {
+		if of := e.key[:strings.LastIndexByte(e.key, ' ')+1]; of != address {
 			if err := finish(); err != nil {
 				return err
 			}
-			address = string(of)
+			address = of
 		}
 		hosts++
-		for c := (cursor{rest: e.Value}); len(c.rest) > 0; {
+		for c := (cursor{rest: e.value}); len(c.rest) > 0; {
 			in[int64(c.number())]++
 		}
 	}

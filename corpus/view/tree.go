@@ -14,6 +14,7 @@ import (
 	"os"
 	"path"
 	"sort"
+	"sync"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
@@ -314,15 +315,42 @@ func readBlock(r io.ReaderAt, ref blockRef) ([]entry, error) {
 	if sha256.Sum256(packed) != ref.SHA256 {
 		return nil, errDamaged
 	}
-	plain, err := io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
+	plain, err := unpack(packed)
 	if err != nil {
 		return nil, errors.Join(errDamaged, err)
 	}
-	var entries []entry
+	text := string(plain) // of which keys are parts: one piece of memory for all of a block
+	entries := make([]entry, 0, 64)
 	c := cursor{rest: plain}
 	for len(c.rest) > 0 {
-		key := c.take(c.number())
-		entries = append(entries, entry{string(key), c.take(c.number())})
+		n := c.number()
+		at := len(plain) - len(c.rest)
+		key := c.take(n)
+		entries = append(entries, entry{text[at : at+len(key)], c.take(c.number())})
 	}
 	return entries, c.end()
+}
+
+// unpacker is what a block is decompressed with, whose tables and window cost more than a block.
+type unpacker struct {
+	from  bytes.Reader
+	plain bytes.Buffer
+	flate io.ReadCloser
+}
+
+var unpackers = sync.Pool{New: func() any { return &unpacker{flate: flate.NewReader(bytes.NewReader(nil))} }}
+
+// unpack decompresses a block.
+func unpack(packed []byte) ([]byte, error) {
+	u := unpackers.Get().(*unpacker)
+	defer unpackers.Put(u)
+	u.from.Reset(packed)
+	u.plain.Reset()
+	if err := u.flate.(flate.Resetter).Reset(&u.from, nil); err != nil {
+		return nil, err
+	}
+	if _, err := u.plain.ReadFrom(u.flate); err != nil {
+		return nil, err
+	}
+	return bytes.Clone(u.plain.Bytes()), nil
 }

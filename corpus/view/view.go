@@ -18,16 +18,20 @@ import (
 )
 
 // Format names the format of a View on disk.
-const Format = "store-view/v2"
+const Format = "store-view/v3"
 
 // A folder of views holds
 //
 //	current                     one line: the name of the view in force and the SHA-256 of its head.json
 //	<log size>-<root>/head.json what it was made from, and its files
-//	<log size>-<root>/hosts-…   host → its rows
-//	<log size>-<root>/doors-…   address digest and host → the rounds in which the host advertised the address
 //	<log size>-<root>/sums-…    address digest → at how many hosts, ever and in each round
-//	<log size>-<root>/names-…   SHA-256 → host, for hosts that addresses and file names do not spell as they are
+//
+// and of each segment, which is the rounds from one to another, such as 1-4,
+//
+//	<log size>-<root>/hosts-1-4-…   host → its rows
+//	<log size>-<root>/doors-1-4-…   address digest and host → the rounds in which the host advertised the address
+//	<log size>-<root>/names-1-4-…   SHA-256 → host, for hosts that addresses and file names do not spell as they are
+//	<log size>-<root>/nets-1-4-…    network and host → nothing, for hosts that named the network beside an address
 //
 // A view says nothing that the record does not: it can be thrown away and made again.
 const (
@@ -62,10 +66,19 @@ func (h Head) Sequence() int64 { return int64(len(h.Weeks)) }
 // headFile is head.json.
 type headFile struct {
 	Head
-	HostFiles []shard `json:"host_files"`
-	DoorFiles []shard `json:"door_files"`
-	SumFiles  []shard `json:"sum_files"`
-	NameFiles []shard `json:"name_files"`
+	SumFiles []shard   `json:"sum_files"`
+	Segments []segment `json:"segments"` // oldest first
+}
+
+// open returns the view of a head whose files are in a folder.
+func (f *headFile) open(fsys fs.FS, dir string) *View {
+	of := func(shards []shard) tree { return tree{fsys: fsys, dir: dir, shards: shards} }
+	v := &View{head: f.Head, name: dir, segments: f.Segments, sums: of(f.SumFiles)}
+	for _, s := range f.Segments {
+		v.hosts, v.doors = append(v.hosts, of(s.HostFiles)), append(v.doors, of(s.DoorFiles))
+		v.names, v.nets = append(v.names, of(s.NameFiles)), append(v.nets, of(s.NetFiles))
+	}
+	return v
 }
 
 // View answers what the record holds about one host or one address from sorted files, whatever
@@ -75,7 +88,9 @@ type headFile struct {
 type View struct {
 	head                      Head
 	name                      string
-	hosts, doors, sums, names tree
+	segments                  []segment
+	sums                      tree
+	hosts, doors, names, nets trees // one of each segment
 }
 
 // ErrNone is returned for a folder in which no view was built.
@@ -108,9 +123,7 @@ func Open(fsys fs.FS) (*View, error) {
 	if f.Format != Format {
 		return nil, fmt.Errorf("opening view: format is %q, want %q", f.Format, Format)
 	}
-	of := func(shards []shard) tree { return tree{fsys: fsys, dir: name, shards: shards} }
-	return &View{head: f.Head, name: name, hosts: of(f.HostFiles), doors: of(f.DoorFiles), sums: of(f.SumFiles),
-		names: of(f.NameFiles)}, nil
+	return f.open(fsys, name), nil
 }
 
 // Head says what the view was made from.
@@ -159,8 +172,12 @@ func (v *View) Host(host string) (record.History, bool, error) {
 // of files. It holds every host that is too long or too odd to stand there itself, and may hold
 // others.
 func (v *View) Hashed(sum string) (host string, ok bool, err error) {
-	value, ok, err := v.names.get(sum)
-	return string(value), ok, err
+	for i := range v.names {
+		if value, ok, err := v.names[i].get(sum); ok || err != nil {
+			return string(value), ok, err
+		}
+	}
+	return "", false, nil
 }
 
 // plainName are hosts that are written as they are, wherever they stand.
