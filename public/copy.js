@@ -7,7 +7,8 @@
     .digest[role] { cursor: copy; }
     .copy { position: relative; }
     .copy > button { position: absolute; top: 1px; right: 1px; border: 1px solid var(--rule); border-width: 0 0 1px 1px; padding: .1rem .5rem; font-size: .8rem; }
-    .copy > pre { padding-right: 4.2rem; }`);
+    .copy > pre { padding-right: 4.2rem; }
+    @media (max-width: 34rem) { .copy > pre { padding: 1.9rem .8rem .6rem; } }`);
   document.adoptedStyleSheets.push(style);
   const copies = (from, text) => {
     const says = from.textContent;
