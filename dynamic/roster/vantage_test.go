@@ -42,6 +42,7 @@ func newElsewhere(t *testing.T) *elsewhere {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.writer.Ring.Walkers = []attest.Walker{{Public: attest.Hex(key.Public()), KID: key.KID(), Since: "2026-11-01"}}
 	e := &elsewhere{world: w, walker: key, doors: []string{"accepts-empty", "ready-bare", "ready-dual"}}
 	e.cfg = w.config(lists(urls(e.doors...)...)...)
 	e.cfg.Vantages = &census.Vantages{Dir: t.TempDir(), Walkers: []ed25519.PublicKey{key.Public()},
