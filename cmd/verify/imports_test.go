@@ -12,7 +12,7 @@ import (
 // What the verifier may weigh: lines of ours in its import graph, with comments, and modules of
 // others. Both are to fall, and never to grow.
 const (
-	mostLines   = 19_200
+	mostLines   = 18_960
 	mostModules = 4
 )
 

@@ -2,9 +2,9 @@
 //
 // It owns the two canonical forms of JSON (declared field order and RFC 8785),
 // the ed25519 keys and their ring with retirement and handover, the signed
-// certificate, the compact JWS of offers and receipts, the did:web document,
-// the manifest that covers a tree of files, and the SSH signatures of git
-// commits. It knows no network, no clock and no storage beyond the files it is
+// certificate, the did:web document and the manifest that covers a tree of
+// files; jws holds the compact JWS of offers and receipts, sshsig the SSH
+// signatures of git commits. It knows no network, no clock and no storage beyond the files it is
 // handed, and imports no other package of this module.
 //
 // One rule runs through it: a signed thing is verified from the exact bytes

@@ -388,3 +388,21 @@ func FuzzHandover(f *testing.F) {
 		}
 	})
 }
+
+func TestResolverKnowsIdentityKeysOnly(t *testing.T) {
+	ring := must[Ring](t)(testRing(t).Handover(Change{Purpose: PurposeIdentity, Effective: "2026-12-01",
+		Reason: "yearly"}, testKey(1), testKey(5).Public()))
+	resolve := ring.Resolver("Store.example:8402")
+	for _, seed := range []byte{1, 5} {
+		pub, err := resolve("did:web:store.example%3A8402#" + testKey(seed).KID())
+		if err != nil || !pub.Equal(testKey(seed).Public()) {
+			t.Errorf("key %d: %v", seed, err)
+		}
+	}
+	for _, kid := range []string{"", testKey(1).KID(), "did:web:store.example#" + testKey(1).KID(),
+		"did:web:store.example%3A8402#" + testKey(2).KID(), "did:web:store.example%3A8402#"} {
+		if _, err := resolve(kid); !errors.Is(err, ErrUnknownKey) {
+			t.Errorf("%q: %v", kid, err)
+		}
+	}
+}

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/jws"
 	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/did"
 	"store.example/agentstore/corpus/exchange"
@@ -55,7 +55,7 @@ type judge struct {
 	req    Request
 	known  map[string][]byte
 	raw    envelope
-	jws    attest.JWS
+	jws    jws.Token
 	body   []byte // the payload
 }
 
@@ -178,7 +178,7 @@ func (j *judge) open() {
 }
 
 func (j *judge) openJWS() {
-	parsed, err := attest.ParseJWS(j.raw.Signature)
+	parsed, err := jws.Parse(j.raw.Signature)
 	if err != nil {
 		j.set("jws-form", Fail, "%v", err)
 		return

@@ -10,6 +10,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/jws"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
@@ -310,7 +311,7 @@ func (t *Till) delivery(p *Purchase) (*Delivery, *attest.Key, error) {
 	if p.Account != nil {
 		return d, key, nil
 	}
-	d.Receipt, err = attest.SignReceipt(key, t.KeyURL(key), attest.Receipt{
+	d.Receipt, err = jws.SignReceipt(key, t.KeyURL(key), jws.Receipt{
 		Version: 1, Network: p.Payment.Network, ResourceURL: t.cfg.BaseURL + offer.Path, Payer: p.Payment.Payer,
 		IssuedAt: p.Proof.BlockTime.Unix(), Transaction: p.Proof.Tx,
 	})

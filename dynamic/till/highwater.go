@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/jws"
 	"store.example/agentstore/corpus/filelock"
 	"store.example/agentstore/dynamic/account"
 )
@@ -140,7 +141,7 @@ func (m HighMark) line(key *attest.Key) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	jws, err := attest.SignJWS(key, key.KID(), payload)
+	jws, err := jws.Sign(key, key.KID(), payload)
 	return jws + "\n", err
 }
 
@@ -243,7 +244,7 @@ func ReadHighWater(path string, ring attest.Ring) ([]HighMark, error) {
 		}
 		bad.Of = n
 		var m HighMark
-		opened, err := attest.OpenJWS(strings.TrimSuffix(line, "\n"), resolver(ring))
+		opened, err := jws.Open(strings.TrimSuffix(line, "\n"), resolver(ring))
 		if err == nil {
 			err = json.Unmarshal(opened.Payload, &m)
 		}

@@ -1,16 +1,16 @@
-package attest
+package jws
 
 import (
 	"bytes"
 	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
-	"math/big"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"store.example/agentstore/corpus/attest"
 )
 
 var testOffer = Offer{
@@ -24,7 +24,7 @@ var testReceipt = Receipt{
 	Payer: "0x857b06519E91e3A54538791bDbb0E22373e36b66", IssuedAt: 1900000000,
 }
 
-func only(k *Key) func(string) (ed25519.PublicKey, error) {
+func only(k *attest.Key) func(string) (ed25519.PublicKey, error) {
 	return func(string) (ed25519.PublicKey, error) { return k.Public(), nil }
 }
 
@@ -58,11 +58,11 @@ func TestStockOffersAndReceipts(t *testing.T) {
 func TestDeclaredOrderIsRFC8785(t *testing.T) {
 	odd := "<&>\u2028é\n\x01\"\\\U0001f600"
 	for _, v := range []any{testOffer, testReceipt,
-		Offer{Amount: odd, Asset: odd, Network: odd, PayTo: odd, ResourceURL: odd, Scheme: odd, ValidUntil: MaxInteger,
-			Version: 1},
-		Receipt{IssuedAt: -MaxInteger, Network: odd, Payer: odd, ResourceURL: odd, Transaction: odd, Version: 1},
+		Offer{Amount: odd, Asset: odd, Network: odd, PayTo: odd, ResourceURL: odd, Scheme: odd,
+			ValidUntil: attest.MaxInteger, Version: 1},
+		Receipt{IssuedAt: -attest.MaxInteger, Network: odd, Payer: odd, ResourceURL: odd, Transaction: odd, Version: 1},
 		Offer{}, Receipt{}} {
-		declared, sorted := must[[]byte](t)(Canonical(v)), must[[]byte](t)(JCS(v))
+		declared, sorted := must[[]byte](t)(attest.Canonical(v)), must[[]byte](t)(attest.JCS(v))
 		if !bytes.Equal(declared, sorted) {
 			t.Errorf("%s is not %s", declared, sorted)
 		}
@@ -70,7 +70,7 @@ func TestDeclaredOrderIsRFC8785(t *testing.T) {
 }
 
 func TestProtectedHeaderIsExact(t *testing.T) {
-	s := must[string](t)(SignJWS(testKey(1), "did:web:127.0.0.1%3A8402#k<", []byte("p")))
+	s := must[string](t)(Sign(testKey(1), "did:web:127.0.0.1%3A8402#k<", []byte("p")))
 	header := must[[]byte](t)(base64.RawURLEncoding.DecodeString(strings.Split(s, ".")[0]))
 	if want := `{"alg":"EdDSA","kid":"did:web:127.0.0.1%3A8402#k<"}`; string(header) != want {
 		t.Errorf("header = %s, want %s", header, want)
@@ -80,23 +80,23 @@ func TestProtectedHeaderIsExact(t *testing.T) {
 func TestEveryChangedByteOfAJWSIsRefused(t *testing.T) {
 	t.Parallel()
 	ring := testRing(t)
-	s := must[string](t)(SignJWS(testKey(1), DIDURL("store.example", testKey(1).KID()), []byte(`{"amount":"1000"}`)))
+	s := must[string](t)(Sign(testKey(1), attest.DIDURL("store.example", testKey(1).KID()), []byte(`{"amount":"1000"}`)))
 	everyByteChange(t, []byte(s), func(b []byte) bool {
-		_, err := OpenJWS(string(b), ring.Resolver("store.example"))
+		_, err := Open(string(b), ring.Resolver("store.example"))
 		return err == nil
 	})
 	// The payload ends in the middle of a byte as well: its unused bits count too.
 	for n := range 3 {
-		s := must[string](t)(SignJWS(testKey(1), "k", bytes.Repeat([]byte("x"), 3+n)))
+		s := must[string](t)(Sign(testKey(1), "k", bytes.Repeat([]byte("x"), 3+n)))
 		everyByteChange(t, []byte(s), func(b []byte) bool {
-			_, err := OpenJWS(string(b), only(testKey(1)))
+			_, err := Open(string(b), only(testKey(1)))
 			return err == nil
 		})
 	}
 }
 
 // jwsWith signs any header, as a hostile seller could.
-func jwsWith(k *Key, header, payload string) string {
+func jwsWith(k *attest.Key, header, payload string) string {
 	b64 := base64.RawURLEncoding.EncodeToString
 	input := b64([]byte(header)) + "." + b64([]byte(payload))
 	return input + "." + b64(k.Sign([]byte(input)))
@@ -104,7 +104,7 @@ func jwsWith(k *Key, header, payload string) string {
 
 func TestOpenRefuses(t *testing.T) {
 	key := testKey(1)
-	if _, err := OpenJWS(jwsWith(key, `{"typ":"JOSE","kid":"k","alg":"Ed25519"}`, "p"), only(key)); err != nil {
+	if _, err := Open(jwsWith(key, `{"typ":"JOSE","kid":"k","alg":"Ed25519"}`, "p"), only(key)); err != nil {
 		t.Errorf("a JWS with alg Ed25519: %v", err)
 	}
 	good := jwsWith(key, `{"alg":"EdDSA","kid":"k"}`, "{}")
@@ -139,61 +139,40 @@ func TestOpenRefuses(t *testing.T) {
 		"large":           jwsWith(key, `{"alg":"EdDSA","kid":"k"}`, strings.Repeat("x", 7000)),
 		"short signature": parts[0] + "." + parts[1] + "." + parts[2][:84],
 	} {
-		if o, err := OpenJWS(bad, only(key)); err == nil {
+		if o, err := Open(bad, only(key)); err == nil {
 			t.Errorf("%s is opened: %+v", name, o)
-		} else if !errors.Is(err, ErrJWS) && !errors.Is(err, ErrJWSSignature) {
+		} else if !errors.Is(err, ErrForm) && !errors.Is(err, ErrSignature) {
 			t.Errorf("%s: %v is neither kind of error", name, err)
 		}
 	}
-	if _, err := OpenJWS(good, only(testKey(2))); !errors.Is(err, ErrJWSSignature) {
+	if _, err := Open(good, only(testKey(2))); !errors.Is(err, ErrSignature) {
 		t.Errorf("another key: %v", err)
 	}
-	if _, err := OpenJWS(good, testRing(t).Resolver("store.example")); !errors.Is(err, ErrUnknownKey) {
+	if _, err := Open(good, testRing(t).Resolver("store.example")); !errors.Is(err, attest.ErrUnknownKey) {
 		t.Errorf("an unknown key: %v", err)
 	}
-	if _, err := SignJWS(key, "k", make([]byte, 7000)); err == nil {
+	if _, err := Sign(key, "k", make([]byte, 7000)); err == nil {
 		t.Error("a JWS is signed that is too large to open")
 	}
 }
 
-// TestSignatureHasNoTwin adds the group order to the second half of a
-// signature, which a loose verifier would take as well.
-func TestSignatureHasNoTwin(t *testing.T) {
-	key, message := testKey(1), []byte("m")
-	signature := key.Sign(message)
-	order, _ := new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989",
-		10)
-	little := slices.Clone(signature[32:])
-	slices.Reverse(little)
-	s := new(big.Int).SetBytes(little)
-	twin := slices.Clone(signature)
-	s.Add(s, order).FillBytes(twin[32:])
-	slices.Reverse(twin[32:])
-	if !Verify(key.Public(), message, signature) || Verify(key.Public(), message, twin) {
-		t.Error("a signature has two spellings")
-	}
-}
-
-func TestResolverKnowsIdentityKeysOnly(t *testing.T) {
-	ring := must[Ring](t)(testRing(t).Handover(Change{Purpose: PurposeIdentity, Effective: "2026-12-01",
-		Reason: "yearly"}, testKey(1), testKey(5).Public()))
-	resolve := ring.Resolver("Store.example:8402")
-	for _, seed := range []byte{1, 5} {
-		pub, err := resolve("did:web:store.example%3A8402#" + testKey(seed).KID())
-		if err != nil || !pub.Equal(testKey(seed).Public()) {
-			t.Errorf("key %d: %v", seed, err)
-		}
-	}
-	for _, kid := range []string{"", testKey(1).KID(), "did:web:store.example#" + testKey(1).KID(),
-		"did:web:store.example%3A8402#" + testKey(2).KID(), "did:web:store.example%3A8402#"} {
-		if _, err := resolve(kid); !errors.Is(err, ErrUnknownKey) {
-			t.Errorf("%q: %v", kid, err)
+// Payers and networks of each namespace are signed as they are spelled.
+func TestPayersOfEachNamespace(t *testing.T) {
+	for network, payer := range map[string]string{
+		"eip155:8453": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+		"solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp": "9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM",
+	} {
+		key := testKey(2)
+		signed := must[string](t)(SignReceipt(key, "did:web:shop.example#k", Receipt{Version: 1, Network: network,
+			ResourceURL: "https://shop.example/x", Payer: payer, IssuedAt: 1, Transaction: "tx"}))
+		if r, err := OpenReceipt(signed, only(key)); err != nil || r.Payer != payer || r.Network != network {
+			t.Errorf("%s: receipt %+v, %v", network, r, err)
 		}
 	}
 }
 
 func TestPayloadsAreStrict(t *testing.T) {
-	offer := string(must[[]byte](t)(JCS(testOffer)))
+	offer := string(must[[]byte](t)(attest.JCS(testOffer)))
 	for name, bad := range map[string]string{
 		"version 2": strings.Replace(offer, `"version":1`, `"version":2`, 1),
 		"fraction":  strings.Replace(offer, `2000000000`, `2000000000.5`, 1),
@@ -210,7 +189,7 @@ func TestPayloadsAreStrict(t *testing.T) {
 			t.Errorf("%s is parsed: %+v", name, o)
 		}
 	}
-	receipt := string(must[[]byte](t)(JCS(testReceipt)))
+	receipt := string(must[[]byte](t)(attest.JCS(testReceipt)))
 	for name, bad := range map[string]string{
 		"version 0": strings.Replace(receipt, `"version":1`, `"version":0`, 1),
 		"no payer":  strings.Replace(receipt, `"payer"`, `"Payer"`, 1),
@@ -223,13 +202,13 @@ func TestPayloadsAreStrict(t *testing.T) {
 	}
 }
 
-func FuzzOpenJWS(f *testing.F) {
+func FuzzOpen(f *testing.F) {
 	key := testKey(1)
 	f.Add(stockOffer)
 	f.Add(jwsWith(key, `{"alg":"EdDSA","kid":"k"}`, "{}"))
 	f.Add(jwsWith(key, `{"alg":"EdDSA","kid":"k","crit":["x"]}`, "{}"))
 	f.Fuzz(func(t *testing.T, compact string) {
-		j, err := ParseJWS(compact)
+		j, err := Parse(compact)
 		if err != nil {
 			return
 		}
@@ -242,7 +221,7 @@ func FuzzOpenJWS(f *testing.F) {
 }
 
 func BenchmarkSignOffer(b *testing.B) {
-	key, kid := testKey(1), DIDURL("store.example", testKey(1).KID())
+	key, kid := testKey(1), attest.DIDURL("store.example", testKey(1).KID())
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := SignOffer(key, kid, testOffer); err != nil {

@@ -1,4 +1,6 @@
-package attest
+// Package jws makes and opens the compact JWS of signed offers and receipts (RFC 7515 and RFC 8037,
+// x402 extension offer-receipt). It accepts one spelling of each.
+package jws
 
 import (
 	"crypto/ed25519"
@@ -9,43 +11,45 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"store.example/agentstore/corpus/attest"
 )
 
-// MaxJWS is the longest compact JWS that is opened, in characters.
-const MaxJWS = 9000
+// Max is the longest compact JWS that is opened, in characters.
+const Max = 9000
 
-// ErrJWS is returned for anything that is not a well-formed compact JWS of the
+// ErrForm is returned for anything that is not a well-formed compact JWS of the
 // kind accepted here.
-var ErrJWS = errors.New("not an acceptable compact JWS")
+var ErrForm = errors.New("not an acceptable compact JWS")
 
-// ErrJWSSignature is returned when a well-formed JWS is not signed by the key
+// ErrSignature is returned when a well-formed JWS is not signed by the key
 // its kid names.
-var ErrJWSSignature = errors.New("JWS signature does not verify")
+var ErrSignature = errors.New("JWS signature does not verify")
 
-type jwsHeader struct {
+type header struct {
 	Alg string `json:"alg"`
 	KID string `json:"kid"`
 }
 
-// SignJWS returns the compact JWS (RFC 7515, RFC 8037) of payload. The
+// Sign returns the compact JWS (RFC 7515, RFC 8037) of payload. The
 // protected header is exactly {"alg":"EdDSA","kid":kid}, in that order; kid is
-// a DID URL (see DIDURL).
-func SignJWS(k *Key, kid string, payload []byte) (string, error) {
-	header, err := Canonical(jwsHeader{Alg: "EdDSA", KID: kid})
+// a DID URL (see attest.DIDURL).
+func Sign(k *attest.Key, kid string, payload []byte) (string, error) {
+	protected, err := attest.Canonical(header{Alg: "EdDSA", KID: kid})
 	if err != nil {
 		return "", fmt.Errorf("signing JWS: %w", err)
 	}
 	b64 := base64.RawURLEncoding
-	n := b64.EncodedLen(len(header)) + 1 + b64.EncodedLen(len(payload))
+	n := b64.EncodedLen(len(protected)) + 1 + b64.EncodedLen(len(payload))
 	out := make([]byte, 0, n+1+b64.EncodedLen(ed25519.SignatureSize))
-	out = b64.AppendEncode(out, header)
+	out = b64.AppendEncode(out, protected)
 	out = append(out, '.')
 	out = b64.AppendEncode(out, payload)
 	signature := k.Sign(out)
 	out = append(out, '.')
 	out = b64.AppendEncode(out, signature)
-	if len(out) > MaxJWS {
-		return "", fmt.Errorf("signing JWS: %d characters, more than %d", len(out), MaxJWS)
+	if len(out) > Max {
+		return "", fmt.Errorf("signing JWS: %d characters, more than %d", len(out), Max)
 	}
 	return string(out), nil
 }
@@ -56,16 +60,16 @@ type Opened struct {
 	Payload []byte // the exact signed bytes
 }
 
-// OpenJWS verifies a compact JWS with the key that resolve finds for its kid
+// Open verifies a compact JWS with the key that resolve finds for its kid
 // and returns the exact payload bytes.
 //
 // It accepts one spelling per signature: three parts in unpadded base64url
 // whose unused bits are zero. The header is strict JSON with alg EdDSA or
 // Ed25519 and a kid; crit and b64 are refused because no extension is
 // understood, and keys inside the header (jwk, x5c, jku) are never used. The
-// errors are ErrJWS, ErrJWSSignature, or what resolve returned.
-func OpenJWS(compact string, resolve func(kid string) (ed25519.PublicKey, error)) (Opened, error) {
-	j, err := ParseJWS(compact)
+// errors are ErrForm, ErrSignature, or what resolve returned.
+func Open(compact string, resolve func(kid string) (ed25519.PublicKey, error)) (Opened, error) {
+	j, err := Parse(compact)
 	if err != nil {
 		return Opened{}, err
 	}
@@ -74,18 +78,18 @@ func OpenJWS(compact string, resolve func(kid string) (ed25519.PublicKey, error)
 		return Opened{}, fmt.Errorf("opening JWS: finding the key: %w", err)
 	}
 	if j.Alg != "EdDSA" && j.Alg != "Ed25519" {
-		return Opened{}, fmt.Errorf("%w: algorithm %q", ErrJWS, j.Alg)
+		return Opened{}, fmt.Errorf("%w: algorithm %q", ErrForm, j.Alg)
 	}
 	// crypto/ed25519 refuses a signature whose second half is not below the
 	// group order (RFC 8032, section 5.1.7), so none has a twin.
-	if !Verify(pub, []byte(j.SigningInput), j.Signature) {
-		return Opened{}, ErrJWSSignature
+	if !attest.Verify(pub, []byte(j.SigningInput), j.Signature) {
+		return Opened{}, ErrSignature
 	}
 	return Opened{KID: j.KID, Payload: j.Payload}, nil
 }
 
-// JWS is a compact JWS taken apart, not verified.
-type JWS struct {
+// Token is a compact JWS taken apart, not verified.
+type Token struct {
 	Alg, KID     string
 	Header       []byte // JSON
 	Payload      []byte
@@ -93,48 +97,48 @@ type JWS struct {
 	SigningInput string // header and payload as they were signed
 }
 
-// ParseJWS takes a compact JWS apart with the strictness of OpenJWS, but for
+// Parse takes a compact JWS apart with the strictness of Open, but for
 // any algorithm except none. It is for those who judge the shape of other
 // people's signatures; nothing in the result is verified.
-func ParseJWS(compact string) (JWS, error) {
-	if len(compact) > MaxJWS {
-		return JWS{}, fmt.Errorf("%w: longer than %d characters", ErrJWS, MaxJWS)
+func Parse(compact string) (Token, error) {
+	if len(compact) > Max {
+		return Token{}, fmt.Errorf("%w: longer than %d characters", ErrForm, Max)
 	}
 	parts := strings.Split(compact, ".")
 	if len(parts) != 3 {
-		return JWS{}, fmt.Errorf("%w: %d parts instead of 3", ErrJWS, len(parts))
+		return Token{}, fmt.Errorf("%w: %d parts instead of 3", ErrForm, len(parts))
 	}
 	var raw [3][]byte
 	for i, p := range parts {
 		b, err := decodeBase64URL(p)
 		if err != nil {
-			return JWS{}, fmt.Errorf("%w: part %d: %w", ErrJWS, i+1, err)
+			return Token{}, fmt.Errorf("%w: part %d: %w", ErrForm, i+1, err)
 		}
 		raw[i] = b
 	}
-	j := JWS{
+	j := Token{
 		Header: raw[0], Payload: raw[1], Signature: raw[2],
 		SigningInput: compact[:len(parts[0])+1+len(parts[1])],
 	}
-	var header map[string]jsontext.Value
-	if err := json.Unmarshal(j.Header, &header); err != nil || header == nil {
-		return JWS{}, fmt.Errorf("%w: the header is not a JSON object: %w", ErrJWS, err)
+	var named map[string]jsontext.Value
+	if err := json.Unmarshal(j.Header, &named); err != nil || named == nil {
+		return Token{}, fmt.Errorf("%w: the header is not a JSON object: %w", ErrForm, err)
 	}
 	for _, name := range []string{"crit", "b64"} {
-		if _, ok := header[name]; ok {
-			return JWS{}, fmt.Errorf("%w: the header asks for %s", ErrJWS, name)
+		if _, ok := named[name]; ok {
+			return Token{}, fmt.Errorf("%w: the header asks for %s", ErrForm, name)
 		}
 	}
 	for name, into := range map[string]*string{"alg": &j.Alg, "kid": &j.KID} {
-		if header[name].Kind() != '"' {
-			return JWS{}, fmt.Errorf("%w: the header has no %s", ErrJWS, name)
+		if named[name].Kind() != '"' {
+			return Token{}, fmt.Errorf("%w: the header has no %s", ErrForm, name)
 		}
-		if err := json.Unmarshal(header[name], into); err != nil {
-			return JWS{}, fmt.Errorf("%w: header %s: %w", ErrJWS, name, err)
+		if err := json.Unmarshal(named[name], into); err != nil {
+			return Token{}, fmt.Errorf("%w: header %s: %w", ErrForm, name, err)
 		}
 	}
 	if strings.EqualFold(j.Alg, "none") || j.Alg == "" || j.KID == "" {
-		return JWS{}, fmt.Errorf("%w: algorithm %q, kid %q", ErrJWS, j.Alg, j.KID)
+		return Token{}, fmt.Errorf("%w: algorithm %q, kid %q", ErrForm, j.Alg, j.KID)
 	}
 	return j, nil
 }
@@ -177,33 +181,33 @@ type Receipt struct {
 }
 
 // SignOffer returns the compact JWS of an offer, its payload in RFC 8785 form.
-func SignOffer(k *Key, kid string, o Offer) (string, error) { return signSorted(k, kid, o) }
+func SignOffer(k *attest.Key, kid string, o Offer) (string, error) { return signSorted(k, kid, o) }
 
 // SignReceipt returns the compact JWS of a receipt, its payload in RFC 8785 form.
-func SignReceipt(k *Key, kid string, r Receipt) (string, error) { return signSorted(k, kid, r) }
+func SignReceipt(k *attest.Key, kid string, r Receipt) (string, error) { return signSorted(k, kid, r) }
 
-func signSorted(k *Key, kid string, v any) (string, error) {
-	payload, err := Canonical(v)
+func signSorted(k *attest.Key, kid string, v any) (string, error) {
+	payload, err := attest.Canonical(v)
 	if err != nil {
 		return "", fmt.Errorf("signing JWS: %w", err)
 	}
-	return SignJWS(k, kid, payload)
+	return Sign(k, kid, payload)
 }
 
-// OpenOffer verifies a signed offer (see OpenJWS) and reads its payload, in
+// OpenOffer verifies a signed offer (see Open) and reads its payload, in
 // which unknown and missing fields are refused.
 func OpenOffer(compact string, resolve func(kid string) (ed25519.PublicKey, error)) (Offer, error) {
-	j, err := OpenJWS(compact, resolve)
+	j, err := Open(compact, resolve)
 	if err != nil {
 		return Offer{}, err
 	}
 	return ParseOffer(j.Payload)
 }
 
-// OpenReceipt verifies a signed receipt (see OpenJWS) and reads its payload, in
+// OpenReceipt verifies a signed receipt (see Open) and reads its payload, in
 // which unknown and missing fields are refused.
 func OpenReceipt(compact string, resolve func(kid string) (ed25519.PublicKey, error)) (Receipt, error) {
-	j, err := OpenJWS(compact, resolve)
+	j, err := Open(compact, resolve)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -213,7 +217,7 @@ func OpenReceipt(compact string, resolve func(kid string) (ed25519.PublicKey, er
 // ParseOffer reads an offer's payload strictly.
 func ParseOffer(payload []byte) (Offer, error) {
 	var o Offer
-	if err := parsePayload(payload, &o); err != nil {
+	if err := json.Unmarshal(payload, &o, json.RejectUnknownMembers(true)); err != nil {
 		return Offer{}, fmt.Errorf("parsing offer: %w", err)
 	}
 	if o.Version != 1 {
@@ -225,7 +229,7 @@ func ParseOffer(payload []byte) (Offer, error) {
 			return Offer{}, fmt.Errorf("parsing offer: no %s", f[0])
 		}
 	}
-	if o.ValidUntil < 0 {
+	if o.ValidUntil < 0 || o.ValidUntil > attest.MaxInteger {
 		return Offer{}, fmt.Errorf("parsing offer: validUntil %d", o.ValidUntil)
 	}
 	return o, nil
@@ -234,7 +238,7 @@ func ParseOffer(payload []byte) (Offer, error) {
 // ParseReceipt reads a receipt's payload strictly.
 func ParseReceipt(payload []byte) (Receipt, error) {
 	var r Receipt
-	if err := parsePayload(payload, &r); err != nil {
+	if err := json.Unmarshal(payload, &r, json.RejectUnknownMembers(true)); err != nil {
 		return Receipt{}, fmt.Errorf("parsing receipt: %w", err)
 	}
 	if r.Version != 1 {
@@ -245,15 +249,8 @@ func ParseReceipt(payload []byte) (Receipt, error) {
 			return Receipt{}, fmt.Errorf("parsing receipt: no %s", f[0])
 		}
 	}
-	if r.IssuedAt <= 0 {
+	if r.IssuedAt <= 0 || r.IssuedAt > attest.MaxInteger {
 		return Receipt{}, fmt.Errorf("parsing receipt: issuedAt %d", r.IssuedAt)
 	}
 	return r, nil
-}
-
-func parsePayload(payload []byte, v any) error {
-	if err := json.Unmarshal(payload, v, json.RejectUnknownMembers(true)); err != nil {
-		return err
-	}
-	return checkNumbers(payload, integersOnly)
 }
