@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 
 	"store.example/agentstore/content"
@@ -197,13 +198,12 @@ func (t *Till) judgeTransfers(ctx context.Context, task schedule.Task, r rail.Ra
 	var owed []*Purchase
 	err := t.update(ctx, func(tx ledger.Tx) error {
 		owed = nil
+		list := slices.DeleteFunc(slices.Clone(list), func(tr rail.Transfer) bool { return s.earlier(tr) })
+		creditsAhead(tx, info, list, ledger.At(ledger.TaskKey(task.Job, task.ID)))
 		if err := task.Check(tx); err != nil {
 			return err
 		}
 		for _, tr := range list {
-			if s.earlier(tr) {
-				continue
-			}
 			p, err := t.judgeTransfer(tx, info, tr)
 			if err != nil {
 				return err
@@ -224,6 +224,26 @@ func (t *Till) judgeTransfers(ctx context.Context, task schedule.Task, r rail.Ra
 		t.tellEnd(p)
 	}
 	return nil
+}
+
+// creditsAhead says ahead what judging some transfers reads, besides more: the credit of each, then
+// the purchases that have one, and the claims of the others.
+func creditsAhead(tx ledger.Tx, info rail.Info, list []rail.Transfer, more ...ledger.Range) {
+	for _, tr := range list {
+		more = append(more, ledger.At(ledger.CreditKey(info.Network, tr.Tx, tr.LogIndex)))
+	}
+	ledger.Ahead(tx, more...)
+	more = more[:0]
+	for _, tr := range list {
+		// Who judges reads it again, and reports what is wrong with it.
+		held, err := ledger.GetJSON[creditOf](tx, ledger.CreditKey(info.Network, tr.Tx, tr.LogIndex))
+		if err == nil {
+			more = append(more, ledger.At(ledger.PurchaseKey(held.Purchase)))
+		} else if pay := paymentOf(info, tr); tr.Nonce != "" {
+			more = append(more, ledger.At(authKey(&pay)))
+		}
+	}
+	ledger.Ahead(tx, more...)
 }
 
 // judgeTransfer decides about one transfer in a final block. It returns the debt, if it is one.
