@@ -77,7 +77,9 @@ func (s *togetherSnapshot) Get(key []byte) ([]byte, error) {
 	return s.tx.Get(key)
 }
 
-func (s *togetherSnapshot) Scan(from, to []byte) iter.Seq2[ledger.Entry, error] { return s.tx.Scan(from, to) }
+func (s *togetherSnapshot) Scan(from, to []byte) iter.Seq2[ledger.Entry, error] {
+	return s.tx.Scan(from, to)
+}
 
 func (s *togetherSnapshot) ScanDown(from, to []byte) iter.Seq2[ledger.Entry, error] {
 	return s.tx.ScanDown(from, to)
