@@ -14,6 +14,7 @@ import (
 	"store.example/agentstore/corpus/corpustest"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/desk"
@@ -24,7 +25,7 @@ import (
 // hostPages renders from a record of twelve rounds and a few hosts of odd names.
 func hostPages(t *testing.T) (HostPages, *record.Record) {
 	t.Helper()
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
 		Ring:   attest.SpecimenRing()}
 	corpustest.Append(t, w, 4, corpustest.Weeks)
@@ -32,7 +33,7 @@ func hostPages(t *testing.T) (HostPages, *record.Record) {
 		Reason: "interrupted", Battery: "v2", Fault: record.FaultNone,
 		Failed: []string{}, Advisories: []string{}, Protocols: []string{}}
 	at := corpustest.Monday.AddDate(0, 0, 7*corpustest.Weeks+6)
-	if _, err := w.Seal(t.Context(), record.Draft{Sequence: corpustest.Weeks + 1, Week: record.ISOWeek(at), TakenAt: at,
+	if _, err := w.Seal(t.Context(), seal.Draft{Sequence: corpustest.Weeks + 1, Week: record.ISOWeek(at), TakenAt: at,
 		Battery: "v2", Rows: func(yield func(record.Row, error) bool) {
 			for _, host := range []string{strings.Repeat("a.", 110) + "example", "h-" + strings.Repeat("0", 64),
 				"odd(name.example"} {
@@ -63,13 +64,13 @@ func hostPages(t *testing.T) (HostPages, *record.Record) {
 // TestPrivateHostsAreLicensedToNobody: what is rendered of a private record says so, as its files
 // do.
 func TestPrivateHostsAreLicensedToNobody(t *testing.T) {
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
 		Ring:   attest.SpecimenRing()}
 	row := record.Row{Host: "door.example", URL: "https://door.example/", Source: record.SourceDiscovery,
 		Verdict: record.VerdictNotProbed, Reason: "interrupted", Battery: "v2",
 		Fault: record.FaultNone, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}
-	if _, err := w.Seal(t.Context(), record.Draft{Sequence: 1, Week: record.ISOWeek(corpustest.Monday),
+	if _, err := w.Seal(t.Context(), seal.Draft{Sequence: 1, Week: record.ISOWeek(corpustest.Monday),
 		TakenAt: corpustest.Monday, Battery: "v2", Private: true,
 		Rows: func(yield func(record.Row, error) bool) { yield(row, nil) }}); err != nil {
 		t.Fatal(err)

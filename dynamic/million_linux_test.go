@@ -21,6 +21,7 @@ import (
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/view"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/templates"
@@ -220,7 +221,7 @@ func sameViews(t *testing.T, a, b string) {
 
 // askForMany asks the server for pages of hosts, without a network: once with nothing of the record
 // and of its view in memory, and once more for the same hosts.
-func askForMany(t *testing.T, w *record.Writer, dir string, hosts int) {
+func askForMany(t *testing.T, w *seal.Writer, dir string, hosts int) {
 	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: dir, Ring: w.Ring})
 	if err != nil {
 		t.Fatal(err)

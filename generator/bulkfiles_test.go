@@ -15,13 +15,13 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/sshsig"
 	"store.example/agentstore/corpus/corpustest"
-	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // bulkInput is a site with a record of three weeks, and its writer.
-func bulkInput(t *testing.T) (Input, *record.Writer) {
+func bulkInput(t *testing.T) (Input, *seal.Writer) {
 	t.Helper()
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	corpustest.Append(t, w, 3, 3)
 	in := specimenInput(t, t.TempDir())

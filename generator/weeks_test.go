@@ -16,12 +16,13 @@ import (
 	"store.example/agentstore/corpus/corpustest"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // recordInput is a site with a record of so many weeks, and the record's writer.
-func recordInput(t *testing.T, plain, weeks int) (Input, *record.Writer) {
+func recordInput(t *testing.T, plain, weeks int) (Input, *seal.Writer) {
 	t.Helper()
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	corpustest.Append(t, w, plain, weeks)
 	dir := t.TempDir()
@@ -31,7 +32,7 @@ func recordInput(t *testing.T, plain, weeks int) (Input, *record.Writer) {
 }
 
 // happens puts a random observation on the record.
-func happens(t *testing.T, rng *rand.Rand, w *record.Writer, step int) string {
+func happens(t *testing.T, rng *rand.Rand, w *seal.Writer, step int) string {
 	t.Helper()
 	at := time.Date(2026, 12, 1, 0, step, 0, 0, time.UTC).Format(time.RFC3339)
 	host := []string{"standing.example", "gone.example", "moved.example", "elsewhere.example"}[rng.IntN(4)]

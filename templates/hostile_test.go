@@ -14,13 +14,14 @@ import (
 	"store.example/agentstore/corpus/corpustest"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/templates"
 )
 
 // TestHostileDoorsHavePages renders the pages of doors that wish the record ill, and the trajectory
 // that counts them: each has one in every spelling, and nothing on it turns the writing round.
 func TestHostileDoorsHavePages(t *testing.T) {
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for i := range 2 {
 		h := corpustest.NewHostile(uint64(50+i), corpustest.Monday.AddDate(0, 0, 7*i+6).Add(-time.Hour))

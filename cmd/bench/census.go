@@ -26,6 +26,7 @@ import (
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/dynamic/ledger/bolt"
 	"store.example/agentstore/dynamic/roster"
 )
@@ -232,7 +233,7 @@ func (l *lab) census(ctx context.Context, f far, roots *x509.CertPool) error {
 	if err != nil {
 		return err
 	}
-	w := &record.Writer{Dir: filepath.Join(dir, "record"), Origin: "store.example/corpus", Identity: keys[0],
+	w := &seal.Writer{Dir: filepath.Join(dir, "record"), Origin: "store.example/corpus", Identity: keys[0],
 		LogKey: keys[1], Ring: ring, Judge: judge.Batteries{}}
 	if err := os.Mkdir(w.Dir, 0o755); err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/generator"
 )
 
@@ -68,10 +69,10 @@ func (l *lab) record(ctx context.Context, n int) (string, error) {
 
 // sealWeek adds a week, counted from 0, to a record of n hosts.
 func sealWeek(ctx context.Context, dir string, n, week int) error {
-	w := &record.Writer{Dir: dir, Origin: "bench.store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: dir, Origin: "bench.store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	at := time.Date(2026, 9, 6+7*week, 0, 0, 0, 0, time.UTC)
-	_, err := w.Seal(ctx, record.Draft{
+	_, err := w.Seal(ctx, seal.Draft{
 		Sequence: int64(week + 1), Week: record.ISOWeek(at), TakenAt: at, Battery: "v2",
 		Control: record.Control{Walks: 2},
 		Roster: record.Roster{Listed: int64(n),

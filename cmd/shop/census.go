@@ -23,6 +23,7 @@ import (
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/roster"
@@ -321,7 +322,7 @@ func (c *Config) clients(cfg *census.Config, key *attest.Key, reach func(*fetch.
 
 // publisher puts the closings of rosters on the feed and, where there is a writer, from there on
 // the record.
-func (c *Config) publisher(db ledger.DB, w *record.Writer) (func(context.Context, record.ClosedRoster) (time.Time,
+func (c *Config) publisher(db ledger.DB, w *seal.Writer) (func(context.Context, record.ClosedRoster) (time.Time,
 	error), error) {
 	if c.Record == "" {
 		return func(ctx context.Context, closed record.ClosedRoster) (at time.Time, err error) {

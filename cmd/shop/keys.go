@@ -12,6 +12,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // Places of keys in a folder of keys.
@@ -111,7 +112,7 @@ func HandOverLog(ctx context.Context, config string, ring attest.Ring, outgoing 
 		return fail(fmt.Errorf("the keys of %s are others than those of the folder (-dir)", config))
 	}
 	next, err := w.HandOver(ctx, incoming, change.Effective, change.Reason)
-	if !errors.Is(err, record.ErrRing) {
+	if !errors.Is(err, seal.ErrRing) {
 		return next, err
 	}
 	raw, readErr := os.ReadFile(filepath.Join(c.Record, record.RingFile))

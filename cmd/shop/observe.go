@@ -16,6 +16,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
@@ -65,7 +66,7 @@ func ExportObservations(ctx context.Context, c *Config) (int, error) {
 }
 
 // exportFeed puts on the record what read gives behind a number, until it gives nothing more.
-func exportFeed(ctx context.Context, c *Config, w *record.Writer, read func(after int64) ([]record.Observation,
+func exportFeed(ctx context.Context, c *Config, w *seal.Writer, read func(after int64) ([]record.Observation,
 	error)) (written int, err error) {
 	for {
 		// What a crash cut off is logged first, and then counted.
@@ -87,7 +88,7 @@ func exportFeed(ctx context.Context, c *Config, w *record.Writer, read func(afte
 		written += len(done)
 		// Another export that runs beside this one may have been faster: what is left is looked up
 		// again.
-		if err != nil && !(errors.Is(err, record.ErrNumber) && ctx.Err() == nil) {
+		if err != nil && !(errors.Is(err, seal.ErrNumber) && ctx.Err() == nil) {
 			return written, err
 		}
 		if next, err := lastObservation(c.Record); err != nil || next == have {

@@ -12,6 +12,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/generator"
 )
 
@@ -26,7 +27,7 @@ func RecordOrigin(c *Config) (string, error) {
 }
 
 // RecordWriter opens the configured record for appending; its folder is made if need be.
-func RecordWriter(c *Config) (*record.Writer, error) {
+func RecordWriter(c *Config) (*seal.Writer, error) {
 	if c.Record == "" {
 		return nil, errors.New("record, the folder of the signed record, is not configured")
 	}
@@ -36,7 +37,7 @@ func RecordWriter(c *Config) (*record.Writer, error) {
 	if err := checkOrigin(c); err != nil {
 		return nil, err
 	}
-	w := &record.Writer{Dir: c.Record, Judge: judge.Batteries{}}
+	w := &seal.Writer{Dir: c.Record, Judge: judge.Batteries{}}
 	var err error
 	if w.Origin, err = RecordOrigin(c); err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func RecordWriter(c *Config) (*record.Writer, error) {
 }
 
 // CoverRecord signs the record's manifest anew. It is called after the last change of a run.
-func CoverRecord(ctx context.Context, c *Config, w *record.Writer) error {
+func CoverRecord(ctx context.Context, c *Config, w *seal.Writer) error {
 	meta, err := recordMeta(c)
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func CoverRecord(ctx context.Context, c *Config, w *record.Writer) error {
 
 // CoverWhatChanged signs the manifest anew where it does not know the record as it is: a crash may
 // have come between the two, or a handover of keys.
-func CoverWhatChanged(ctx context.Context, c *Config, w *record.Writer) error {
+func CoverWhatChanged(ctx context.Context, c *Config, w *seal.Writer) error {
 	if ok, err := covered(c.Record, w.Ring); err != nil || ok {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/ots/calendar"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // TimestampsConfig says who proves when a round existed.
@@ -160,7 +161,7 @@ func (t TimestampsConfig) remotes(client *fetch.Client) (calendars, upgrades []o
 }
 
 // subjectsOf are the rounds and the anchors of the record.
-func subjectsOf(c *Config, w *record.Writer) ([]subject, error) {
+func subjectsOf(c *Config, w *seal.Writer) ([]subject, error) {
 	r, err := record.Open(os.DirFS(c.Record), w.Ring)
 	if err != nil {
 		return nil, err

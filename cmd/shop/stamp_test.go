@@ -30,6 +30,7 @@ import (
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 )
 
@@ -66,7 +67,7 @@ func aRound(t *testing.T, c *Config, sequence int64) {
 	}
 	at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
 	none := iter.Seq2[record.Row, error](func(func(record.Row, error) bool) {})
-	_, err = w.Seal(t.Context(), record.Draft{Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at,
+	_, err = w.Seal(t.Context(), seal.Draft{Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at,
 		Battery: "v2", Rows: none,
 		Roster: record.Roster{Sources: []record.RosterSource{}}, Inflows: record.Inflows{From: at.Format(time.RFC3339),
 			To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}}})

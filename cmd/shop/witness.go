@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/corpus/witness"
 )
@@ -177,7 +177,7 @@ func Witness(ctx context.Context, c *Config, o Outside) (Witnessed, error) {
 }
 
 // cosign asks one witness and keeps what it signed; nil where that was kept before.
-func cosign(ctx context.Context, w *record.Writer, log *tlog.Log, r *witness.Remote,
+func cosign(ctx context.Context, w *seal.Writer, log *tlog.Log, r *witness.Remote,
 	o Outside) (fresh *tlog.Cosignature, err error) {
 	err = o.thrice(ctx, func() error {
 		lines, err := r.Ask(ctx, log, 0)

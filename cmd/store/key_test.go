@@ -13,6 +13,7 @@ import (
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // TestHandoverOfTheLogKey hands the log of a site over and cuts the call off at each of its steps:
@@ -64,7 +65,7 @@ func TestHandoverOfTheLogKey(t *testing.T) {
 	if last := ring.Handovers[0].LastHead; last == nil || last.Size != 1 {
 		t.Errorf("the outgoing key signs %+v", last)
 	}
-	if _, err := before.Observe(t.Context(), word); !errors.Is(err, record.ErrRing) {
+	if _, err := before.Observe(t.Context(), word); !errors.Is(err, seal.ErrRing) {
 		t.Errorf("what still has the former ring observes: %v", err)
 	}
 	// Cut off before the folder of keys knew, and again behind that.

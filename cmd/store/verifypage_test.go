@@ -17,6 +17,7 @@ import (
 
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // asVerify makes the test binary the program verify, for commands that a page names.
@@ -84,7 +85,7 @@ func TestCommandsOfTheVerifyPages(t *testing.T) {
 					Battery: "v2", Fault: record.FaultInstrument, Failed: []string{}, Advisories: []string{},
 					Protocols: []string{}}, nil)
 			}
-			if _, err := w.Seal(t.Context(), record.Draft{Sequence: n + 1, Week: record.ISOWeek(at), TakenAt: at,
+			if _, err := w.Seal(t.Context(), seal.Draft{Sequence: n + 1, Week: record.ISOWeek(at), TakenAt: at,
 				Battery: "v2", Rows: rows}); err != nil {
 				t.Fatal(err)
 			}

@@ -26,8 +26,8 @@ import (
 	"store.example/agentstore/cmd/verify/kit"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/judge"
-	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 )
 
@@ -105,7 +105,7 @@ func loopback(t *testing.T) string {
 }
 
 // store is the configuration of a store with these witnesses, and the writer of its record.
-func (w *witnesses) store(t *testing.T) (file string, writer *record.Writer) {
+func (w *witnesses) store(t *testing.T) (file string, writer *seal.Writer) {
 	t.Helper()
 	var config strings.Builder
 	config.WriteString(`base_url = "http://127.0.0.1:4020"

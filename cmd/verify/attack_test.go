@@ -30,19 +30,20 @@ import (
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // storeOf is a store with the specimen's keys and an empty record.
-func storeOf(t testing.TB) *record.Writer {
+func storeOf(t testing.TB) *seal.Writer {
 	t.Helper()
-	return &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	return &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: ringOfWalkers(t)}
 }
 
 // lived is a record of four rounds over some twenty hosts, each row judged and its walk kept, with
 // observations between the rounds, two proofs of time and a cosignature, covered by its manifest.
 // With another salt other things were seen.
-func lived(t testing.TB, salt int) *record.Writer {
+func lived(t testing.TB, salt int) *seal.Writer {
 	t.Helper()
 	w := storeOf(t)
 	for n := range int64(4) {
@@ -73,7 +74,7 @@ func lived(t testing.TB, salt int) *record.Writer {
 
 // observed is a record of nothing but observations, so many that the log has a full tile: the
 // shortest that there is.
-func observed(t testing.TB) *record.Writer {
+func observed(t testing.TB) *seal.Writer {
 	t.Helper()
 	w := storeOf(t)
 	var words []record.Observation
@@ -88,7 +89,7 @@ func observed(t testing.TB) *record.Writer {
 	return w
 }
 
-func coverAll(t testing.TB, w *record.Writer) {
+func coverAll(t testing.TB, w *seal.Writer) {
 	t.Helper()
 	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)}); err != nil {
@@ -97,7 +98,7 @@ func coverAll(t testing.TB, w *record.Writer) {
 }
 
 // walkAll seals a round in which every host answers as a practice door does.
-func walkAll(t testing.TB, w *record.Writer, sequence int64, hosts, salt int) {
+func walkAll(t testing.TB, w *seal.Writer, sequence int64, hosts, salt int) {
 	t.Helper()
 	at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
 	kept := make(map[string][]byte)
@@ -118,7 +119,7 @@ func walkAll(t testing.TB, w *record.Writer, sequence int64, hosts, salt int) {
 			}
 		}
 	}
-	d := record.Draft{Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2",
+	d := seal.Draft{Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2",
 		Rows:     rows,
 		Evidence: func(_, digest string) ([]byte, error) { return kept[digest], nil }}
 	if _, err := w.Seal(t.Context(), d); err != nil {

@@ -11,12 +11,13 @@ import (
 	"store.example/agentstore/cmd/verify/kit"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 )
 
 // proofWorld is a record whose head a witness cosigned, with the files that a stranger has of it.
 type proofWorld struct {
-	w                 *record.Writer
+	w                 *seal.Writer
 	ring, policy, dir string
 }
 

@@ -15,13 +15,14 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 )
 
 // writeRecord writes a record of two rounds in which the hosts were not probed.
-func writeRecord(t *testing.T, hosts ...string) *record.Writer {
+func writeRecord(t *testing.T, hosts ...string) *seal.Writer {
 	t.Helper()
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for n := range int64(2) {
 		grow(t, w, n+1, hosts...)
@@ -30,7 +31,7 @@ func writeRecord(t *testing.T, hosts ...string) *record.Writer {
 }
 
 // grow seals the round of a number.
-func grow(t *testing.T, w *record.Writer, sequence int64, hosts ...string) {
+func grow(t *testing.T, w *seal.Writer, sequence int64, hosts ...string) {
 	t.Helper()
 	at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
 	var rows iter.Seq2[record.Row, error] = func(yield func(record.Row, error) bool) {
@@ -43,7 +44,7 @@ func grow(t *testing.T, w *record.Writer, sequence int64, hosts ...string) {
 			}
 		}
 	}
-	if _, err := w.Seal(t.Context(), record.Draft{Sequence: sequence, Week: record.ISOWeek(at), TakenAt: at,
+	if _, err := w.Seal(t.Context(), seal.Draft{Sequence: sequence, Week: record.ISOWeek(at), TakenAt: at,
 		Battery: "v2", Rows: rows}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule"
+	"store.example/agentstore/corpus/seal"
 )
 
 // TestVantagesAreRefused signs what a keeper may not say of walkers at other places, keys in hand:
@@ -61,7 +62,7 @@ func TestVantagesAreRefused(t *testing.T) {
 		if lie.change != nil {
 			lie.change(&row, kept)
 		}
-		d := record.Draft{Sequence: 1, Week: record.ISOWeek(at), TakenAt: at.Add(time.Hour), Battery: "v2",
+		d := seal.Draft{Sequence: 1, Week: record.ISOWeek(at), TakenAt: at.Add(time.Hour), Battery: "v2",
 			Rows:     func(yield func(record.Row, error) bool) { yield(row, nil) },
 			Evidence: func(_, digest string) ([]byte, error) { return kept[digest], nil }}
 		if _, err := w.Seal(t.Context(), d); err != nil {

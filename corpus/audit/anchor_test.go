@@ -11,11 +11,12 @@ import (
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 )
 
 // anchored is a record with two counts of artifacts around a handover of the identity, and the key
 // that follows.
-func anchored(t *testing.T) *record.Writer {
+func anchored(t *testing.T) *seal.Writer {
 	t.Helper()
 	w := recordtest.Writer(t)
 	issued := func(at string, n int64) record.Observation {

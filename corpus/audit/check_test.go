@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/judge"
-	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // judging judges again what is kept of walks.
 var judging = RecordOptions{Judge: judge.Batteries{}}
 
-func check(t testing.TB, w *record.Writer) RecordReport {
+func check(t testing.TB, w *seal.Writer) RecordReport {
 	t.Helper()
 	report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, judging)
 	if err != nil {

@@ -15,11 +15,12 @@ import (
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 )
 
 // covered is a small record with a proof of time and a cosignature, covered by its manifest.
-func covered(t testing.TB) (*record.Writer, fstest.MapFS) {
+func covered(t testing.TB) (*seal.Writer, fstest.MapFS) {
 	t.Helper()
 	w := recordtest.Writer(t)
 	first := recordtest.Judged(t, 1, "a.example")

@@ -13,11 +13,12 @@ import (
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 )
 
 // controlled is a round with three walks to the control door, of which the last was not answered.
 // lie may change what its header says.
-func controlled(t *testing.T, lie func(*record.Control)) *record.Writer {
+func controlled(t *testing.T, lie func(*record.Control)) *seal.Writer {
 	t.Helper()
 	const door = "https://store.example/paid"
 	ready := slices.IndexFunc(practice.All(), func(p practice.Door) bool {

@@ -15,9 +15,10 @@ import (
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 )
 
-func cover(t testing.TB, w *record.Writer) {
+func cover(t testing.TB, w *seal.Writer) {
 	t.Helper()
 	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)}); err != nil {

@@ -10,6 +10,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 )
 
 // TestHandoverOfKeys checks a record begun under one identity and log key and continued under
@@ -21,7 +22,7 @@ func TestHandoverOfKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &record.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: id, LogKey: lk, Ring: ring}
+	w := &seal.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: id, LogKey: lk, Ring: ring}
 	recordtest.Seal(t, w, recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady)))
 	old, err := ring.Encode()
 	if err != nil {
@@ -31,11 +32,11 @@ func TestHandoverOfKeys(t *testing.T) {
 		Reason: "yearly"}, id, id2.Public()); err != nil {
 		t.Fatal(err)
 	}
-	w = &record.Writer{Dir: w.Dir, Origin: recordtest.Origin, Identity: id2, LogKey: lk, Ring: ring}
+	w = &seal.Writer{Dir: w.Dir, Origin: recordtest.Origin, Identity: id2, LogKey: lk, Ring: ring}
 	if ring, err = w.HandOver(t.Context(), lk2.Public(), "2026-09-15", "yearly"); err != nil {
 		t.Fatal(err)
 	}
-	w = &record.Writer{Dir: w.Dir, Origin: recordtest.Origin, Identity: id2, LogKey: lk2, Ring: ring}
+	w = &seal.Writer{Dir: w.Dir, Origin: recordtest.Origin, Identity: id2, LogKey: lk2, Ring: ring}
 	recordtest.Seal(t, w, recordtest.Draft(2, recordtest.Walked("a.example", record.VerdictReady)))
 	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)}); err != nil {
@@ -52,7 +53,7 @@ func TestHandoverOfKeys(t *testing.T) {
 		t.Errorf("by a stranger's keys: %v", r.Problems)
 	}
 	// The old identity key signs once more, after it was handed over.
-	late := &record.Writer{Dir: w.Dir, Origin: recordtest.Origin, Identity: id, LogKey: lk2, Ring: ring}
+	late := &seal.Writer{Dir: w.Dir, Origin: recordtest.Origin, Identity: id, LogKey: lk2, Ring: ring}
 	if _, err := late.Seal(t.Context(),
 		recordtest.Draft(3, recordtest.Walked("a.example", record.VerdictReady))); err == nil {
 		t.Error("a retired key seals")

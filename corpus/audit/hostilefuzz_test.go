@@ -12,13 +12,14 @@ import (
 	"store.example/agentstore/corpus/corpustest"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // hostileRounds walks so many hostile doors, seals them as rounds of a record and verifies it:
 // every door has a row, and what is kept of it gives that row again.
-func hostileRounds(t *testing.T, seed uint64, doors, rounds int) *record.Writer {
+func hostileRounds(t *testing.T, seed uint64, doors, rounds int) *seal.Writer {
 	t.Helper()
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	verdicts, cut, unjudged := map[string]int{}, 0, 0
 	for round := range rounds {

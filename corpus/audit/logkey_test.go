@@ -14,14 +14,15 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 )
 
 // handedOver is a record of two rounds whose log changed hands between them, under the former key
 // and the one in force.
 type handedOver struct {
-	w             *record.Writer // of now
-	former        *record.Writer // of before
+	w             *seal.Writer // of now
+	former        *seal.Writer // of before
 	at            attest.LogHead
 	before, after fstest.MapFS // the record at the handover, knowing nothing of it, and now
 	ring          []byte       // of now
@@ -35,7 +36,7 @@ func handOver(t testing.TB) handedOver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := handedOver{former: &record.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: id, LogKey: first,
+	h := handedOver{former: &seal.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: id, LogKey: first,
 		Ring: ring}}
 	recordtest.Seal(t, h.former, recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady),
 		recordtest.Walked("b.example", record.VerdictReady)))
@@ -46,7 +47,7 @@ func handOver(t testing.TB) handedOver {
 		t.Fatal(err)
 	}
 	h.at = *next.Handovers[0].LastHead
-	h.w = &record.Writer{Dir: h.former.Dir, Origin: recordtest.Origin, Identity: id, LogKey: second, Ring: next}
+	h.w = &seal.Writer{Dir: h.former.Dir, Origin: recordtest.Origin, Identity: id, LogKey: second, Ring: next}
 	if _, err := h.w.Observe(t.Context(), record.Observation{At: "2026-09-14T00:00:00Z",
 		Kind: record.ObservationKeyEvent, Handover: &next.Handovers[0]}); err != nil {
 		t.Fatal(err)
@@ -215,7 +216,7 @@ func TestALogThatEndsBeforeItsHandover(t *testing.T) {
 		t.Errorf("the record of the handover by the keys of now: %v %v", r.Problems, r.Lacking())
 	}
 	// Another log of the same size, whose observation is another.
-	w := &record.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: h.former.Identity,
+	w := &seal.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: h.former.Identity,
 		LogKey: h.former.LogKey, Ring: h.former.Ring}
 	recordtest.Seal(t, w, recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady),
 		recordtest.Walked("b.example", record.VerdictReady)))
@@ -271,14 +272,14 @@ func TestAProcessThatMissedAHandoverWritesNothing(t *testing.T) {
 	before := recordtest.ReadAll(t, h.w.Dir)
 	_, err := h.former.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z",
 		Kind: record.ObservationRetiredWord, Word: recordtest.Said("late")})
-	if !errors.Is(err, record.ErrRing) {
+	if !errors.Is(err, seal.ErrRing) {
 		t.Errorf("it observes: %v", err)
 	}
-	if _, err := h.former.Seal(t.Context(), recordtest.Draft(3)); !errors.Is(err, record.ErrRing) {
+	if _, err := h.former.Seal(t.Context(), recordtest.Draft(3)); !errors.Is(err, seal.ErrRing) {
 		t.Errorf("it seals: %v", err)
 	}
 	if _, err := h.former.HandOver(t.Context(), recordtest.Key(t, 8).Public(), "2026-09-14", "again"); !errors.Is(err,
-		record.ErrRing) {
+		seal.ErrRing) {
 		t.Errorf("it hands over again: %v", err)
 	}
 	if after := recordtest.ReadAll(t, h.w.Dir); !maps.Equal(before, after) {
@@ -328,7 +329,7 @@ func TestAnIdentityOutOfItsTimeIsRefused(t *testing.T) {
 		}
 	}
 	// Nothing is written that nobody would accept.
-	w := &record.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: next, LogKey: recordtest.Key(t, 2),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: next, LogKey: recordtest.Key(t, 2),
 		Ring: ring}
 	if _, err := w.Seal(t.Context(),
 		recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady))); err == nil {
@@ -413,7 +414,7 @@ func TestAsOf(t *testing.T) {
 // than the one that it took over. Every one of its checkpoints is by the right key for its size.
 func TestALogThatDoesNotGoOnFromItsHandover(t *testing.T) {
 	h := handOver(t)
-	other := &record.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: h.former.Identity,
+	other := &seal.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: h.former.Identity,
 		LogKey: h.former.LogKey, Ring: h.former.Ring}
 	recordtest.Seal(t, other, recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady),
 		recordtest.Walked("b.example", record.VerdictReady)))

@@ -15,6 +15,7 @@ import (
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 )
 
 // block makes a header at home that says it was made then. Those of other nonces are other blocks.
@@ -45,7 +46,7 @@ type aLot struct {
 }
 
 // sealLot closes a roster of hosts, draws, and seals the round, after bend.
-func sealLot(t *testing.T, w *record.Writer, sequence int64, bend func(*aLot)) record.Round {
+func sealLot(t *testing.T, w *seal.Writer, sequence int64, bend func(*aLot)) record.Round {
 	t.Helper()
 	d := recordtest.Draft(sequence)
 	own := bytes.Repeat([]byte{7}, 32)

@@ -11,18 +11,19 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 )
 
 // private is a draft of a round that was read inside a company's own networks.
-func private(d record.Draft) record.Draft { d.Private = true; return d }
+func private(d seal.Draft) seal.Draft { d.Private = true; return d }
 
 // TestARecordIsPrivateOrNot seals rounds of one kind behind rounds of the other.
 func TestARecordIsPrivateOrNot(t *testing.T) {
 	for _, kind := range []struct {
 		name       string
-		own, other func(record.Draft) record.Draft
-	}{{"private", private, func(d record.Draft) record.Draft { return d }},
-		{"public", func(d record.Draft) record.Draft { return d }, private}} {
+		own, other func(seal.Draft) seal.Draft
+	}{{"private", private, func(d seal.Draft) seal.Draft { return d }},
+		{"public", func(d seal.Draft) seal.Draft { return d }, private}} {
 		w := recordtest.Writer(t)
 		recordtest.Seal(t, w, kind.own(recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady))))
 		before := recordtest.ReadAll(t, w.Dir)

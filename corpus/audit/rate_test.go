@@ -11,6 +11,7 @@ import (
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 )
 
 // alone is how long ed25519 takes for so many signatures of rows, on all cores and with nothing
@@ -48,7 +49,7 @@ func TestSoakRateOfVerification(t *testing.T) {
 		recordtest.Seal(t, bare, d)
 	}
 	recordtest.Seal(t, kept, recordtest.Judged(t, 1, recordtest.Hosts(2*record.MaxPartRows)...))
-	verified := func(w *record.Writer, o RecordOptions) time.Duration {
+	verified := func(w *seal.Writer, o RecordOptions) time.Duration {
 		t.Helper()
 		began := time.Now()
 		r, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, o)

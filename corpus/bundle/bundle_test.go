@@ -27,6 +27,7 @@ import (
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // judging judges again what is kept of walks.
@@ -35,17 +36,17 @@ var judging = Options{Judge: judge.Batteries{}}
 // writeRecord writes three rounds over a few hosts, every row judged and kept but those of round 2.
 func writeRecord(t testing.TB) (*record.Record, []byte) {
 	t.Helper()
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for sequence, hosts := range [][]string{{"a.example", "b.example", "c.example"}, {"a.example", "c.example"},
 		{"a.example", "b.example"}} {
-		seal(t, w, int64(sequence)+1, hosts...)
+		sealed(t, w, int64(sequence)+1, hosts...)
 	}
 	stamp(t, w)
 	return open(t, w)
 }
 
-func open(t testing.TB, w *record.Writer) (*record.Record, []byte) {
+func open(t testing.TB, w *seal.Writer) (*record.Record, []byte) {
 	t.Helper()
 	keys, err := os.ReadFile(filepath.Join(w.Dir, record.RingFile))
 	if err != nil {
@@ -62,7 +63,7 @@ func open(t testing.TB, w *record.Writer) (*record.Record, []byte) {
 	return r, keys
 }
 
-func seal(t testing.TB, w *record.Writer, sequence int64, hosts ...string) {
+func sealed(t testing.TB, w *seal.Writer, sequence int64, hosts ...string) {
 	t.Helper()
 	at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
 	kept := make(map[string][]byte)
@@ -81,7 +82,7 @@ func seal(t testing.TB, w *record.Writer, sequence int64, hosts ...string) {
 			}
 		}
 	}
-	d := record.Draft{Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2",
+	d := seal.Draft{Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2",
 		Rows: rows}
 	if sequence != 2 {
 		d.Evidence = func(host, _ string) ([]byte, error) { return kept[host], nil }
@@ -123,7 +124,7 @@ func walk(t testing.TB, host string, door practice.Door, at time.Time) (record.R
 
 // stamp adds a proof of time of round 1 in a block that shows no work, and a pending one of round
 // 2.
-func stamp(t testing.TB, w *record.Writer) {
+func stamp(t testing.TB, w *seal.Writer) {
 	t.Helper()
 	r, _ := open(t, w)
 	first, _ := r.Round(1)
@@ -257,9 +258,9 @@ func TestEveryByteOfABundle(t *testing.T) {
 // forges one would.
 func TestForgedBundles(t *testing.T) {
 	other := func(t *testing.T) Bundle { // of a store with other rows and the same keys
-		w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+		w := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 			LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
-		seal(t, w, 1, "a.example")
+		sealed(t, w, 1, "a.example")
 		r, keys := open(t, w)
 		b, err := Export(r, keys, []Want{{Host: "a.example"}})
 		if err != nil {
@@ -481,9 +482,9 @@ func TestRememberedCheckpoint(t *testing.T) {
 		t.Errorf("%d %v %v", r.Remembered, r.Problems, err)
 	}
 	// The same store wrote another history of the same size.
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
-	seal(t, w, 1, "a.example", "b.example", "d.example")
+	sealed(t, w, 1, "a.example", "b.example", "d.example")
 	other, _ := open(t, w)
 	if r, err = Verify(raw, Options{Remembered: other.Log.Head().Raw}); err != nil || len(r.Problems) == 0 ||
 		r.Problems[0].Path != "rounds[0]" || !strings.Contains(r.Problems[0].Detail, "rewritten") {

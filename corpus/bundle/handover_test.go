@@ -12,7 +12,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
-	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 )
 
@@ -31,18 +31,18 @@ func resigned(t testing.TB, size int64, root attest.Digest, k *attest.Key) strin
 
 // handedOver is a record of three rounds whose log changed hands behind the first, with an
 // observation before and after.
-func handedOver(t testing.TB) (former, w *record.Writer) {
+func handedOver(t testing.TB) (former, w *seal.Writer) {
 	t.Helper()
-	former = &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	former = &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenFormerLogKey(), Ring: attest.SpecimenRingBefore()}
-	seal(t, former, 1, "a.example", "door.example")
+	sealed(t, former, 1, "a.example", "door.example")
 	observe(t, former, "before")
 	log := attest.SpecimenKeyFor(attest.PurposeLog)
 	ring, err := former.HandOver(t.Context(), log.Public(), "2026-09-14", "yearly")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return former, &record.Writer{Dir: former.Dir, Origin: former.Origin, Identity: former.Identity, LogKey: log,
+	return former, &seal.Writer{Dir: former.Dir, Origin: former.Origin, Identity: former.Identity, LogKey: log,
 		Ring: ring}
 }
 
@@ -51,8 +51,8 @@ func handedOver(t testing.TB) (former, w *record.Writer) {
 // proved.
 func TestLogKeysOfABundle(t *testing.T) {
 	former, w := handedOver(t)
-	seal(t, w, 2, "a.example", "door.example")
-	seal(t, w, 3, "a.example")
+	sealed(t, w, 2, "a.example", "door.example")
+	sealed(t, w, 3, "a.example")
 	observe(t, w, "after")
 	r, keys := open(t, w)
 	at := r.Ring().LogHandovers()[0]
@@ -143,10 +143,10 @@ func TestLogKeysOfABundle(t *testing.T) {
 func TestABundleOfBeforeAHandover(t *testing.T) {
 	former, w := handedOver(t)
 	old, oldKeys := func() (Bundle, []byte) {
-		other := &record.Writer{Dir: t.TempDir(), Origin: former.Origin, Identity: former.Identity,
+		other := &seal.Writer{Dir: t.TempDir(), Origin: former.Origin, Identity: former.Identity,
 			LogKey: former.LogKey, Ring: former.Ring}
 		// and no observation behind it, so that it ends before the handover
-		seal(t, other, 1, "a.example", "door.example")
+		sealed(t, other, 1, "a.example", "door.example")
 		r, keys := open(t, other)
 		b, err := Export(r, keys, []Want{{Host: "door.example"}})
 		if err != nil {

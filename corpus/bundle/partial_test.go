@@ -11,6 +11,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // year writes twelve rounds in which door.example and two others stand, and an observation after
@@ -24,10 +25,10 @@ func year(t testing.TB) (*record.Record, []byte) {
 // more at the end.
 func rounds(t testing.TB, n int64, after int, hosts func(sequence int64) []string) (*record.Record, []byte) {
 	t.Helper()
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for sequence := range n {
-		seal(t, w, sequence+1, hosts(sequence+1)...)
+		sealed(t, w, sequence+1, hosts(sequence+1)...)
 		if sequence%3 == 2 {
 			observe(t, w, "synergy")
 		}
@@ -38,7 +39,7 @@ func rounds(t testing.TB, n int64, after int, hosts func(sequence int64) []strin
 	return open(t, w)
 }
 
-func observe(t testing.TB, w *record.Writer, word string) {
+func observe(t testing.TB, w *seal.Writer, word string) {
 	t.Helper()
 	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-12-01T00:00:00Z",
 		Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}}); err != nil {
@@ -261,10 +262,10 @@ func TestWhatACutBundleLacksIsNamed(t *testing.T) {
 // before is put in, which anybody can who has the log: the bundle that was made then. It says up to
 // where it goes, and a checkpoint that was seen or a week that is demanded tells that it is old.
 func TestAnOlderBundle(t *testing.T) {
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for n := range int64(3) {
-		seal(t, w, n+1, "door.example")
+		sealed(t, w, n+1, "door.example")
 	}
 	r, keys := open(t, w)
 	b, err := Export(r, keys, []Want{{Host: "door.example"}})
@@ -272,7 +273,7 @@ func TestAnOlderBundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := encoded(t, b)
-	seal(t, w, 4, "door.example")
+	sealed(t, w, 4, "door.example")
 	r, _ = open(t, w)
 	four := r.Log.Head()
 	observe(t, w, "word")
@@ -331,13 +332,13 @@ func mustParse(t testing.TB, raw []byte) Bundle {
 // round by other leaves of the same log, all proved and signed, so as to hide a round between
 // observations.
 func TestAHiddenRoundBehindObservations(t *testing.T) {
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
-	seal(t, w, 1, "door.example")
+	sealed(t, w, 1, "door.example")
 	for _, word := range []string{"one", "two"} {
 		observe(t, w, word)
 	}
-	seal(t, w, 2, "door.example")
+	sealed(t, w, 2, "door.example")
 	for _, word := range []string{"three", "four"} {
 		observe(t, w, word)
 	}
@@ -407,9 +408,9 @@ func TestTheIndexOfAnOlderRound(t *testing.T) {
 // TestTwoLogsInOneBundle has whoever holds the log key prove rows and hosts under another root of
 // the round's own size.
 func TestTwoLogsInOneBundle(t *testing.T) {
-	other := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	other := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
-	seal(t, other, 1, "a.example", "b.example", "d.example")
+	sealed(t, other, 1, "a.example", "b.example", "d.example")
 	lie, err := record.Open(os.DirFS(other.Dir), other.Ring)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/walk"
 )
 
@@ -63,7 +64,7 @@ type Config struct {
 	Record func() (*record.Record, error)
 	// Writer seals the round; nil is a walker, which holds no key: it walks what there is and does
 	// not seal.
-	Writer *record.Writer
+	Writer *seal.Writer
 	Raw    Recordings // nil keeps no raw recordings
 
 	// Publish puts the closing of a roster on the record, once for a week however often it is

@@ -11,6 +11,7 @@ import (
 
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // seal closes the week and seals its round, or finds that another did. again says that hosts came
@@ -69,13 +70,13 @@ func (r *run) sealUnder(ctx context.Context, lease Lease) error {
 	}
 	elsewhere := r.takeIn(ctx, w, taken)
 	defer elsewhere.close()
-	round, err := r.Writer.Seal(ctx, record.Draft{
+	round, err := r.Writer.Seal(ctx, seal.Draft{
 		Sequence: int64(len(rounds)) + 1, Week: r.Week, TakenAt: taken, Battery: probe.Current(), Private: w.Private,
 		Roster: record.Roster{Listed: w.Listed, Capped: w.Capped, Sources: w.Sources},
 		Lot:    r.lot(w), Control: w.Control, Inflows: in, Rows: elsewhere.rows(ctx, r.Store.Rows(ctx, r.Week)),
 		ControlWalks: r.Store.ControlWalks(ctx, r.Week), Evidence: elsewhere.evidence(ctx),
 	})
-	if errors.Is(err, record.ErrSealed) {
+	if errors.Is(err, seal.ErrSealed) {
 		// Another was faster under a lease that had run out for one of us: its round stands.
 		stood, err := r.stands(ctx)
 		if err == nil && !stood {

@@ -16,6 +16,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // Weeks is how many weekly rounds there are.
@@ -48,7 +49,7 @@ var stories = []struct{ host, weeks, address string }{
 // the last is capped.
 func Write(t testing.TB, plain int, names ...string) fs.FS {
 	t.Helper()
-	w := &record.Writer{
+	w := &seal.Writer{
 		Dir: t.TempDir(), Origin: "general.store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing(),
 	}
@@ -58,7 +59,7 @@ func Write(t testing.TB, plain int, names ...string) fs.FS {
 
 // Append adds the rounds that are missing up to a number of weeks, and the observations born in
 // them.
-func Append(t testing.TB, w *record.Writer, plain, weeks int, names ...string) {
+func Append(t testing.TB, w *seal.Writer, plain, weeks int, names ...string) {
 	t.Helper()
 	sealed := 0
 	if r, err := record.Open(os.DirFS(w.Dir), w.Ring); err == nil {
@@ -75,8 +76,8 @@ func Append(t testing.TB, w *record.Writer, plain, weeks int, names ...string) {
 	}
 }
 
-func draft(i int, at time.Time, plain int, names []string) record.Draft {
-	return record.Draft{
+func draft(i int, at time.Time, plain int, names []string) seal.Draft {
+	return seal.Draft{
 		Sequence: int64(i + 1), Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Control: record.Control{Walks: 2},
 		Roster: record.Roster{Listed: int64(len(stories) + plain + len(names)), Capped: i == Weeks-4,
 			Sources: []record.RosterSource{

@@ -13,6 +13,7 @@ import (
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // Hostile makes up what doors answer that wish the record ill: every text of theirs may be long, of
@@ -224,10 +225,10 @@ func (h *Hostile) answer(req exchange.Request) exchange.Exchange {
 }
 
 // Draft is a round of so many hostile doors, with what is kept of their walks.
-func (h *Hostile) Draft(sequence int64, doors int) record.Draft {
+func (h *Hostile) Draft(sequence int64, doors int) seal.Draft {
 	host, evidence := "", []byte(nil)
 	at := h.at.Add(time.Hour)
-	return record.Draft{
+	return seal.Draft{
 		Sequence: sequence, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Control: record.Control{Walks: 2},
 		Roster: record.Roster{Listed: int64(doors),
 			Sources: []record.RosterSource{{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: int64(doors),

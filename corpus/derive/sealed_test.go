@@ -9,12 +9,13 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // TestFromASealedRecord reads the same figures from a sealed record as from the rows it was sealed
 // from.
 func TestFromASealedRecord(t *testing.T) {
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	evidence := strings.Repeat("0", 64)
 	weeks := []string{"RR.", "R-N", "RRR", "RNR", "RR-"} // a column a host
@@ -47,7 +48,7 @@ func TestFromASealedRecord(t *testing.T) {
 				}
 			}
 		}
-		round, err := w.Seal(t.Context(), record.Draft{Sequence: int64(i + 1), Week: record.ISOWeek(at(i)),
+		round, err := w.Seal(t.Context(), seal.Draft{Sequence: int64(i + 1), Week: record.ISOWeek(at(i)),
 			TakenAt: at(i + 1), Battery: "v2", Rows: stream})
 		if err != nil {
 			t.Fatal(err)

@@ -176,7 +176,7 @@ func (r *Record) AnchorLog(feed []Observation) (AnchorLog, error) {
 				Calendars: p.Status.Calendars,
 				Proof:     base64.StdEncoding.EncodeToString(p.Merged.Encode())}
 			if !p.Status.Time.IsZero() {
-				e.OTS.Time = p.Status.Time.UTC().Format(secondLayout)
+				e.OTS.Time = p.Status.Time.UTC().Format(SecondLayout)
 			}
 		}
 		out.Entries = append(out.Entries, e)

@@ -2,7 +2,6 @@ package record
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,12 +9,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"sort"
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/durable"
 	"store.example/agentstore/corpus/rule"
 )
 
@@ -60,144 +57,38 @@ type EvidenceEntry struct {
 // EvidencePack names the pack of a round's i-th part, counted from 0, and EvidenceIndexPath its
 // index.
 func EvidencePack(sequence int64, i int) string {
-	return fmt.Sprintf("%s/%06d"+packSuffix, evidencePath(sequence), i+1)
+	return fmt.Sprintf("%s/%06d"+PackSuffix, EvidenceDir(sequence), i+1)
 }
 
 // EvidenceIndexPath names the index of the pack that EvidencePack names.
 func EvidenceIndexPath(sequence int64, i int) string {
-	return fmt.Sprintf("%s/%06d"+indexSuffix, evidencePath(sequence), i+1)
+	return fmt.Sprintf("%s/%06d"+IndexSuffix, EvidenceDir(sequence), i+1)
 }
 
 // ControlIndexPath names the index of what a round's walks to the control door were judged by, and
 // ControlPack its pack.
 func ControlIndexPath(sequence int64) string {
-	return evidencePath(sequence) + "/control" + indexSuffix
+	return EvidenceDir(sequence) + "/control" + IndexSuffix
 }
-func ControlPack(sequence int64) string { return evidencePath(sequence) + "/control" + packSuffix }
+func ControlPack(sequence int64) string { return EvidenceDir(sequence) + "/control" + PackSuffix }
 
 // ObservedEvidence names the file of what an observation was judged by.
-func ObservedEvidence(digest string) string { return "evidence/observations/" + digest + packSuffix }
+func ObservedEvidence(digest string) string { return "evidence/observations/" + digest + PackSuffix }
 
-// putObserved writes what a refresh was judged by, if it came with it, before the refresh itself.
-func (w *Writer) putObserved(dir *durable.Folder, o Observation, withdrawn []string) error {
-	if o.Refresh == nil || o.Judgement == "" || slices.Contains(withdrawn, o.Refresh.EvidenceDigest) {
-		return nil
-	}
-	raw := []byte(o.Judgement)
-	if w.Judge == nil {
-		return fmt.Errorf("adding observation %d: %w", o.Number, errNoJudge)
-	}
-	if err := w.Judge.Refresh(*o.Refresh, o.At, raw); err != nil {
-		return fmt.Errorf("adding observation %d: %w", o.Number, err)
-	}
-	keep, err := newPacker(MaxPack)
-	if err == nil {
-		err = keep.add(o.Refresh.Host, o.Refresh.EvidenceDigest, raw)
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Put(ObservedEvidence(o.Refresh.EvidenceDigest), keep.members[0].zipped),
-		dir.SyncUp("evidence/observations"))
-}
-
+// PackSuffix ends the name of a pack of evidence, IndexSuffix that of its index.
 const (
-	packSuffix  = ".jsonl.gz"
-	indexSuffix = ".index.json"
+	PackSuffix  = ".jsonl.gz"
+	IndexSuffix = ".index.json"
 )
 
-func evidencePath(sequence int64) string { return fmt.Sprintf("evidence/%09d", sequence) }
+// EvidenceDir is the folder of what the walks of a round were judged by.
+func EvidenceDir(sequence int64) string { return fmt.Sprintf("evidence/%09d", sequence) }
 
 // gzipHead begins every member: no name, no time, best compression, system unknown.
 const gzipHead = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
 
-// packer collects the judgements of one part.
-type packer struct {
-	most    int // bytes of a pack
-	zip     *gzip.Writer
-	members []member // in the order of the rows
-	bytes   int      // of all that are kept
-}
-
-// member is one judgement in a pack, or one that was not kept.
-type member struct {
-	host, digest string
-	zipped       []byte // nil where it is not kept
-}
-
-func newPacker(most int) (*packer, error) {
-	zip, err := gzip.NewWriterLevel(io.Discard, gzip.BestCompression)
-	return &packer{most: cmp.Or(most, MaxPack), zip: zip}, err
-}
-
-// add takes one judgement. Where all do not fit, the largest gives way: it may be another.
-func (p *packer) add(host, digest string, raw []byte) error {
-	if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) != digest {
-		return fmt.Errorf("keeping evidence of %s: it is not what the row names", host)
-	}
-	m := member{host: host, digest: digest}
-	if len(raw) <= MaxJudgement {
-		var b bytes.Buffer
-		p.zip.Reset(&b)
-		_, err := p.zip.Write(raw)
-		if err := errors.Join(err, p.zip.Close()); err != nil {
-			return fmt.Errorf("keeping evidence of %s: %w", host, err)
-		}
-		m.zipped = b.Bytes()
-	}
-	p.members = append(p.members, m)
-	for p.bytes += len(m.zipped); p.bytes > p.most; {
-		largest := slices.MaxFunc(p.members, func(a, b member) int { return cmp.Compare(len(a.zipped), len(b.zipped)) })
-		for i := range p.members { // all of its host, whose row loses its verdict
-			if m := &p.members[i]; m.host == largest.host {
-				p.bytes, m.zipped = p.bytes-len(m.zipped), nil
-			}
-		}
-	}
-	return nil
-}
-
-// lost yields the hosts whose judgements are not kept.
-func (p *packer) lost() map[string]bool {
-	out := map[string]bool{}
-	for _, m := range p.members {
-		if m.zipped == nil {
-			out[m.host] = true
-		}
-	}
-	return out
-}
-
-// put writes what was collected of a part, nothing for nothing, and begins anew.
-func (p *packer) put(dir *durable.Folder, sequence int64, part int) error {
-	err := putPack(dir, EvidenceIndexPath(sequence, part), p.members)
-	p.members, p.bytes = p.members[:0], 0
-	return err
-}
-
-// putPack writes a pack, then the index that is named: nothing for nothing.
-func putPack(dir *durable.Folder, indexPath string, members []member) error {
-	index := EvidenceIndex{Format: EvidenceIndexFormat}
-	var pack []byte
-	for _, m := range members {
-		if m.zipped != nil {
-			index.Entries = append(index.Entries, EvidenceEntry{Host: m.host, SHA256: m.digest,
-				Offset: int64(len(pack)), Bytes: int64(len(m.zipped))})
-			pack = append(pack, m.zipped...)
-		}
-	}
-	if len(index.Entries) == 0 {
-		return nil
-	}
-	raw, err := attest.Canonical(index)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Put(packOf(indexPath), pack), dir.Put(indexPath, append(raw, '\n')))
-}
-
-// packOf names the pack of an index.
-func packOf(indexPath string) string { return strings.TrimSuffix(indexPath, indexSuffix) + packSuffix }
+// PackOf names the pack of an index.
+func PackOf(indexPath string) string { return strings.TrimSuffix(indexPath, IndexSuffix) + PackSuffix }
 
 // ParseEvidenceIndex reads the one spelling of an index: entries that follow each other without a
 // gap.

@@ -5,10 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/durable"
@@ -17,46 +15,56 @@ import (
 
 // What tests from outside see of the inside.
 
-// SetPack bounds the bytes of a pack of evidence.
-func (w *Writer) SetPack(n int) { w.pack = n }
-
 // Remembers reports whether a part was checked before.
 func (r *Record) Remembers(sequence int64, part int) bool {
 	return r.reread.of(sequence, part).Load() != 0
 }
 
-// SealLies seals a second round of two ready rows that is signed, chained and logged as it should
-// be, but says what lie makes it say; and index, if there is one, what the host index says in the
-// log, and in its files where they are told apart by inFiles.
-func (w *Writer) SealLies(ctx context.Context, d Draft, rows []Row, lie func(rows []Row, r *Round),
+// Liar writes what nobody would sign.
+type Liar struct {
+	Dir, Origin      string
+	Identity, LogKey *attest.Key
+	Ring             attest.Ring
+}
+
+// Seal seals a second round of two ready rows that is signed, chained and logged as it should be,
+// but says what lie makes it say; and index, if there is one, what the host index says in the log,
+// and in its files where they are told apart by inFiles. Of the round its week, time, roster and
+// inflows are given.
+func (l Liar) Seal(ctx context.Context, round Round, rows []Row, lie func(rows []Row, r *Round),
 	index func([]HostEntry) []HostEntry, inFiles bool) (err error) {
-	dir, r, err := w.open(ctx)
+	dir, err := durable.Open(l.Dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	round := Round{Origin: w.Origin, Sequence: 2, Week: d.Week, TakenAt: d.TakenAt.Format(time.RFC3339), Battery: "v2",
-		Roster: d.Roster, Inflows: d.Inflows,
-		FirstLeaf: r.Log.Head().Size, PreviousDigest: r.rounds[0].Digest,
-		Coverage: Coverage{Probed: 2, PreviousProbed: r.rounds[0].Coverage.Probed}, Rows: 2}
+	r, err := Open(dir.Root.FS(), l.Ring)
+	if err != nil {
+		return err
+	}
+	round.Origin, round.Sequence, round.Battery, round.Rows = l.Origin, 2, "v2", 2
+	round.FirstLeaf, round.PreviousDigest = r.Log.Head().Size, r.rounds[0].Digest
+	round.Coverage = Coverage{Probed: 2, PreviousProbed: r.rounds[0].Coverage.Probed}
 	round.Count(nil)
 	for i := range rows {
 		rows[i].Origin, rows[i].Sequence, rows[i].Week = round.Origin, 2, round.Week
 	}
 	lie(rows, &round)
-	signed, err := w.signRows(rows)
-	if err != nil {
-		return err
+	signed := make([][]byte, len(rows))
+	for i, row := range rows {
+		if signed[i], err = SignRow(row, l.Identity); err != nil {
+			return err
+		}
 	}
 	// EncodePart would refuse what is out of order.
 	raw := append(bytes.Join(signed, []byte{'\n'}), '\n')
 	round.Parts = []Part{{Rows: 2, SHA256: sha256.Sum256(raw)}}
-	round, header, err := SignRound(round, w.Identity)
+	round, header, err := SignRound(round, l.Identity)
 	if err != nil {
 		return err
 	}
 	var entries []HostEntry
-	for e, err := range r.hostEntries(1) {
+	for e, err := range r.HostEntries(1) {
 		if err != nil {
 			return err
 		}
@@ -92,7 +100,7 @@ func (w *Writer) SealLies(ctx context.Context, d Draft, rows []Row, lie func(row
 	if err := errors.Join(err, dir.Once(PartPath(2, 0), raw), dir.Once(HeaderPath(2), header)); err != nil {
 		return err
 	}
-	_, err = tlog.Append(ctx, dir, r.Log, w.Origin, w.LogKey, func(yield func([]byte, error) bool) {
+	_, err = tlog.Append(ctx, dir, r.Log, l.Origin, l.LogKey, func(yield func([]byte, error) bool) {
 		for _, leaf := range append(signed, first, second) {
 			if !yield(leaf, nil) {
 				return
@@ -117,11 +125,6 @@ func writeIndex(dir *durable.Folder, entries []HostEntry) (size int64, root atte
 		}
 	}
 	return x.Finish()
-}
-
-// HostEntries yields the entries of a round's host index.
-func (r *Record) HostEntries(sequence int64) iter.Seq2[HostEntry, error] {
-	return r.hostEntries(sequence)
 }
 
 // HostIndexAt reads the host index of a round as if its leaf stood so many leaves behind its place.

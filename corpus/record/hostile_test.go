@@ -113,7 +113,7 @@ func TestLargestEvidenceGivesWay(t *testing.T) {
 		kept[host] = raw
 	}
 	w := recordtest.Writer(t)
-	w.SetPack(12_000)
+	w.Pack = 12_000
 	d := recordtest.Draft(1)
 	d.Rows, d.Evidence = recordtest.Each(rows...), func(host, _ string) ([]byte, error) { return kept[host], nil }
 	recordtest.Seal(t, w, d)

@@ -149,8 +149,8 @@ func (r *Record) hostIndex(sequence int64) (hostsLeaf, error) {
 	return leaf, nil
 }
 
-// hostEntries yields the entries of the host index that the log commits to.
-func (r *Record) hostEntries(sequence int64) iter.Seq2[HostEntry, error] {
+// HostEntries yields the entries of the host index that the log commits to.
+func (r *Record) HostEntries(sequence int64) iter.Seq2[HostEntry, error] {
 	leaf, err := r.hostIndex(sequence)
 	if err != nil {
 		return func(yield func(HostEntry, error) bool) { yield(HostEntry{}, err) }
@@ -158,8 +158,8 @@ func (r *Record) hostEntries(sequence int64) iter.Seq2[HostEntry, error] {
 	return HostEntries(r.fsys, sequence, leaf.Size, leaf.Root)
 }
 
-// hostCursor stands at an entry of a host index.
-type hostCursor struct {
+// HostCursor stands at an entry of a host index.
+type HostCursor struct {
 	held HostEntry
 	ok   bool
 	err  error
@@ -167,21 +167,25 @@ type hostCursor struct {
 	stop func()
 }
 
-func newHostCursor(entries iter.Seq2[HostEntry, error]) *hostCursor {
-	c := &hostCursor{}
+// NewHostCursor begins at the first of some entries. Stop is to be called in any case.
+func NewHostCursor(entries iter.Seq2[HostEntry, error]) *HostCursor {
+	c := &HostCursor{}
 	c.pull, c.stop = iter.Pull2(entries)
 	c.next()
 	return c
 }
 
-func (c *hostCursor) next() {
+// Stop lets go of the entries.
+func (c *HostCursor) Stop() { c.stop() }
+
+func (c *HostCursor) next() {
 	c.held, c.err, c.ok = c.pull()
 	c.ok = c.ok && c.err == nil
 }
 
-// take returns the entry of a host, the zero HostEntry for one that has none, and tells of those
+// Take returns the entry of a host, the zero HostEntry for one that has none, and tells of those
 // that it passes. Hosts must be asked for in ascending order.
-func (c *hostCursor) take(host string, passed func(HostEntry) error) (e HostEntry, err error) {
+func (c *HostCursor) Take(host string, passed func(HostEntry) error) (e HostEntry, err error) {
 	for c.ok && c.held.Host < host {
 		if err := passed(c.held); err != nil {
 			return e, err
@@ -198,7 +202,7 @@ func (c *hostCursor) take(host string, passed func(HostEntry) error) (e HostEntr
 // HostIndex makes the host index of a round from the one before and the rows of the round.
 type HostIndex struct {
 	sequence int64
-	before   *hostCursor
+	before   *HostCursor
 	tree     tlog.Tower
 	first    []byte
 	entry    []byte // as it was added last
@@ -209,7 +213,7 @@ type HostIndex struct {
 // HostsPath; it is nil where only the root is asked for. Close is to be called in any case.
 func NewHostIndex(sequence int64, before iter.Seq2[HostEntry, error], write func(string, []byte) error) *HostIndex {
 	tree := tlog.Tower{Write: write, Bundles: write != nil}
-	return &HostIndex{sequence: sequence, before: newHostCursor(before), tree: tree, write: write}
+	return &HostIndex{sequence: sequence, before: NewHostCursor(before), tree: tree, write: write}
 }
 
 // Close lets go of the index before.
@@ -218,7 +222,7 @@ func (x *HostIndex) Close() { x.before.stop() }
 // Row adds a row, by its digest and its place in the log, and returns the host's entry before it.
 // Rows come sorted.
 func (x *HostIndex) Row(host string, leaf int64, row attest.Digest) (HostEntry, error) {
-	before, err := x.before.take(host, x.add)
+	before, err := x.before.Take(host, x.add)
 	if err != nil {
 		return before, err
 	}

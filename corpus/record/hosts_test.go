@@ -17,6 +17,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 )
 
 // entriesOf are the entries of a round's host index by host, which are sorted.
@@ -246,7 +247,7 @@ func TestASealBeginsTheHostIndexAnew(t *testing.T) {
 	}
 	for _, left := range []int{0, 1, 300} {
 		w, crashed := recordtest.Writer(t), recordtest.Writer(t)
-		for _, w := range []*record.Writer{w, crashed} {
+		for _, w := range []*seal.Writer{w, crashed} {
 			recordtest.Seal(t, w, recordtest.Draft(1, rows(3, "a")...))
 		}
 		recordtest.Seal(t, crashed, recordtest.Draft(2, rows(left, "b")...))

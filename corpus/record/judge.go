@@ -1,7 +1,6 @@
 package record
 
 import (
-	"errors"
 	"fmt"
 
 	"store.example/agentstore/corpus/attest"
@@ -21,10 +20,6 @@ type Judge interface {
 	// Refresh demands that a judgement gives the refresh, and was taken no later than it is dated.
 	Refresh(r Refresh, at string, judgement []byte) error
 }
-
-// errNoJudge is returned by a Writer that is given what it cannot judge again: what nobody would
-// accept is not written.
-var errNoJudge = errors.New("the writer has nothing to judge it again by")
 
 // Walk is a door with its verdict.
 type Walk struct{ URL, Battery, Verdict string }

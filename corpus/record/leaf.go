@@ -63,11 +63,11 @@ func (r Round) HostsLeaf() int64 { return r.FirstLeaf + r.Rows + 1 }
 // signed when the round was sealed, to which proofs of its rows are pinned.
 func (r Round) LeavesEnd() int64 { return r.FirstLeaf + r.Rows + 2 }
 
-// leaves yields what a round adds to the log, which ends with the rounds before: its rows, its
+// Leaves yields what a round adds to the log, which ends with the rounds before: its rows, its
 // record and its host index.
-func (r *Record) leaves(ctx context.Context, round Round) iter.Seq2[[]byte, error] {
+func (r *Record) Leaves(ctx context.Context, round Round) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		index := NewHostIndex(round.Sequence, r.hostEntries(round.Sequence-1), nil)
+		index := NewHostIndex(round.Sequence, r.HostEntries(round.Sequence-1), nil)
 		defer index.Close()
 		place := round.FirstLeaf
 		for raw, err := range r.raws(round) {

@@ -5,16 +5,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 )
 
 // sealLies seals a second round that is signed, chained and logged as it should be, but says what
 // lie makes it say.
-func sealLies(t *testing.T, lie func(rows []record.Row, r *record.Round)) *record.Writer {
+func sealLies(t *testing.T, lie func(rows []record.Row, r *record.Round)) *seal.Writer {
 	t.Helper()
 	w := recordtest.Writer(t)
 	recordtest.Seal(t, w, recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady),
@@ -22,7 +24,7 @@ func sealLies(t *testing.T, lie func(rows []record.Row, r *record.Round)) *recor
 	rows := []record.Row{recordtest.Walked("a.example", record.VerdictReady),
 		recordtest.Walked("b.example", record.VerdictReady)}
 	rows[0].PreviousLeaf, rows[1].PreviousLeaf = new(int64(0)), new(int64(1))
-	if err := w.SealLies(t.Context(), recordtest.Draft(2), rows, lie, nil, false); err != nil {
+	if err := liar(w).Seal(t.Context(), second(), rows, lie, nil, false); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -128,7 +130,7 @@ func TestLiesOfTheHostIndex(t *testing.T) {
 			truth := func(_ []record.Row, r *record.Round) {
 				r.Coverage.PreviousProbed, r.Coverage.Suspect = 4, true
 			}
-			if err := w.SealLies(t.Context(), recordtest.Draft(2), again, truth, lie, inFiles); err != nil {
+			if err := liar(w).Seal(t.Context(), second(), again, truth, lie, inFiles); err != nil {
 				t.Fatal(err)
 			}
 			report := audited(t, w)
@@ -143,4 +145,15 @@ func TestLiesOfTheHostIndex(t *testing.T) {
 			}
 		}
 	}
+}
+
+// liar seals with a writer's keys.
+func liar(w *seal.Writer) record.Liar {
+	return record.Liar{Dir: w.Dir, Origin: w.Origin, Identity: w.Identity, LogKey: w.LogKey, Ring: w.Ring}
+}
+
+// second is what a second round says of itself.
+func second() record.Round {
+	d := recordtest.Draft(2)
+	return record.Round{Week: d.Week, TakenAt: d.TakenAt.Format(time.RFC3339), Roster: d.Roster, Inflows: d.Inflows}
 }

@@ -13,6 +13,10 @@ import (
 	"store.example/agentstore/corpus/rule"
 )
 
+// ErrOrder is returned for rows that are not sorted by the bytes of their hosts, or name a host
+// twice.
+var ErrOrder = errors.New("rows are not in order")
+
 // The order in which hosts are walked, and which of them a cap leaves out, is drawn by lot, by
 // something that nobody can know while names can still be put on the roster: the hash of a Bitcoin
 // block that is not made yet.

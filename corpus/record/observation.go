@@ -193,7 +193,7 @@ func ReadObservations(fsys fs.FS, ring attest.Ring) ([]Observation, error) {
 		if want := int64(len(all) + 1); o.Number != want || e.Name() != o.File() {
 			return nil, fmt.Errorf("%s: holds observation %d where %d belongs", e.Name(), o.Number, want)
 		}
-		if o, err = o.withTexts(fsys); err != nil {
+		if o, err = o.WithTexts(fsys); err != nil {
 			return nil, err
 		}
 		all = append(all, o)

@@ -38,6 +38,9 @@ import (
 // RingFile is where a record keeps its public keys.
 const RingFile = "keys/ring.json"
 
+// RoundDir is the folder of a round.
+func RoundDir(sequence int64) string { return roundPath(sequence, "") }
+
 func roundPath(sequence int64, name string) string {
 	return path.Join("rounds", strconv.FormatInt(sequence, 10), name)
 }
@@ -120,6 +123,9 @@ func OpenRound(raw []byte, n int64, ring attest.Ring) (Round, error) {
 	}
 	return round, nil
 }
+
+// Add has a record that was opened know of a round that was sealed since.
+func (r *Record) Add(round Round) { r.rounds = append(r.rounds, round) }
 
 // Rounds returns the headers of all rounds, oldest first.
 func (r *Record) Rounds() []Round { return append([]Round(nil), r.rounds...) }

@@ -17,6 +17,7 @@ import (
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 )
 
 func TestSealedRecordReadsBack(t *testing.T) {
@@ -72,10 +73,10 @@ func TestASealedRoundIsNeverReplaced(t *testing.T) {
 	w := recordtest.Small(t)
 	before := recordtest.ReadAll(t, w.Dir)
 	held, err := w.Seal(t.Context(), recordtest.Draft(3, recordtest.Walked("x.example", record.VerdictReady)))
-	if !errors.Is(err, record.ErrSealed) || held.Rows != 2 {
+	if !errors.Is(err, seal.ErrSealed) || held.Rows != 2 {
 		t.Errorf("a second seal: %v, %v", held.Rows, err)
 	}
-	if _, err := w.Seal(t.Context(), recordtest.Draft(5)); err == nil || errors.Is(err, record.ErrSealed) {
+	if _, err := w.Seal(t.Context(), recordtest.Draft(5)); err == nil || errors.Is(err, seal.ErrSealed) {
 		t.Errorf("a seal out of turn: %v", err)
 	}
 	if diff := cmp.Diff(before, recordtest.ReadAll(t, w.Dir)); diff != "" {
@@ -146,7 +147,7 @@ func TestCrashesAtEveryWrite(t *testing.T) {
 		}
 		sealed := slices.Contains(written[:n], "rounds/2/header.json")
 		_, err := w.Seal(t.Context(), second)
-		if sealed != errors.Is(err, record.ErrSealed) || !sealed && err != nil {
+		if sealed != errors.Is(err, seal.ErrSealed) || !sealed && err != nil {
 			t.Fatalf("after %v: %v", written[:n], err)
 		}
 		if diff := cmp.Diff(want, recordtest.ReadAll(t, w.Dir)); diff != "" && !strings.Contains(diff, ".p/") {
@@ -173,7 +174,7 @@ func TestTwoProcessesSealOnce(t *testing.T) {
 	for range 4 {
 		if err := <-results; err == nil {
 			won++
-		} else if !errors.Is(err, record.ErrSealed) {
+		} else if !errors.Is(err, seal.ErrSealed) {
 			t.Error(err)
 		}
 	}
@@ -186,7 +187,7 @@ func TestTwoProcessesSealOnce(t *testing.T) {
 }
 
 // audited is what the check of a whole record says of one.
-func audited(t testing.TB, w *record.Writer) audit.RecordReport {
+func audited(t testing.TB, w *seal.Writer) audit.RecordReport {
 	t.Helper()
 	report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{Judge: judge.Batteries{}})
 	if err != nil {

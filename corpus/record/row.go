@@ -181,7 +181,7 @@ func (r Row) payload() ([]byte, error) {
 // SignRow sets format, kid and signature and returns the row's exact bytes,
 // which are its log leaf and its line in a part.
 func SignRow(r Row, k *attest.Key) ([]byte, error) {
-	if err := r.complete(k); err != nil {
+	if err := r.Complete(k); err != nil {
 		return nil, err
 	}
 	payload, err := r.payload()
@@ -199,8 +199,8 @@ func SignRow(r Row, k *attest.Key) ([]byte, error) {
 	return b, nil
 }
 
-// complete sets what SignRow sets but the signature, and demands the shape of a row.
-func (r *Row) complete(k *attest.Key) error {
+// Complete sets what SignRow sets but the signature, and demands the shape of a row.
+func (r *Row) Complete(k *attest.Key) error {
 	r.Format, r.KID = RowFormat, k.KID()
 	return r.Check()
 }
@@ -431,11 +431,12 @@ func isHost(s string) bool {
 
 // IsSecond accepts an RFC 3339 time in UTC in whole seconds.
 func IsSecond(s string) bool {
-	t, err := time.Parse(secondLayout, s)
-	return err == nil && t.Format(secondLayout) == s
+	t, err := time.Parse(SecondLayout, s)
+	return err == nil && t.Format(SecondLayout) == s
 }
 
-const secondLayout = "2006-01-02T15:04:05Z"
+// SecondLayout is a time in UTC, in whole seconds, as RFC 3339 has it.
+const SecondLayout = "2006-01-02T15:04:05Z"
 
 // ISOWeek returns the week of a moment in the form 2026-W47, in UTC.
 func ISOWeek(t time.Time) string {

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/durable"
 	"store.example/agentstore/corpus/rule"
 )
 
@@ -87,8 +86,8 @@ type wordFile struct {
 // WordsPath names the file of the text of a digest.
 func WordsPath(digest string) string { return "words/" + digest + ".json" }
 
-// encode returns the bytes of the text's file.
-func (s Said) encode() ([]byte, error) {
+// Encode returns the bytes of the text's file.
+func (s Said) Encode() ([]byte, error) {
 	raw, err := attest.Canonical(wordFile{WordsFormat, s.Salt, s.Text})
 	return append(raw, '\n'), err
 }
@@ -214,8 +213,8 @@ func (o Observation) Salted(random io.Reader) (Observation, error) {
 	return o, nil
 }
 
-// withTexts returns an observation that was read with what is public of its texts.
-func (o Observation) withTexts(fsys fs.FS) (Observation, error) {
+// WithTexts returns an observation that was read with what is public of its texts.
+func (o Observation) WithTexts(fsys fs.FS) (Observation, error) {
 	if len(o.Texts()) == 0 {
 		return o, nil
 	}
@@ -237,7 +236,7 @@ func ReadObservation(fsys fs.FS, n int64, ring attest.Ring) (Observation, error)
 	if err != nil {
 		return Observation{}, err
 	}
-	return o.withTexts(fsys)
+	return o.WithTexts(fsys)
 }
 
 // Forget returns a feed without the text of a digest, in observations of its own.
@@ -269,47 +268,6 @@ const maxReason = 500
 func (w *Withdrawn) check() error {
 	if !IsDigest(w.SHA256) || w.Reason == "" || TextBytes(w.Reason) > maxReason {
 		return fmt.Errorf("a withdrawal without digest or reason, or with one of more than %d bytes", maxReason)
-	}
-	return nil
-}
-
-// putWords writes the files of an observation's public texts, before the observation itself.
-// withdrawn holds digests that later observations of the same batch withdraw.
-func putWords(dir *durable.Folder, o Observation, withdrawn []string) error {
-	for _, s := range o.Texts() {
-		if slices.Contains(withdrawn, s.SHA256) {
-			continue
-		}
-		if s.Text == "" {
-			return fmt.Errorf("adding observation %d: the text of %s is missing; hint: it must come with the "+
-				"observation, or be withdrawn in the same batch", o.Number, s.SHA256)
-		}
-		raw, err := s.encode()
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(dir.Put(WordsPath(s.SHA256), raw), dir.SyncUp("words")); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// withdraw removes the bytes that an observation withdraws, before it is logged: so a crash leaves
-// it to be done again.
-func withdraw(dir *durable.Folder, o Observation) error {
-	if o.Withdrawn == nil {
-		return nil
-	}
-	err := dir.Root.Remove(WordsPath(o.Withdrawn.SHA256))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = dir.Root.Remove(ObservedEvidence(o.Withdrawn.SHA256))
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = thin(dir, o.Withdrawn.SHA256)
-	}
-	if err != nil {
-		return fmt.Errorf("withdrawing %s: %w", o.Withdrawn.SHA256, err)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 )
 
 func TestSpans(t *testing.T) {
@@ -35,7 +36,7 @@ func TestSpans(t *testing.T) {
 }
 
 // extend seals a round more of a record of sharedRecord, of other hosts and of hosts that it has.
-func extend(t *testing.T, w *record.Writer, sequence int64) {
+func extend(t *testing.T, w *seal.Writer, sequence int64) {
 	t.Helper()
 	var rows []record.Row
 	for i := range int64(60) {

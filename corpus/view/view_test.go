@@ -23,13 +23,14 @@ import (
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 )
 
 // tiny makes many files, levels and runs of few rows.
 var tiny = bounds{file: 3 << 10, sort: 2 << 10}
 
 // sharedRecord has rounds of random hosts, of which many take money at the same few addresses.
-func sharedRecord(t testing.TB, rounds, hosts int) *record.Writer {
+func sharedRecord(t testing.TB, rounds, hosts int) *seal.Writer {
 	t.Helper()
 	w := recordtest.Writer(t)
 	random := rand.New(rand.NewPCG(4, uint64(hosts)))
@@ -64,7 +65,7 @@ func sharedRecord(t testing.TB, rounds, hosts int) *record.Writer {
 	return w
 }
 
-func buildTiny(t testing.TB, w *record.Writer, dir string) *View {
+func buildTiny(t testing.TB, w *seal.Writer, dir string) *View {
 	t.Helper()
 	if err := build(t.Context(), recordtest.Open(t, w), dir, tiny); err != nil {
 		t.Fatal(err)
@@ -126,7 +127,7 @@ func collect[T any](t testing.TB, seq func(func(T, error) bool)) (out []T) {
 }
 
 func TestViewHoldsWhatTheRecordHolds(t *testing.T) {
-	for name, w := range map[string]*record.Writer{"small": recordtest.Small(t), "shared": sharedRecord(t, 5, 120),
+	for name, w := range map[string]*seal.Writer{"small": recordtest.Small(t), "shared": sharedRecord(t, 5, 120),
 		"empty": recordtest.Writer(t)} {
 		r := recordtest.Open(t, w)
 		v := buildTiny(t, w, t.TempDir())

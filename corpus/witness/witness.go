@@ -1,6 +1,6 @@
 // Package witness asks witnesses of transparency logs to cosign a checkpoint, over the guarded
 // client (c2sp.org/tlog-witness). It stands apart from corpus so that who only checks records links
-// no network code. It judges no answer: record.Writer.Cosign verifies what a witness signed and
+// no network code. It judges no answer: seal.Writer.Cosign verifies what a witness signed and
 // keeps it.
 //
 //	r, err := witness.New(client, "https://witness.example/prefix", vkey)

@@ -25,6 +25,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 )
 
@@ -103,12 +104,12 @@ func start(t *testing.T, logKey string) (vkey string, front http.Handler) {
 	return vkey, httputil.NewSingleHostReverseProxy(target)
 }
 
-func writer(t *testing.T) *record.Writer {
-	return &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+func writer(t *testing.T) *seal.Writer {
+	return &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 }
 
-func observe(t *testing.T, w *record.Writer, words ...string) *tlog.Log {
+func observe(t *testing.T, w *seal.Writer, words ...string) *tlog.Log {
 	t.Helper()
 	for _, word := range words {
 		if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z",

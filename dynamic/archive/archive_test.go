@@ -22,17 +22,18 @@ import (
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/view"
 )
 
 const base = "https://store.test"
 
-func writer(t *testing.T) *record.Writer {
-	return &record.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(),
+func writer(t *testing.T) *seal.Writer {
+	return &seal.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 }
 
-func openRecord(t *testing.T, w *record.Writer) *record.Record {
+func openRecord(t *testing.T, w *seal.Writer) *record.Record {
 	t.Helper()
 	r, err := record.Open(os.DirFS(w.Dir), w.Ring)
 	if err != nil {
@@ -41,7 +42,7 @@ func openRecord(t *testing.T, w *record.Writer) *record.Record {
 	return r
 }
 
-func openArchive(t *testing.T, w *record.Writer) (*Archive, string) {
+func openArchive(t *testing.T, w *seal.Writer) (*Archive, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "view")
 	a, err := Open(t.Context(), Config{Record: w.Dir, View: dir, Ring: w.Ring})
@@ -326,7 +327,7 @@ func TestAddressIsAskedOnEveryNetworkThatRowsName(t *testing.T) {
 	w := writer(t)
 	seal := func(sequence int64, offers map[string]*record.RowOffer) {
 		at := corpustest.Monday.AddDate(0, 0, 7*int(sequence)-1)
-		_, err := w.Seal(t.Context(), record.Draft{Sequence: sequence, Week: record.ISOWeek(at), TakenAt: at,
+		_, err := w.Seal(t.Context(), seal.Draft{Sequence: sequence, Week: record.ISOWeek(at), TakenAt: at,
 			Battery: "v2", Roster: record.Roster{Sources: []record.RosterSource{}},
 			Inflows: record.Inflows{From: at.AddDate(0, 0, -6).Format(time.RFC3339), To: at.Format(time.RFC3339),
 				Networks: []record.NetworkInflow{}},
@@ -481,7 +482,7 @@ func TestPrivateRecordIsNotServedInPublic(t *testing.T) {
 	w := writer(t)
 	late, _ := openArchive(t, w)
 	at := corpustest.Monday
-	if _, err := w.Seal(t.Context(), record.Draft{Sequence: 1, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2",
+	if _, err := w.Seal(t.Context(), seal.Draft{Sequence: 1, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2",
 		Private: true,
 		Rows:    func(func(record.Row, error) bool) {}}); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/corpustest"
-	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 )
 
@@ -27,7 +27,7 @@ func TestAHeadByAKeyThatWasGivenUpIsNotServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &record.Writer{Dir: former.Dir, Origin: former.Origin, Identity: former.Identity, LogKey: log, Ring: ring}
+	w := &seal.Writer{Dir: former.Dir, Origin: former.Origin, Identity: former.Identity, LogKey: log, Ring: ring}
 	corpustest.Append(t, w, 3, 2)
 	a, _ := openArchive(t, w)
 	if a.Now() == nil || len(a.Now().Rounds) != 2 {

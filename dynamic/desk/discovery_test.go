@@ -19,6 +19,7 @@ import (
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/view"
 	"store.example/agentstore/dynamic/archive"
 
@@ -47,11 +48,11 @@ type stockList struct {
 type listing struct {
 	http.Handler
 	archive *archive.Archive
-	writer  *record.Writer
+	writer  *seal.Writer
 	view    string
 }
 
-func newListing(t testing.TB, w *record.Writer) listing {
+func newListing(t testing.TB, w *seal.Writer) listing {
 	t.Helper()
 	l := listing{writer: w, view: filepath.Join(t.TempDir(), "view")}
 	var err error
@@ -117,9 +118,9 @@ func (l listing) whole(t testing.TB, query string, limit int, between func(page 
 	}
 }
 
-func plain(t testing.TB) *record.Writer {
+func plain(t testing.TB) *seal.Writer {
 	t.Helper()
-	return &record.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(),
+	return &seal.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 }
 

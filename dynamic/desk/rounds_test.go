@@ -21,15 +21,16 @@ import (
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/desk"
 )
 
 // sealed is a record of twelve rounds, open for a desk.
-func sealed(t *testing.T) (desk.Rounds, *record.Writer) {
+func sealed(t *testing.T) (desk.Rounds, *seal.Writer) {
 	t.Helper()
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
 		Ring:   attest.SpecimenRing()}
 	corpustest.Append(t, w, 3, corpustest.Weeks)
@@ -286,7 +287,7 @@ func TestRoundsBeforeTheFirst(t *testing.T) {
 // TestRecordSaysHowADoorIsAsked seals a round in which doors were observed by GET, by what they
 // declared and by their Allow header.
 func TestRecordSaysHowADoorIsAsked(t *testing.T) {
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
 		Ring:   attest.SpecimenRing()}
 	at := time.Date(2026, 11, 15, 6, 0, 0, 0, time.UTC)
@@ -297,7 +298,7 @@ func TestRecordSaysHowADoorIsAsked(t *testing.T) {
 			EvidenceDigest: strings.Repeat("ab", 32), ProbeMethod: &record.ProbeMethod{Used: used,
 				Attempted: []string{"GET", "POST"}, DeclaredBy: by}}
 	}
-	_, err := w.Seal(t.Context(), record.Draft{Sequence: 1, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2",
+	_, err := w.Seal(t.Context(), seal.Draft{Sequence: 1, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2",
 		Roster: record.Roster{Listed: 3, Sources: []record.RosterSource{}},
 		Inflows: record.Inflows{From: at.AddDate(0, 0, -6).Format(time.RFC3339), To: at.Format(time.RFC3339),
 			Networks: []record.NetworkInflow{}},

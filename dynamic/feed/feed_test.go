@@ -16,6 +16,7 @@ import (
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
 )
@@ -116,13 +117,13 @@ func TestEveryKindComesBackWhole(t *testing.T) {
 	if page := since(t, db, 3, 2); len(page) != 2 || page[0].Number != 3 || page[1].Number != 4 {
 		t.Errorf("a page of two from 3 is %v", page)
 	}
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	signed, err := w.Observe(t.Context(), got...)
 	if err != nil || len(signed) != len(want) {
 		t.Fatalf("the record took %d: %v", len(signed), err)
 	}
-	if _, err := w.Observe(t.Context(), got[2:]...); !errors.Is(err, record.ErrNumber) {
+	if _, err := w.Observe(t.Context(), got[2:]...); !errors.Is(err, seal.ErrNumber) {
 		t.Errorf("the same observations again: %v", err)
 	}
 	// The handover that is told is in the ring of after it.

@@ -23,6 +23,7 @@ import (
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/walk"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/ledger/bolt"
@@ -36,7 +37,7 @@ const controlDoor = "https://99.ready-many.doors.street/paid"
 type world struct {
 	t      *testing.T
 	street *street.Street
-	writer *record.Writer
+	writer *seal.Writer
 	db     ledger.DB
 	store  *roster.Store
 	key    *attest.Key
@@ -71,7 +72,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func newWriter(t *testing.T) *record.Writer {
+func newWriter(t *testing.T) *seal.Writer {
 	t.Helper()
 	keys := make([]*attest.Key, 2)
 	for i := range keys {
@@ -86,7 +87,7 @@ func newWriter(t *testing.T) *record.Writer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: keys[0], LogKey: keys[1],
+	return &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: keys[0], LogKey: keys[1],
 		Judge: judge.Batteries{},
 		Ring:  ring}
 }

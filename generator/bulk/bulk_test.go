@@ -20,11 +20,12 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
-func testWriter(t testing.TB) *record.Writer {
+func testWriter(t testing.TB) *seal.Writer {
 	t.Helper()
-	return &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	return &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 }
 
@@ -33,10 +34,10 @@ func taken(sequence int64) time.Time {
 }
 
 // seal seals the next round with rows as they come.
-func seal(t testing.TB, w *record.Writer, sequence int64, rows iter.Seq2[record.Row, error]) record.Round {
+func sealed(t testing.TB, w *seal.Writer, sequence int64, rows iter.Seq2[record.Row, error]) record.Round {
 	t.Helper()
 	at := taken(sequence)
-	r, err := w.Seal(t.Context(), record.Draft{
+	r, err := w.Seal(t.Context(), seal.Draft{
 		Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: rows,
 		Roster: record.Roster{Listed: 4,
 			Sources: []record.RosterSource{{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: 4, Complete: true}}},
@@ -86,23 +87,23 @@ func walked(host, verdict string) record.Row {
 }
 
 // smallRecord has three rounds: b turns ready, c is a gap of ours and then gone, d is new.
-func smallRecord(t testing.TB) *record.Writer {
+func smallRecord(t testing.TB) *seal.Writer {
 	t.Helper()
 	w := testWriter(t)
-	seal(t, w, 1, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictNotReady),
+	sealed(t, w, 1, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictNotReady),
 		walked("c.example", record.VerdictNotProbed)))
-	seal(t, w, 2, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictUnreachable)))
+	sealed(t, w, 2, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictUnreachable)))
 	third(t, w)
 	return w
 }
 
-func third(t testing.TB, w *record.Writer) {
+func third(t testing.TB, w *seal.Writer) {
 	t.Helper()
-	seal(t, w, 3, each(walked("a.example", record.VerdictNotReady), walked("b.example", record.VerdictReady),
+	sealed(t, w, 3, each(walked("a.example", record.VerdictNotReady), walked("b.example", record.VerdictReady),
 		walked("d.example", record.VerdictReady)))
 }
 
-func open(t testing.TB, w *record.Writer) *record.Record {
+func open(t testing.TB, w *seal.Writer) *record.Record {
 	t.Helper()
 	r, err := record.Open(os.DirFS(w.Dir), w.Ring)
 	if err != nil {
@@ -111,7 +112,7 @@ func open(t testing.TB, w *record.Writer) *record.Record {
 	return r
 }
 
-func write(t testing.TB, w *record.Writer, dir string) Report {
+func write(t testing.TB, w *seal.Writer, dir string) Report {
 	t.Helper()
 	r, err := Write(t.Context(), open(t, w), dir)
 	if err != nil {
@@ -190,7 +191,7 @@ func TestLinesAreTheSignedRows(t *testing.T) {
 }
 
 // records are those of all CSV files, behind the names of the columns.
-func records(t testing.TB, w *record.Writer, dir string) (all [][]string) {
+func records(t testing.TB, w *seal.Writer, dir string) (all [][]string) {
 	t.Helper()
 	for _, round := range open(t, w).Rounds() {
 		week, err := csv.NewReader(bytes.NewReader(unzip(t, read(t, dir, partName(round.Week, ".csv.gz"))))).ReadAll()
@@ -305,9 +306,9 @@ func TestEveryMemberHasAColumn(t *testing.T) {
 
 func TestAWeekAddsItsFiles(t *testing.T) {
 	w, dir := testWriter(t), t.TempDir()
-	seal(t, w, 1, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictNotReady),
+	sealed(t, w, 1, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictNotReady),
 		walked("c.example", record.VerdictNotProbed)))
-	seal(t, w, 2, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictUnreachable)))
+	sealed(t, w, 2, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictUnreachable)))
 	write(t, w, dir)
 	if r := write(t, w, dir); len(r.Written) != 0 || r.Rows != 5 {
 		t.Errorf("the same again: %+v", r)
@@ -366,7 +367,7 @@ func TestAWeekAddsItsFiles(t *testing.T) {
 	}
 	// Another record in the same folder leaves nothing of the first.
 	other := testWriter(t)
-	seal(t, other, 1, each(walked("x.example", record.VerdictReady)))
+	sealed(t, other, 1, each(walked("x.example", record.VerdictReady)))
 	write(t, other, dir)
 	clean = t.TempDir()
 	write(t, other, clean)
@@ -392,7 +393,7 @@ func TestKeptFilesAreNotMadeAgain(t *testing.T) {
 	if r := write(t, w, dir); len(r.Written) != 0 {
 		t.Errorf("made again: %v", r.Written)
 	}
-	seal(t, w, 4, each(walked("e.example", record.VerdictReady)))
+	sealed(t, w, 4, each(walked("e.example", record.VerdictReady)))
 	if r := write(t, w, dir); slices.Contains(r.Written, name) {
 		t.Errorf("the week that stood was made again: %v", r.Written)
 	}

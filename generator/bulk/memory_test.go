@@ -26,7 +26,7 @@ func TestMemoryDoesNotFollowRows(t *testing.T) {
 	}
 	run := func(n int) uint64 {
 		w := testWriter(t)
-		seal(t, w, 1, many(n))
+		sealed(t, w, 1, many(n))
 		rec := open(t, w)
 		dir := t.TempDir()
 		began := time.Now()

@@ -29,6 +29,7 @@ import (
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 const (
@@ -41,7 +42,7 @@ func repositoryOptions() RepositoryOptions {
 		Signer: sshsig.NewSigner(attest.SpecimenKeyFor(attest.PurposeGit)), Workers: 2}
 }
 
-func commitTo(t testing.TB, w *record.Writer, dir string) RepositoryReport {
+func commitTo(t testing.TB, w *seal.Writer, dir string) RepositoryReport {
 	t.Helper()
 	r, err := Repository(t.Context(), os.DirFS(w.Dir), open(t, w), dir, repositoryOptions())
 	if err != nil {
@@ -50,7 +51,7 @@ func commitTo(t testing.TB, w *record.Writer, dir string) RepositoryReport {
 	return r
 }
 
-func observe(t testing.TB, w *record.Writer, at string, words ...string) {
+func observe(t testing.TB, w *seal.Writer, at string, words ...string) {
 	t.Helper()
 	var fresh []record.Observation
 	for _, word := range words {
@@ -63,7 +64,7 @@ func observe(t testing.TB, w *record.Writer, at string, words ...string) {
 }
 
 // judged seals a round of n hosts whose rows rest on kept evidence.
-func judged(t testing.TB, w *record.Writer, sequence int64, n int) {
+func judged(t testing.TB, w *seal.Writer, sequence int64, n int) {
 	t.Helper()
 	at := taken(sequence)
 	kept := make(map[string][]byte)
@@ -103,7 +104,7 @@ func judged(t testing.TB, w *record.Writer, sequence int64, n int) {
 			break
 		}
 	}
-	_, err := w.Seal(t.Context(), record.Draft{
+	_, err := w.Seal(t.Context(), seal.Draft{
 		Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: each(rows...),
 		Evidence: func(host, _ string) ([]byte, error) { return kept[host], nil },
 		Roster: record.Roster{Listed: int64(n),
@@ -119,7 +120,7 @@ func judged(t testing.TB, w *record.Writer, sequence int64, n int) {
 }
 
 // proveRound adds a proof of time that leads to a block of its own.
-func proveRound(t testing.TB, w *record.Writer, sequence int64) {
+func proveRound(t testing.TB, w *seal.Writer, sequence int64) {
 	t.Helper()
 	round, _ := open(t, w).Round(sequence)
 	p, err := ots.FromAnswer(round.Digest, []byte{0x08, 0, 0x05, 0x88, 0x96, 0x0d, 0x73, 0xd7, 0x19, 0x01, 1, 7})
@@ -203,7 +204,7 @@ func (s *server) forget() map[string]int {
 }
 
 // verifyClone lets stock git and our own verifier look at a clone.
-func verifyClone(t *testing.T, w *record.Writer, clone string) {
+func verifyClone(t *testing.T, w *seal.Writer, clone string) {
 	t.Helper()
 	if out := git(t, clone, "fsck", "--strict", "--full"); strings.Contains(out, "error") ||
 		strings.Contains(out, "warning") || strings.Contains(out, "dangling") {
@@ -371,7 +372,7 @@ func TestHistoryIsAFunctionOfTheRecord(t *testing.T) {
 			observe(t, w, taken(n-1).Add(time.Hour).Format(time.RFC3339), fmt.Sprintf("word %d", n))
 			heads = append(heads, commitTo(t, w, weekly).Head)
 		}
-		seal(t, w, n, each(walked("a.example", record.VerdictReady),
+		sealed(t, w, n, each(walked("a.example", record.VerdictReady),
 			walked(fmt.Sprintf("b%d.example", n), record.VerdictNotReady)))
 		heads = append(heads, commitTo(t, w, weekly).Head)
 	}
@@ -392,14 +393,14 @@ func TestHistoryIsAFunctionOfTheRecord(t *testing.T) {
 // TestAnotherHistoryIsRefused hands in a record that is not the one before.
 func TestAnotherHistoryIsRefused(t *testing.T) {
 	w, dir := testWriter(t), t.TempDir()
-	seal(t, w, 1, each(walked("a.example", record.VerdictReady)))
+	sealed(t, w, 1, each(walked("a.example", record.VerdictReady)))
 	commitTo(t, w, dir)
 	before := tree(t, dir)
 	other := testWriter(t)
-	seal(t, other, 1, each(walked("b.example", record.VerdictReady)))
+	sealed(t, other, 1, each(walked("b.example", record.VerdictReady)))
 	shorter := testWriter(t)
 	observe(t, shorter, "2026-09-13T00:00:00Z", "word")
-	for _, bad := range []*record.Writer{other, shorter} {
+	for _, bad := range []*seal.Writer{other, shorter} {
 		if _, err := Repository(t.Context(), os.DirFS(bad.Dir), open(t, bad), dir, repositoryOptions()); !errors.Is(err,
 			ErrHistory) {
 			t.Errorf("another history: %v", err)
@@ -412,7 +413,7 @@ func TestAnotherHistoryIsRefused(t *testing.T) {
 	git(t, dir, "-c", "user.name=a", "-c", "user.email=a@b.example", "update-ref", "refs/heads/main",
 		git(t, dir, "-c", "user.name=a", "-c", "user.email=a@b.example", "commit-tree", "-p", "main", "-m", "a gift",
 			"main^{tree}"))
-	seal(t, w, 2, each(walked("b.example", record.VerdictReady)))
+	sealed(t, w, 2, each(walked("b.example", record.VerdictReady)))
 	if _, err := Repository(t.Context(), os.DirFS(w.Dir), open(t, w), dir, repositoryOptions()); !errors.Is(err,
 		ErrHistory) {
 		t.Errorf("a stranger's commit: %v", err)
@@ -426,11 +427,11 @@ func TestAnotherHistoryIsRefused(t *testing.T) {
 // TestACrashIsForgotten leaves behind what a crash could leave.
 func TestACrashIsForgotten(t *testing.T) {
 	w, dir := testWriter(t), t.TempDir()
-	seal(t, w, 1, each(walked("a.example", record.VerdictReady)))
+	sealed(t, w, 1, each(walked("a.example", record.VerdictReady)))
 	commitTo(t, w, dir)
 	refs := []string{"objects/info/packs", "refs/heads/main", "info/refs"}
 	old := tree(t, dir)
-	seal(t, w, 2, each(walked("b.example", record.VerdictReady)))
+	sealed(t, w, 2, each(walked("b.example", record.VerdictReady)))
 	commitTo(t, w, dir)
 	want := tree(t, dir)
 	// Packs are there, and nothing leads to them.

@@ -27,6 +27,7 @@ import (
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/roster"
 )
@@ -182,12 +183,12 @@ func (m *maker) week(ctx context.Context, week int) error {
 }
 
 // writer writes with the keys of the moment.
-func (m *maker) writer() *record.Writer {
+func (m *maker) writer() *seal.Writer {
 	if s := m.site; s != nil {
-		return &record.Writer{Dir: m.dir, Origin: m.origin, Identity: s.Identity, LogKey: s.Log, Ring: s.Ring,
+		return &seal.Writer{Dir: m.dir, Origin: m.origin, Identity: s.Identity, LogKey: s.Log, Ring: s.Ring,
 			Judge: judge.Batteries{}}
 	}
-	w := &record.Writer{Dir: m.dir, Origin: m.origin, Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: m.dir, Origin: m.origin, Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenFormerLogKey(), Ring: attest.SpecimenRingBefore(),
 		Judge: judge.Batteries{}}
 	if m.handed.Format != "" {

@@ -12,6 +12,7 @@ import (
 	"store.example/agentstore/corpus/durable"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 )
 
@@ -106,7 +107,7 @@ func leavesOf(t *testing.T, r *record.Record) (leaves [][]byte) {
 }
 
 // logAnew puts a log of such leaves, signed by the log's key, in the place of the log.
-func logAnew(t *testing.T, w *record.Writer, leaves [][]byte) {
+func logAnew(t *testing.T, w *seal.Writer, leaves [][]byte) {
 	t.Helper()
 	if err := os.RemoveAll(filepath.Join(w.Dir, "log")); err != nil {
 		t.Fatal(err)
@@ -127,7 +128,7 @@ func logAnew(t *testing.T, w *record.Writer, leaves [][]byte) {
 
 // forgeIndex puts another host index in the place of that of the newest round, and the log that
 // commits to it in the place of the log.
-func forgeIndex(t *testing.T, w *record.Writer, sequence int64,
+func forgeIndex(t *testing.T, w *seal.Writer, sequence int64,
 	forge func(entries, before []record.HostEntry) []record.HostEntry) {
 	t.Helper()
 	r := recordtest.Open(t, w)
@@ -179,16 +180,16 @@ func forgeIndex(t *testing.T, w *record.Writer, sequence int64,
 // does not belong there. Leaves 11 and 12 are the row and the header of round 3, 13 its index, 14
 // and 15 observations.
 func TestFollowTellsAFalseLog(t *testing.T) {
-	type forgery func(t *testing.T, w *record.Writer, leaves [][]byte) [][]byte
+	type forgery func(t *testing.T, w *seal.Writer, leaves [][]byte) [][]byte
 	for name, c := range map[string]struct {
 		forge forgery
 		says  string
 	}{
-		"another header": {func(_ *testing.T, _ *record.Writer, l [][]byte) [][]byte {
+		"another header": {func(_ *testing.T, _ *seal.Writer, l [][]byte) [][]byte {
 			l[12] = bytes.Replace(l[12], []byte(`"file_sha256":"`), []byte(`"file_sha256":"0`), 1)
 			return l
 		}, "leaf 12 of the log does not commit to it (rule log.tile)"},
-		"an index that lost hosts": {func(t *testing.T, _ *record.Writer, l [][]byte) [][]byte {
+		"an index that lost hosts": {func(t *testing.T, _ *seal.Writer, l [][]byte) [][]byte {
 			leaf, err := record.EncodeHostsLeaf(3, 2, attest.Digest{1})
 			if err != nil {
 				t.Fatal(err)
@@ -196,7 +197,7 @@ func TestFollowTellsAFalseLog(t *testing.T) {
 			l[13] = leaf
 			return l
 		}, "it has 2 hosts: the index before had 3"},
-		"the index of another round": {func(t *testing.T, _ *record.Writer, l [][]byte) [][]byte {
+		"the index of another round": {func(t *testing.T, _ *seal.Writer, l [][]byte) [][]byte {
 			leaf, err := record.EncodeHostsLeaf(2, 3, attest.Digest{1})
 			if err != nil {
 				t.Fatal(err)
@@ -204,16 +205,16 @@ func TestFollowTellsAFalseLog(t *testing.T) {
 			l[13] = leaf
 			return l
 		}, "it is not that of the host index of round 3"},
-		"an observation left out": {func(_ *testing.T, _ *record.Writer, l [][]byte) [][]byte {
+		"an observation left out": {func(_ *testing.T, _ *seal.Writer, l [][]byte) [][]byte {
 			return append(l[:14:14], l[15])
 		}, "leaf 14 holds observation 3 in the place of 2 (rule observation.number)"},
-		"an observation twice": {func(_ *testing.T, _ *record.Writer, l [][]byte) [][]byte {
+		"an observation twice": {func(_ *testing.T, _ *seal.Writer, l [][]byte) [][]byte {
 			return append(l, l[15])
 		}, "leaf 16 holds observation 3 in the place of 4 (rule observation.number)"},
-		"something else": {func(_ *testing.T, _ *record.Writer, l [][]byte) [][]byte {
+		"something else": {func(_ *testing.T, _ *seal.Writer, l [][]byte) [][]byte {
 			return append(l, []byte("a row that nobody is to see"))
 		}, "leaf 16: "},
-		"a round that does not follow": {func(t *testing.T, w *record.Writer, l [][]byte) [][]byte {
+		"a round that does not follow": {func(t *testing.T, w *seal.Writer, l [][]byte) [][]byte {
 			round, _ := recordtest.Open(t, w).Round(3)
 			round.PreviousDigest[0] ^= 1
 			round, raw := recordtest.SignRound(t, round, w.Identity)
@@ -228,7 +229,7 @@ func TestFollowTellsAFalseLog(t *testing.T) {
 			l[12] = leaf
 			return l
 		}, "(rule round.previous)"},
-		"a round by a stranger": {func(t *testing.T, w *record.Writer, l [][]byte) [][]byte {
+		"a round by a stranger": {func(t *testing.T, w *seal.Writer, l [][]byte) [][]byte {
 			round, _ := recordtest.Open(t, w).Round(3)
 			_, raw := recordtest.SignRound(t, round, recordtest.Key(t, 7))
 			file := filepath.Join(w.Dir, record.HeaderPath(3))
@@ -237,7 +238,7 @@ func TestFollowTellsAFalseLog(t *testing.T) {
 			}
 			return l
 		}, "(rule round.key)"},
-		"a row that is not signed": {func(_ *testing.T, _ *record.Writer, l [][]byte) [][]byte {
+		"a row that is not signed": {func(_ *testing.T, _ *seal.Writer, l [][]byte) [][]byte {
 			l[11] = bytes.Replace(l[11], []byte(`"L4"`), []byte(`"L5"`), 1)
 			return l
 		}, "(rule row.signature)"},

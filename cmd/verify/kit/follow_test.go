@@ -20,6 +20,7 @@ import (
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 )
 
@@ -33,7 +34,7 @@ type site struct {
 	front func(w http.ResponseWriter, r *http.Request) bool // answers in the place of the tree, if it is there
 }
 
-func serve(t *testing.T, w *record.Writer) *site {
+func serve(t *testing.T, w *seal.Writer) *site {
 	s := &site{t: t, tree: recordtest.MapFS(t, w.Dir), state: filepath.Join(t.TempDir(), "remembered")}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
@@ -103,7 +104,7 @@ func offering(host, address string) record.Row {
 }
 
 // watched has two rounds with a host that is followed in the tests.
-func watched(t *testing.T) *record.Writer {
+func watched(t *testing.T) *seal.Writer {
 	w := recordtest.Writer(t)
 	for n := range int64(2) {
 		recordtest.Seal(t, w, recordtest.Draft(n+1, recordtest.Walked("a.example", record.VerdictReady),
@@ -157,7 +158,7 @@ func decode[T any](t *testing.T, text string) (out T) {
 }
 
 // between tells of the hosts between two rounds.
-func between(t *testing.T, w *record.Writer, s *site) {
+func between(t *testing.T, w *seal.Writer, s *site) {
 	t.Helper()
 	at := recordtest.Draft(6).TakenAt.Add(-time.Hour)
 	const url = "https://door.example/paid"

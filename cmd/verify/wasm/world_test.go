@@ -18,6 +18,7 @@ import (
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // program builds the verifier for browsers and what starts it into a folder.
@@ -48,7 +49,7 @@ func program(t *testing.T) string {
 // that there is, and of its second round alone.
 func writeRecord(t *testing.T) (dir string, evidence, part []byte) {
 	t.Helper()
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for sequence := range int64(2) {
 		at := time.Date(2026, 9, 13, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
@@ -64,7 +65,7 @@ func writeRecord(t *testing.T) (dir string, evidence, part []byte) {
 				}
 			}
 		}
-		if _, err := w.Seal(t.Context(), record.Draft{Sequence: sequence + 1, Week: record.ISOWeek(at.Add(-time.Hour)),
+		if _, err := w.Seal(t.Context(), seal.Draft{Sequence: sequence + 1, Week: record.ISOWeek(at.Add(-time.Hour)),
 			TakenAt: at, Battery: "v2", Rows: rows,
 			Evidence: func(host, _ string) ([]byte, error) { return kept[host], nil }}); err != nil {
 			t.Fatal(err)

@@ -29,6 +29,7 @@ import (
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 )
 
@@ -139,9 +140,9 @@ func PrivateHalf(seed byte) ed25519.PrivateKey {
 const Origin = "store.example/corpus"
 
 // Writer writes a record in a folder of its own with the keys of the specimen.
-func Writer(t testing.TB) *record.Writer {
+func Writer(t testing.TB) *seal.Writer {
 	t.Helper()
-	return &record.Writer{Dir: t.TempDir(), Origin: Origin, Identity: attest.SpecimenKey(),
+	return &seal.Writer{Dir: t.TempDir(), Origin: Origin, Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing(),
 		Judge: judge.Batteries{}}
 }
@@ -174,9 +175,9 @@ func Walked(host, verdict string) record.Row {
 }
 
 // Draft is a round of rows, a week after the one before it.
-func Draft(sequence int64, rows ...record.Row) record.Draft {
+func Draft(sequence int64, rows ...record.Row) seal.Draft {
 	at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
-	return record.Draft{
+	return seal.Draft{
 		Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: Each(rows...),
 		Roster: record.Roster{Listed: int64(len(rows)),
 			Sources: []record.RosterSource{{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: int64(len(rows)),
@@ -188,7 +189,7 @@ func Draft(sequence int64, rows ...record.Row) record.Draft {
 }
 
 // Seal seals a round that is good.
-func Seal(t testing.TB, w *record.Writer, d record.Draft) record.Round {
+func Seal(t testing.TB, w *seal.Writer, d seal.Draft) record.Round {
 	t.Helper()
 	r, err := w.Seal(t.Context(), d)
 	if err != nil {
@@ -198,7 +199,7 @@ func Seal(t testing.TB, w *record.Writer, d record.Draft) record.Round {
 }
 
 // Small has three rounds, two observations and a host that comes and goes.
-func Small(t testing.TB) *record.Writer {
+func Small(t testing.TB) *seal.Writer {
 	t.Helper()
 	w := Writer(t)
 	Seal(t, w, Draft(1, Walked("a.example", record.VerdictReady), Walked("b.example", record.VerdictNotReady),
@@ -211,7 +212,7 @@ func Small(t testing.TB) *record.Writer {
 }
 
 // Observe adds a retired word.
-func Observe(t testing.TB, w *record.Writer, word string) {
+func Observe(t testing.TB, w *seal.Writer, word string) {
 	t.Helper()
 	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z",
 		Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}}); err != nil {
@@ -220,7 +221,7 @@ func Observe(t testing.TB, w *record.Writer, word string) {
 }
 
 // Open opens the record of a writer.
-func Open(t testing.TB, w *record.Writer) *record.Record {
+func Open(t testing.TB, w *seal.Writer) *record.Record {
 	t.Helper()
 	r, err := record.Open(os.DirFS(w.Dir), w.Ring)
 	if err != nil {
@@ -292,7 +293,7 @@ var LookedAt = time.Date(2026, 9, 13, 4, 5, 6, 0, time.UTC)
 
 // Judged is a draft of which every row is made from a walk that is kept: hosts answer as the
 // practice doors do, in turn, and every fifth does not answer.
-func Judged(t testing.TB, sequence int64, hosts ...string) record.Draft {
+func Judged(t testing.TB, sequence int64, hosts ...string) seal.Draft {
 	t.Helper()
 	d := Draft(sequence)
 	kept := make(map[string][]byte)

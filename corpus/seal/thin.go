@@ -1,4 +1,4 @@
-package record
+package seal
 
 import (
 	"bytes"
@@ -12,12 +12,13 @@ import (
 	"slices"
 
 	"store.example/agentstore/corpus/durable"
+	"store.example/agentstore/corpus/record"
 )
 
 // thin takes what was judged, and is withdrawn, out of the pack that holds it, if one does. The
 // digest is salted, so that no other pack holds it too. The newest packs are looked through first.
 func thin(dir *durable.Folder, digest string) error {
-	names, err := fs.Glob(dir.Root.FS(), "evidence/*/*"+indexSuffix)
+	names, err := fs.Glob(dir.Root.FS(), "evidence/*/*"+record.IndexSuffix)
 	if err != nil {
 		return err
 	}
@@ -27,11 +28,11 @@ func thin(dir *durable.Folder, digest string) error {
 		if err != nil {
 			return err
 		}
-		index, err := ParseEvidenceIndex(raw)
+		index, err := record.ParseEvidenceIndex(raw)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if slices.ContainsFunc(index.Entries, func(e EvidenceEntry) bool { return e.SHA256 == digest }) {
+		if slices.ContainsFunc(index.Entries, func(e record.EvidenceEntry) bool { return e.SHA256 == digest }) {
 			return rewrite(dir, name, index, digest)
 		}
 	}
@@ -40,8 +41,8 @@ func thin(dir *durable.Folder, digest string) error {
 
 // rewrite leaves one judgement out of a pack, then out of its index. Where a crash came between the
 // two, the pack says what is left.
-func rewrite(dir *durable.Folder, indexPath string, index EvidenceIndex, without string) error {
-	pack, err := dir.Root.ReadFile(packOf(indexPath))
+func rewrite(dir *durable.Folder, indexPath string, index record.EvidenceIndex, without string) error {
+	pack, err := dir.Root.ReadFile(record.PackOf(indexPath))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -54,17 +55,17 @@ func rewrite(dir *durable.Folder, indexPath string, index EvidenceIndex, without
 	for len(pack) > 0 {
 		sum, rest := sha256.New(), bytes.NewReader(pack)
 		if err := zip.Reset(rest); err != nil {
-			return fmt.Errorf("%s: %w", packOf(indexPath), err)
+			return fmt.Errorf("%s: %w", record.PackOf(indexPath), err)
 		}
 		zip.Multistream(false)
 		if _, err := io.Copy(sum, &zip); err != nil {
-			return fmt.Errorf("%s: %w", packOf(indexPath), err)
+			return fmt.Errorf("%s: %w", record.PackOf(indexPath), err)
 		}
 		m := member{digest: hex.EncodeToString(sum.Sum(nil)), zipped: pack[:len(pack)-rest.Len()]}
 		pack = pack[len(m.zipped):]
 		host, known := hosts[m.digest]
 		if m.host = host; !known {
-			return fmt.Errorf("%s: its index does not tell of %s", packOf(indexPath), m.digest)
+			return fmt.Errorf("%s: its index does not tell of %s", record.PackOf(indexPath), m.digest)
 		}
 		if m.digest != without {
 			members = append(members, m)
@@ -73,7 +74,7 @@ func rewrite(dir *durable.Folder, indexPath string, index EvidenceIndex, without
 	if len(members) > 0 {
 		return putPack(dir, indexPath, members)
 	}
-	if err := dir.Root.Remove(packOf(indexPath)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := dir.Root.Remove(record.PackOf(indexPath)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return dir.Root.Remove(indexPath)

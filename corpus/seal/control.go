@@ -1,4 +1,4 @@
-package record
+package seal
 
 import (
 	"cmp"
@@ -10,12 +10,13 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/durable"
+	"store.example/agentstore/corpus/record"
 )
 
 // keepControl writes the pack of the walks to the control door and names them in the round. Those
 // that do not fit are counted.
-func (w *Writer) keepControl(dir *durable.Folder, round *Round, walks iter.Seq2[[]byte, error]) error {
-	keep, err := newPacker(MaxPack)
+func (w *Writer) keepControl(dir *durable.Folder, round *record.Round, walks iter.Seq2[[]byte, error]) error {
+	keep, err := newPacker(record.MaxPack)
 	if err != nil {
 		return err
 	}
@@ -24,7 +25,7 @@ func (w *Writer) keepControl(dir *durable.Folder, round *Round, walks iter.Seq2[
 			if err != nil {
 				return fmt.Errorf("reading control walks: %w", err)
 			}
-			if len(keep.members) == MaxControl {
+			if len(keep.members) == record.MaxControl {
 				break
 			}
 			if w.Judge == nil {
@@ -53,5 +54,5 @@ func (w *Writer) keepControl(dir *durable.Folder, round *Round, walks iter.Seq2[
 	}
 	slices.Sort(round.Control.Evidence)
 	round.Control.EvidenceLeftOut = round.Control.Walks - int64(len(kept))
-	return putPack(dir, ControlIndexPath(round.Sequence), kept)
+	return putPack(dir, record.ControlIndexPath(round.Sequence), kept)
 }

@@ -1,4 +1,7 @@
-package record
+// Package seal writes records: it signs rows, rounds and observations, appends them to the log and
+// covers the whole with a manifest. What it writes package record reads, and whoever verifies needs
+// that one alone.
+package seal
 
 import (
 	"cmp"
@@ -17,15 +20,16 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/durable"
+	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/tlog"
 )
 
 // ErrSealed is returned for a round whose sequence is sealed: it is never written again.
 var ErrSealed = errors.New("the round is sealed")
 
-// ErrOrder is returned for rows that are not sorted by the bytes of their hosts, or name a host
-// twice.
-var ErrOrder = errors.New("rows are not in order")
+// errNoJudge is returned by a Writer that is given what it cannot judge again: what nobody would
+// accept is not written.
+var errNoJudge = errors.New("the writer has nothing to judge it again by")
 
 // Writer appends to a record on disk. Each call locks the record against other processes and
 // finishes first what a crash left undone. It may be used by several goroutines at once.
@@ -38,11 +42,12 @@ type Writer struct {
 	Ring             attest.Ring
 	// Judge judges the evidence of refreshes and control walks before it is kept; who brings none
 	// needs none.
-	Judge Judge
+	Judge record.Judge
 	// Random gives the salts of texts that come without one; nil is crypto/rand.
 	Random io.Reader
 
-	pack int // bytes of a pack of evidence; 0 is MaxPack
+	// Pack is the most bytes of a pack of evidence; 0 is record.MaxPack.
+	Pack int
 }
 
 // Draft is a round before it is sealed.
@@ -51,17 +56,17 @@ type Draft struct {
 	Week     string
 	TakenAt  time.Time
 	Battery  string
-	Private  bool    // read inside a company's own networks: every round of a record is, or none (ErrMixed)
-	Roster   Roster  // Walked is counted by Seal
-	Lot      *Lot    // nil where no roster was closed
-	Control  Control // what it names is set by Seal
-	Inflows  Inflows
+	Private  bool           // read inside a company's own networks: every round of a record is, or none (ErrMixed)
+	Roster   record.Roster  // Walked is counted by Seal
+	Lot      *record.Lot    // nil where no roster was closed
+	Control  record.Control // what it names is set by Seal
+	Inflows  record.Inflows
 	// ControlWalks yields the encoded judgements of the walks to the control door, sorted by their
 	// digests; nil for none.
 	ControlWalks iter.Seq2[[]byte, error]
 	// Rows yields the round's rows, sorted by host bytes, each host once. Seal sets what binds a
 	// row to its place: origin, sequence, week, previous leaf, kid and signature.
-	Rows iter.Seq2[Row, error]
+	Rows iter.Seq2[record.Row, error]
 	// Evidence returns the encoded judgement that a row or a vantage of it names by its digest,
 	// nil where there is none. It is called in the order of the rows. The row of a judgement that
 	// cannot be kept is sealed without its verdict. A draft without it keeps nothing of any row.
@@ -69,7 +74,7 @@ type Draft struct {
 }
 
 // open locks the record and brings its log up to its files.
-func (w *Writer) open(ctx context.Context) (_ *durable.Folder, _ *Record, err error) {
+func (w *Writer) open(ctx context.Context) (_ *durable.Folder, _ *record.Record, err error) {
 	for _, k := range []struct {
 		key *attest.Key
 		is  attest.Purpose
@@ -92,7 +97,7 @@ func (w *Writer) open(ctx context.Context) (_ *durable.Folder, _ *Record, err er
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := Open(dir.Root.FS(), w.Ring)
+	r, err := record.Open(dir.Root.FS(), w.Ring)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,7 +120,7 @@ func (w *Writer) freshRing(dir *durable.Folder) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := dir.Root.ReadFile(RingFile)
+	held, err := dir.Root.ReadFile(record.RingFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ring, nil
 	}
@@ -127,13 +132,13 @@ func (w *Writer) freshRing(dir *durable.Folder) ([]byte, error) {
 	}
 	old, err := attest.ParseRing(held)
 	if err != nil {
-		return nil, fmt.Errorf("opening record: %s: %w", RingFile, err)
+		return nil, fmt.Errorf("opening record: %s: %w", record.RingFile, err)
 	}
 	if err := w.Ring.Continues(old); err != nil {
 		if old.Continues(w.Ring) == nil {
 			return nil, fmt.Errorf("opening record: %w", ErrRing)
 		}
-		return nil, fmt.Errorf("opening record: the ring at hand does not go on from %s: %w", RingFile, err)
+		return nil, fmt.Errorf("opening record: the ring at hand does not go on from %s: %w", record.RingFile, err)
 	}
 	return ring, nil
 }
@@ -143,7 +148,7 @@ func keepRing(dir *durable.Folder, fresh []byte) error {
 	if fresh == nil {
 		return nil
 	}
-	if err := dir.Put(RingFile, fresh); err != nil {
+	if err := dir.Put(record.RingFile, fresh); err != nil {
 		return err
 	}
 	return dir.SyncUp("keys")
@@ -174,10 +179,10 @@ func (w *Writer) HandOver(ctx context.Context, incoming ed25519.PublicKey, effec
 
 // catchUp logs what stands in the record's files and is not in its log yet: the round that a crash
 // cut off, then observations.
-func (w *Writer) catchUp(ctx context.Context, dir *durable.Folder, r *Record) error {
+func (w *Writer) catchUp(ctx context.Context, dir *durable.Folder, r *record.Record) error {
 	size := r.Log.Head().Size
 	logged := size // observations in the log
-	for _, round := range r.rounds {
+	for _, round := range r.Rounds() {
 		if round.LeavesEnd() <= size {
 			logged -= round.Rows + 2
 			continue
@@ -186,13 +191,13 @@ func (w *Writer) catchUp(ctx context.Context, dir *durable.Folder, r *Record) er
 			return fmt.Errorf("opening record: round %d begins at leaf %d, the log ends at %d", round.Sequence,
 				round.FirstLeaf, size)
 		}
-		log, err := tlog.Append(ctx, dir, r.Log, w.Origin, w.LogKey, r.leaves(ctx, round))
+		log, err := tlog.Append(ctx, dir, r.Log, w.Origin, w.LogKey, r.Leaves(ctx, round))
 		if err != nil {
 			return err
 		}
 		r.Log, size = log, log.Head().Size
 	}
-	entries, err := fs.ReadDir(r.fsys, "observations")
+	entries, err := fs.ReadDir(dir.Root.FS(), "observations")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("reading observations: %w", err)
 	}
@@ -208,7 +213,7 @@ func (w *Writer) catchUp(ctx context.Context, dir *durable.Folder, r *Record) er
 	}
 	r.Log, err = tlog.Append(ctx, dir, r.Log, w.Origin, w.LogKey, func(yield func([]byte, error) bool) {
 		for i, n := range pending {
-			o, raw, err := OpenObservation(r.fsys, n, w.Ring)
+			o, raw, err := record.OpenObservation(dir.Root.FS(), n, w.Ring)
 			if err == nil && n != logged+int64(i)+1 {
 				err = fmt.Errorf("reading observations: %d follows %d", n, logged+int64(i))
 			}
@@ -226,81 +231,82 @@ func (w *Writer) catchUp(ctx context.Context, dir *durable.Folder, r *Record) er
 // Seal signs and writes a round and appends it to the log. The header is written last and once:
 // from then on the round is sealed, and another Seal of its sequence is ErrSealed, with the round
 // that stands. What a crash left before that is no part of the record and is written anew.
-func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
+func (w *Writer) Seal(ctx context.Context, d Draft) (_ record.Round, err error) {
 	dir, r, err := w.open(ctx)
 	if err != nil {
-		return Round{}, err
+		return record.Round{}, err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
 	if held, ok := r.Round(d.Sequence); ok {
 		return held, fmt.Errorf("sealing round %d: %w", d.Sequence, ErrSealed)
 	}
-	if want := int64(len(r.rounds)) + 1; d.Sequence != want {
-		return Round{}, fmt.Errorf("sealing round %d: the next is %d", d.Sequence, want)
+	if want := int64(len(r.Rounds())) + 1; d.Sequence != want {
+		return record.Round{}, fmt.Errorf("sealing round %d: the next is %d", d.Sequence, want)
 	}
-	if len(r.rounds) > 0 && r.Private() != d.Private {
-		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, ErrMixed)
+	if len(r.Rounds()) > 0 && r.Private() != d.Private {
+		return record.Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, record.ErrMixed)
 	}
-	for _, left := range []string{roundPath(d.Sequence, ""), evidencePath(d.Sequence)} {
+	for _, left := range []string{record.RoundDir(d.Sequence), record.EvidenceDir(d.Sequence)} {
 		if err := dir.Root.RemoveAll(left); err != nil {
-			return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
+			return record.Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
 		}
 	}
-	round := Round{
-		Origin: w.Origin, Sequence: d.Sequence, Week: d.Week, TakenAt: d.TakenAt.UTC().Format(secondLayout),
+	round := record.Round{
+		Origin: w.Origin, Sequence: d.Sequence, Week: d.Week, TakenAt: d.TakenAt.UTC().Format(record.SecondLayout),
 		Battery: d.Battery, Private: d.Private, Roster: d.Roster, Lot: d.Lot, Control: d.Control, Inflows: d.Inflows,
-		FirstLeaf: r.Log.Head().Size, Parts: []Part{},
+		FirstLeaf: r.Log.Head().Size, Parts: []record.Part{},
 	}
-	var previous *Round
-	if n := len(r.rounds); n > 0 {
-		previous = &r.rounds[n-1]
+	var previous *record.Round
+	if held, ok := r.Round(d.Sequence - 1); ok {
+		previous = &held
 		round.PreviousDigest, round.Coverage.PreviousProbed = previous.Digest, previous.Coverage.Probed
 	}
 	if err := w.keepControl(dir, &round, d.ControlWalks); err != nil {
-		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
+		return record.Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
 	}
 	if err := w.writeParts(ctx, dir, r, &round, d); err != nil {
-		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
+		return record.Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
 	}
 	round.Count(previous)
-	round, header, err := SignRound(round, w.Identity)
+	round, header, err := record.SignRound(round, w.Identity)
 	if err != nil {
-		return Round{}, err
+		return record.Round{}, err
 	}
-	if _, err := OpenRound(header, d.Sequence, w.Ring); err != nil {
-		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
+	if _, err := record.OpenRound(header, d.Sequence, w.Ring); err != nil {
+		return record.Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
 	}
 	if previous != nil {
 		if err := round.Follows(*previous); err != nil {
-			return Round{}, err
+			return record.Round{}, err
 		}
 	}
-	if err := dir.Once(HeaderPath(d.Sequence), header); err != nil {
+	if err := dir.Once(record.HeaderPath(d.Sequence), header); err != nil {
 		if errors.Is(err, os.ErrExist) {
 			err = errors.Join(ErrSealed, err)
 		}
-		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
+		return record.Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
 	}
-	r.rounds = append(r.rounds, round)
+	r.Add(round)
 	return round, w.catchUp(ctx, dir, r)
 }
 
 // writeParts signs rows and writes them part by part, with the host index and the evidence that is
 // kept, and counts them into round.
-func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record, round *Round, d Draft) error {
+func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *record.Record, round *record.Round,
+	d Draft) error {
 	// The index before is read twice: ahead of the rows that are gathered for a part, and behind
 	// those that are signed.
-	ahead := newHostCursor(r.hostEntries(round.Sequence - 1))
-	defer ahead.stop()
-	index := NewHostIndex(round.Sequence, r.hostEntries(round.Sequence-1), func(name string, data []byte) error {
-		return dir.Put(HostsPath(round.Sequence, name), data)
+	ahead := record.NewHostCursor(r.HostEntries(round.Sequence - 1))
+	defer ahead.Stop()
+	index := record.NewHostIndex(round.Sequence, r.HostEntries(round.Sequence-1), func(name string, data []byte) error {
+		return dir.Put(record.HostsPath(round.Sequence, name), data)
 	})
 	defer index.Close()
-	keep, err := newPacker(w.pack)
+	keep, err := newPacker(w.Pack)
 	if err != nil {
 		return err
 	}
-	var part []Row
+	var part []record.Row
 	flush := func() error {
 		if len(part) == 0 {
 			return nil
@@ -310,7 +316,7 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record,
 			if lost[part[i].Host] {
 				part[i].NotJudged()
 			}
-			if part[i].Verdict != VerdictNotProbed {
+			if part[i].Verdict != record.VerdictNotProbed {
 				round.Coverage.Probed++
 			}
 		}
@@ -326,13 +332,13 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record,
 			round.Rows++
 			raw = append(append(raw, b...), '\n')
 		}
-		if err := dir.Put(PartPath(round.Sequence, len(round.Parts)), raw); err != nil {
+		if err := dir.Put(record.PartPath(round.Sequence, len(round.Parts)), raw); err != nil {
 			return err
 		}
 		if err := keep.put(dir, round.Sequence, len(round.Parts)); err != nil {
 			return err
 		}
-		round.Parts = append(round.Parts, Part{Rows: int64(len(part)), SHA256: sha256.Sum256(raw)})
+		round.Parts = append(round.Parts, record.Part{Rows: int64(len(part)), SHA256: sha256.Sum256(raw)})
 		part = part[:0]
 		return nil
 	}
@@ -345,11 +351,11 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record,
 			return err
 		}
 		if row.Host <= last {
-			return fmt.Errorf("%w: %q after %q", ErrOrder, row.Host, last)
+			return fmt.Errorf("%w: %q after %q", record.ErrOrder, row.Host, last)
 		}
 		last = row.Host
 		row.Origin, row.Sequence, row.Week = round.Origin, round.Sequence, round.Week
-		before, err := ahead.take(row.Host, func(HostEntry) error { return nil })
+		before, err := ahead.Take(row.Host, func(record.HostEntry) error { return nil })
 		if err != nil {
 			return err
 		}
@@ -357,7 +363,7 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record,
 			row.PreviousLeaf = &before.LastLeaf
 		}
 		// What a walk left in the way of the whole week costs its own verdict alone.
-		if placed := row; placed.complete(w.Identity) != nil {
+		if placed := row; placed.Complete(w.Identity) != nil {
 			row.NotJudged()
 		}
 		if d.Evidence != nil && row.EvidenceDigest != "" {
@@ -378,7 +384,7 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record,
 				return err
 			}
 		}
-		if part = append(part, row); len(part) == MaxPartRows {
+		if part = append(part, row); len(part) == record.MaxPartRows {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -390,11 +396,11 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record,
 	if _, _, err := index.Finish(); err != nil {
 		return err
 	}
-	return errors.Join(dir.SyncTree(roundPath(round.Sequence, "")), dir.SyncTree(evidencePath(round.Sequence)))
+	return errors.Join(dir.SyncTree(record.RoundDir(round.Sequence)), dir.SyncTree(record.EvidenceDir(round.Sequence)))
 }
 
 // signRows signs on all cores.
-func (w *Writer) signRows(rows []Row) ([][]byte, error) {
+func (w *Writer) signRows(rows []record.Row) ([][]byte, error) {
 	out := make([][]byte, len(rows))
 	cores := runtime.GOMAXPROCS(0)
 	faults := make([]error, cores)
@@ -402,7 +408,7 @@ func (w *Writer) signRows(rows []Row) ([][]byte, error) {
 	for c := range cores {
 		all.Go(func() {
 			for i := c; i < len(rows) && faults[c] == nil; i += cores {
-				out[i], faults[c] = SignRow(rows[i], w.Identity)
+				out[i], faults[c] = record.SignRow(rows[i], w.Identity)
 			}
 		})
 	}
