@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 	"store.example/agentstore/corpus/extsort"
 )
 
@@ -31,7 +32,7 @@ type build struct {
 	// expected is how many files the tree held before, if that is known.
 	expected int
 
-	manifest *attest.Tree
+	manifest *filetree.Tree
 	// gone are the names of files that nothing names any more, stale the digests
 	// of files that are replaced or gone, published those of all files, if twins
 	// are kept and must be swept.
@@ -124,7 +125,7 @@ func (b *build) begin() (err error) {
 		b.old = openRecord(b.in.Record)
 	}
 	if b.old != nil && b.old.fits(b.tree) {
-		b.manifest, err = attest.OpenTree(b.tree.fsys(), layout)
+		b.manifest, err = filetree.OpenTree(b.tree.fsys(), layout)
 		if err == nil {
 			b.expected = int(b.manifest.Files())
 		}
@@ -137,7 +138,7 @@ func (b *build) begin() (err error) {
 			}
 			b.old = nil
 		}
-		b.manifest = attest.NewTree(layout)
+		b.manifest = filetree.NewTree(layout)
 	}
 	if b.in.Record != "" && !b.in.aside {
 		b.tree.before = func() error {
@@ -181,8 +182,8 @@ func (b *build) removeGone() error {
 // seal signs the manifest, writes what differs of it and, in a full build,
 // removes what the tree should not hold.
 func (b *build) seal() error {
-	m, gone, err := b.manifest.SealTo(b.in.Key, attest.Meta{BaseURL: b.s.base, ContentDigest: b.in.Site.Digest},
-		func(f attest.File) error {
+	m, gone, err := b.manifest.SealTo(b.in.Key, filetree.Meta{BaseURL: b.s.base, ContentDigest: b.in.Site.Digest},
+		func(f filetree.File) error {
 			changed, err := b.tree.place(f.Path, f.Body)
 			if changed {
 				b.report.Written++

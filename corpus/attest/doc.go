@@ -3,9 +3,9 @@
 // It owns the two canonical forms of JSON (declared field order and RFC 8785),
 // the ed25519 keys and their ring with retirement and handover, the signed
 // certificate, the did:web document and the manifest that covers a tree of
-// files; jws holds the compact JWS of offers and receipts, sshsig the SSH
-// signatures of git commits. It knows no network, no clock and no storage beyond the files it is
-// handed, and imports no other package of this module.
+// files; filetree makes that manifest, jws holds the compact JWS of offers and
+// receipts, sshsig the SSH signatures of git commits. It knows no network, no
+// clock and no storage beyond the files it is handed.
 //
 // One rule runs through it: a signed thing is verified from the exact bytes
 // that were signed, and each signed thing has exactly one spelling. Whatever

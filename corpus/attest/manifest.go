@@ -75,7 +75,8 @@ func (l Layout) Head() string { return l.Place + ".json" }
 // be kept.
 func (l Layout) Cosignatures() string { return l.Place + ".cosignatures.json" }
 
-func (l Layout) leavesOut() []LeftOut {
+// Omitted is what a manifest of the layout names as left out, itself among it.
+func (l Layout) Omitted() []LeftOut {
 	all := append([]LeftOut{
 		{Path: l.Head(), Why: "it is the manifest itself and holds its signature"},
 		{Path: l.Cosignatures(), Why: "others add their signatures later"},
@@ -84,7 +85,9 @@ func (l Layout) leavesOut() []LeftOut {
 	return slices.CompactFunc(all, func(a, b LeftOut) bool { return a.Path == b.Path })
 }
 
-func isLeftOut(list []LeftOut, name string) bool {
+// IsLeftOut reports whether a list of what is left out names a path, or the directory that it is
+// in.
+func IsLeftOut(list []LeftOut, name string) bool {
 	for _, o := range list {
 		if name == o.Path || strings.HasSuffix(o.Path, "/") && strings.HasPrefix(name, o.Path) {
 			return true
@@ -151,7 +154,8 @@ func (m Manifest) payload() ([]byte, error) {
 	return Canonical(m)
 }
 
-func (m *Manifest) sign(k *Key) error {
+// Sign sets the key that signs the head, and the signature.
+func (m *Manifest) Sign(k *Key) error {
 	m.KID, m.PublicKey = k.KID(), Hex(k.Public())
 	payload, err := m.payload()
 	if err != nil {
@@ -161,7 +165,8 @@ func (m *Manifest) sign(k *Key) error {
 	return nil
 }
 
-func partsRoot(parts []PartRef) (Digest, error) {
+// PartsRoot is the Merkle root over the canonical bytes of parts.
+func PartsRoot(parts []PartRef) (Digest, error) {
 	leaves := make([]Digest, len(parts))
 	for i, p := range parts {
 		b, err := Canonical(p)
@@ -202,7 +207,7 @@ func ParseManifest(raw []byte, l Layout) (Manifest, error) {
 	}
 	var files, size int64
 	for i, p := range m.Parts {
-		if p.Path != l.partPath(p.Directory, p.Bucket) || i > 0 && comparePart(m.Parts[i-1], p) >= 0 {
+		if p.Path != l.PartPath(p.Directory, p.Bucket) || i > 0 && comparePart(m.Parts[i-1], p) >= 0 {
 			return fail(rule.ManifestRoot.Errorf("part %q is out of place", p.Path))
 		}
 		if i > 0 && m.Parts[i-1].Directory == p.Directory &&
@@ -211,7 +216,7 @@ func ParseManifest(raw []byte, l Layout) (Manifest, error) {
 		}
 		files, size = files+p.Files, size+p.Bytes
 	}
-	root, err := partsRoot(m.Parts)
+	root, err := PartsRoot(m.Parts)
 	if err != nil {
 		return fail(err)
 	}
@@ -225,14 +230,19 @@ func comparePart(a, b PartRef) int {
 	return strings.Compare(a.Directory+"\x00"+a.Bucket, b.Directory+"\x00"+b.Bucket)
 }
 
+// ReadManifest reads the head of the tree fsys as ParseManifest does.
+func ReadManifest(fsys fs.FS, l Layout) (Manifest, error) {
+	raw, err := readBounded(fsys, l.Head())
+	if err != nil {
+		return Manifest{}, fmt.Errorf("opening manifest: %w", err)
+	}
+	return ParseManifest(raw, l)
+}
+
 // OpenManifest reads and checks the head of the tree fsys and demands that an
 // identity key of the ring, current or retired, signed it.
 func OpenManifest(fsys fs.FS, l Layout, ring Ring) (Manifest, Signer, error) {
-	raw, err := readBounded(fsys, l.Head())
-	if err != nil {
-		return Manifest{}, Signer{}, fmt.Errorf("opening manifest: %w", err)
-	}
-	m, err := ParseManifest(raw, l)
+	m, err := ReadManifest(fsys, l)
 	if err != nil {
 		return Manifest{}, Signer{}, err
 	}
@@ -248,7 +258,7 @@ func OpenManifest(fsys fs.FS, l Layout, ring Ring) (Manifest, Signer, error) {
 func (m Manifest) Entries(fsys fs.FS, l Layout) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for _, ref := range m.Parts {
-			entries, err := readPart(fsys, l, ref)
+			entries, err := ReadPart(fsys, l, ref)
 			if err != nil {
 				yield(Entry{}, err)
 				return
@@ -262,12 +272,13 @@ func (m Manifest) Entries(fsys fs.FS, l Layout) iter.Seq2[Entry, error] {
 	}
 }
 
-func (l Layout) partPath(dir, bucket string) string {
+// PartPath names the part of a bucket of a directory.
+func (l Layout) PartPath(dir, bucket string) string {
 	return path.Join(l.Place, dir, bucket+".json")
 }
 
-// topDirectory is the group a file belongs to.
-func topDirectory(name string) string {
+// TopDirectory is the group a file belongs to.
+func TopDirectory(name string) string {
 	dir, _, ok := strings.Cut(name, "/")
 	if !ok {
 		return ""
@@ -275,37 +286,29 @@ func topDirectory(name string) string {
 	return dir
 }
 
-// digitsFor is how many hex digits name the buckets of a directory of n files.
-func digitsFor(n int64) int {
-	digits := 0
-	for limit := int64(PartFiles); n > limit; limit *= 16 {
-		digits++
-	}
-	return digits
-}
-
 func bucketOf(name string, digits int) string {
 	if digits == 0 {
 		return "all"
 	}
-	return bucketOfHash(sha256.Sum256([]byte(name)), digits)
+	return BucketOfHash(sha256.Sum256([]byte(name)), digits)
 }
 
-func bucketDigits(bucket string) int {
+// BucketDigits is how many digits a bucket's name has: none for all.
+func BucketDigits(bucket string) int {
 	if bucket == "all" {
 		return 0
 	}
 	return len(bucket)
 }
 
-// checkPath refuses names that cannot stand in a manifest. left is leavesOut.
-func (l Layout) checkPath(name string, left []LeftOut) error {
+// CheckPath refuses names that cannot stand in a manifest. left is Omitted.
+func (l Layout) CheckPath(name string, left []LeftOut) error {
 	switch {
 	case !fs.ValidPath(name) || name == "." || !utf8.ValidString(name):
 		return fmt.Errorf("covering %q: not a plain relative path", name)
-	case strings.HasSuffix(topDirectory(name), ".json"):
+	case strings.HasSuffix(TopDirectory(name), ".json"):
 		return fmt.Errorf("covering %q: a top-level directory cannot end in .json", name)
-	case l.IsPart(name) || isLeftOut(left, name):
+	case l.IsPart(name) || IsLeftOut(left, name):
 		return fmt.Errorf("covering %q: it belongs to the manifest or is left out", name)
 	}
 	return nil
@@ -318,10 +321,10 @@ type partFile struct {
 	Files     []Entry `json:"files"`
 }
 
-// encodePart writes a part, one line per file, and fills in its reference.
+// EncodePart writes a part, one line per file, and fills in its reference.
 // entries must be sorted by path.
-func encodePart(l Layout, dir, bucket string, entries []Entry) ([]byte, PartRef, error) {
-	ref := PartRef{Path: l.partPath(dir, bucket), Directory: dir, Bucket: bucket, Files: int64(len(entries))}
+func EncodePart(l Layout, dir, bucket string, entries []Entry) ([]byte, PartRef, error) {
+	ref := PartRef{Path: l.PartPath(dir, bucket), Directory: dir, Bucket: bucket, Files: int64(len(entries))}
 	head, err := Canonical(partFile{Format: ManifestPartFormat, Directory: dir, Bucket: bucket})
 	if err != nil {
 		return nil, ref, err
@@ -345,17 +348,18 @@ func encodePart(l Layout, dir, bucket string, entries []Entry) ([]byte, PartRef,
 	return out, ref, nil
 }
 
-// readPart reads a part and demands that it is exactly the one of the
+// ReadPart reads a part and demands that it is exactly the one of the
 // reference, holding files that belong there.
-func readPart(fsys fs.FS, l Layout, ref PartRef) ([]Entry, error) {
+func ReadPart(fsys fs.FS, l Layout, ref PartRef) ([]Entry, error) {
 	raw, err := readBounded(fsys, ref.Path)
 	if err != nil {
 		return nil, fmt.Errorf("reading manifest part: %w", err)
 	}
-	return parsePart(raw, l, ref)
+	return ParsePart(raw, l, ref)
 }
 
-func parsePart(raw []byte, l Layout, ref PartRef) ([]Entry, error) {
+// ParsePart is ReadPart for a part's bytes.
+func ParsePart(raw []byte, l Layout, ref PartRef) ([]Entry, error) {
 	fail := func(err error) ([]Entry, error) {
 		return nil, fmt.Errorf("reading manifest part %s: %w", ref.Path, err)
 	}
@@ -366,12 +370,12 @@ func parsePart(raw []byte, l Layout, ref PartRef) ([]Entry, error) {
 	if err := json.Unmarshal(raw, &p, json.RejectUnknownMembers(true)); err != nil {
 		return fail(err)
 	}
-	left := l.leavesOut()
+	left := l.Omitted()
 	for i, e := range p.Files {
-		if err := l.checkPath(e.Path, left); err != nil {
+		if err := l.CheckPath(e.Path, left); err != nil {
 			return fail(err)
 		}
-		if topDirectory(e.Path) != ref.Directory || bucketOf(e.Path, bucketDigits(ref.Bucket)) != ref.Bucket ||
+		if TopDirectory(e.Path) != ref.Directory || bucketOf(e.Path, BucketDigits(ref.Bucket)) != ref.Bucket ||
 			e.Size < 0 {
 			return fail(fmt.Errorf("%q does not belong here", e.Path))
 		}
@@ -379,7 +383,7 @@ func parsePart(raw []byte, l Layout, ref PartRef) ([]Entry, error) {
 			return fail(fmt.Errorf("%q is out of order", e.Path))
 		}
 	}
-	again, found, err := encodePart(l, p.Directory, p.Bucket, p.Files)
+	again, found, err := EncodePart(l, p.Directory, p.Bucket, p.Files)
 	if err != nil {
 		return fail(err)
 	}
@@ -403,4 +407,17 @@ func readBounded(fsys fs.FS, name string) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s: larger than %d bytes", name, maxManifestFile)
 	}
 	return b, nil
+}
+
+// BucketOfHash names the bucket of a path by its digest: so many hex digits, or all.
+func BucketOfHash(hash Digest, digits int) string {
+	if digits == 0 {
+		return "all"
+	}
+	const hex = "0123456789abcdef"
+	name := make([]byte, digits)
+	for i := range name {
+		name[i] = hex[hash[i/2]>>(4*(1-i%2))&15]
+	}
+	return string(name)
 }

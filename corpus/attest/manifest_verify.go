@@ -2,9 +2,12 @@ package attest
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -90,8 +93,8 @@ type verifier struct {
 
 func (v *verifier) readParts(fsys fs.FS, m Manifest) {
 	for _, ref := range m.Parts {
-		v.digits[ref.Directory] = bucketDigits(ref.Bucket)
-		entries, err := readPart(fsys, v.layout, ref)
+		v.digits[ref.Directory] = BucketDigits(ref.Bucket)
+		entries, err := ReadPart(fsys, v.layout, ref)
 		v.parts[ref.Path] = err == nil
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -113,24 +116,24 @@ func (v *verifier) problem(broken rule.Rule, path, kind, detail string) {
 
 // walk looks at every file of the tree and takes those it finds out of want.
 func (v *verifier) walk(ctx context.Context, fsys fs.FS) error {
-	return hashFiles(ctx, fsys, func(send func(string) bool) error {
+	return HashFiles(ctx, fsys, func(send func(string) bool) error {
 		return fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err
 			case d.IsDir():
-				if name != "." && isLeftOut(v.left, name+"/") {
+				if name != "." && IsLeftOut(v.left, name+"/") {
 					v.report.LeftOut = append(v.report.LeftOut, name+"/")
 					return fs.SkipDir
 				}
-				if name != "." && isLeftOut(v.left, name) {
+				if name != "." && IsLeftOut(v.left, name) {
 					v.problem(rule.FileKind, name, ProblemChanged, "not a regular file")
 				}
 				return nil
-			case isLeftOut(v.left, name) && !d.Type().IsRegular():
+			case IsLeftOut(v.left, name) && !d.Type().IsRegular():
 				v.problem(rule.FileKind, name, ProblemChanged, "not a regular file")
 				return nil
-			case isLeftOut(v.left, name):
+			case IsLeftOut(v.left, name):
 				v.report.LeftOut = append(v.report.LeftOut, name)
 				return nil
 			case v.layout.IsPart(name):
@@ -209,11 +212,61 @@ func (v *verifier) found(name string, size int64, sum Digest, err error) error {
 // underBadPart reports whether a file would stand in a part that is itself
 // changed or missing, so that nothing can be said about it.
 func (v *verifier) underBadPart(name string) bool {
-	dir := topDirectory(name)
+	dir := TopDirectory(name)
 	digits, ok := v.digits[dir]
 	if !ok {
 		return false
 	}
-	good, known := v.parts[v.layout.partPath(dir, bucketOf(name, digits))]
+	good, known := v.parts[v.layout.PartPath(dir, bucketOf(name, digits))]
 	return known && !good
+}
+
+// HashFiles hashes the files that list sends, on all cores, and gives each
+// result to take, from several goroutines. The first error ends it.
+func HashFiles(ctx context.Context, fsys fs.FS, list func(send func(string) bool) error,
+	take func(string, int64, Digest, error) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	names := make(chan string, 256)
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			buf := make([]byte, 64<<10)
+			for name := range names {
+				if ctx.Err() != nil {
+					continue // drain
+				}
+				size, sum, err := hashFile(fsys, name, buf)
+				if err := take(name, size, sum, err); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	err := list(func(name string) bool {
+		select {
+		case names <- name:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	})
+	close(names)
+	wg.Wait()
+	return errors.Join(err, context.Cause(ctx))
+}
+
+func hashFile(fsys fs.FS, name string, buf []byte) (int64, Digest, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return 0, Digest{}, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	// The hash is wrapped because io.CopyBuffer would leave buf to WriterTo.
+	n, err := io.CopyBuffer(struct{ io.Writer }{h}, struct{ io.Reader }{f}, buf)
+	if err != nil {
+		return 0, Digest{}, fmt.Errorf("hashing %s: %w", name, err)
+	}
+	return n, Digest(h.Sum(nil)), nil
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/record"
@@ -49,7 +49,7 @@ func covered(t testing.TB) (*seal.Writer, fstest.MapFS) {
 		[]tlog.Witness{{Name: "w.example", Public: k.Public()}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example",
+	if err := w.Cover(t.Context(), filetree.Meta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}

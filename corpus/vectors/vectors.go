@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule"
 )
@@ -193,12 +194,12 @@ func (f *forge) cover() {
 	if f.err != nil {
 		return
 	}
-	m := attest.NewTree(attest.CorpusLayout())
+	m := filetree.NewTree(attest.CorpusLayout())
 	defer func() { f.check(m.Close()) }()
 	for name, data := range f.files {
 		f.check(m.Put(name, int64(len(data)), sha256.Sum256(data)))
 	}
-	sealed, err := m.Seal(f.identity, attest.Meta{BaseURL: "https://vectors.store.example",
+	sealed, err := m.Seal(f.identity, filetree.Meta{BaseURL: "https://vectors.store.example",
 		ContentDigest: strings.Repeat("0", 64)})
 	f.check(err)
 	for _, file := range sealed.Write {

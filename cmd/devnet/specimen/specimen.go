@@ -24,6 +24,7 @@ import (
 
 	"store.example/agentstore/cmd/devnet/street"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
@@ -113,7 +114,7 @@ func write(ctx context.Context, dir string, m *maker) (err error) {
 		}
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", m.play))
-	return m.writer().Cover(ctx, attest.Meta{BaseURL: m.baseURL, ContentDigest: attest.Digest(sum).String()})
+	return m.writer().Cover(ctx, filetree.Meta{BaseURL: m.baseURL, ContentDigest: attest.Digest(sum).String()})
 }
 
 // Folders are the places of a record below its folder.

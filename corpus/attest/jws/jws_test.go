@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/attesttest"
 )
 
 var testOffer = Offer{
@@ -36,17 +37,17 @@ const (
 )
 
 func TestStockOffersAndReceipts(t *testing.T) {
-	key := testKey(7)
-	if got := must[string](t)(SignOffer(key, stockKID, testOffer)); got != stockOffer {
+	key := attesttest.Key(7)
+	if got := attesttest.Must[string](t)(SignOffer(key, stockKID, testOffer)); got != stockOffer {
 		t.Errorf("offer = %s, want %s", got, stockOffer)
 	}
-	if got := must[string](t)(SignReceipt(key, stockKID, testReceipt)); got != stockReceipt {
+	if got := attesttest.Must[string](t)(SignReceipt(key, stockKID, testReceipt)); got != stockReceipt {
 		t.Errorf("receipt = %s, want %s", got, stockReceipt)
 	}
-	if got := must[Offer](t)(OpenOffer(stockOffer, only(key))); !cmp.Equal(got, testOffer) {
+	if got := attesttest.Must[Offer](t)(OpenOffer(stockOffer, only(key))); !cmp.Equal(got, testOffer) {
 		t.Errorf("offer = %+v", got)
 	}
-	if got := must[Receipt](t)(OpenReceipt(stockReceipt, only(key))); !cmp.Equal(got, testReceipt) {
+	if got := attesttest.Must[Receipt](t)(OpenReceipt(stockReceipt, only(key))); !cmp.Equal(got, testReceipt) {
 		t.Errorf("receipt = %+v", got)
 	}
 	if _, err := OpenReceipt(stockOffer, only(key)); err == nil {
@@ -62,7 +63,7 @@ func TestDeclaredOrderIsRFC8785(t *testing.T) {
 			ValidUntil: attest.MaxInteger, Version: 1},
 		Receipt{IssuedAt: -attest.MaxInteger, Network: odd, Payer: odd, ResourceURL: odd, Transaction: odd, Version: 1},
 		Offer{}, Receipt{}} {
-		declared, sorted := must[[]byte](t)(attest.Canonical(v)), must[[]byte](t)(attest.JCS(v))
+		declared, sorted := attesttest.Must[[]byte](t)(attest.Canonical(v)), attesttest.Must[[]byte](t)(attest.JCS(v))
 		if !bytes.Equal(declared, sorted) {
 			t.Errorf("%s is not %s", declared, sorted)
 		}
@@ -70,8 +71,8 @@ func TestDeclaredOrderIsRFC8785(t *testing.T) {
 }
 
 func TestProtectedHeaderIsExact(t *testing.T) {
-	s := must[string](t)(Sign(testKey(1), "did:web:127.0.0.1%3A8402#k<", []byte("p")))
-	header := must[[]byte](t)(base64.RawURLEncoding.DecodeString(strings.Split(s, ".")[0]))
+	s := attesttest.Must[string](t)(Sign(attesttest.Key(1), "did:web:127.0.0.1%3A8402#k<", []byte("p")))
+	header := attesttest.Must[[]byte](t)(base64.RawURLEncoding.DecodeString(strings.Split(s, ".")[0]))
 	if want := `{"alg":"EdDSA","kid":"did:web:127.0.0.1%3A8402#k<"}`; string(header) != want {
 		t.Errorf("header = %s, want %s", header, want)
 	}
@@ -79,17 +80,17 @@ func TestProtectedHeaderIsExact(t *testing.T) {
 
 func TestEveryChangedByteOfAJWSIsRefused(t *testing.T) {
 	t.Parallel()
-	ring := testRing(t)
-	s := must[string](t)(Sign(testKey(1), attest.DIDURL("store.example", testKey(1).KID()), []byte(`{"amount":"1000"}`)))
-	everyByteChange(t, []byte(s), func(b []byte) bool {
+	ring := attesttest.Ring(t)
+	s := attesttest.Must[string](t)(Sign(attesttest.Key(1), attest.DIDURL("store.example", attesttest.Key(1).KID()), []byte(`{"amount":"1000"}`)))
+	attesttest.EveryByteChange(t, []byte(s), func(b []byte) bool {
 		_, err := Open(string(b), ring.Resolver("store.example"))
 		return err == nil
 	})
 	// The payload ends in the middle of a byte as well: its unused bits count too.
 	for n := range 3 {
-		s := must[string](t)(Sign(testKey(1), "k", bytes.Repeat([]byte("x"), 3+n)))
-		everyByteChange(t, []byte(s), func(b []byte) bool {
-			_, err := Open(string(b), only(testKey(1)))
+		s := attesttest.Must[string](t)(Sign(attesttest.Key(1), "k", bytes.Repeat([]byte("x"), 3+n)))
+		attesttest.EveryByteChange(t, []byte(s), func(b []byte) bool {
+			_, err := Open(string(b), only(attesttest.Key(1)))
 			return err == nil
 		})
 	}
@@ -103,7 +104,7 @@ func jwsWith(k *attest.Key, header, payload string) string {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	key := testKey(1)
+	key := attesttest.Key(1)
 	if _, err := Open(jwsWith(key, `{"typ":"JOSE","kid":"k","alg":"Ed25519"}`, "p"), only(key)); err != nil {
 		t.Errorf("a JWS with alg Ed25519: %v", err)
 	}
@@ -145,10 +146,10 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: %v is neither kind of error", name, err)
 		}
 	}
-	if _, err := Open(good, only(testKey(2))); !errors.Is(err, ErrSignature) {
+	if _, err := Open(good, only(attesttest.Key(2))); !errors.Is(err, ErrSignature) {
 		t.Errorf("another key: %v", err)
 	}
-	if _, err := Open(good, testRing(t).Resolver("store.example")); !errors.Is(err, attest.ErrUnknownKey) {
+	if _, err := Open(good, attesttest.Ring(t).Resolver("store.example")); !errors.Is(err, attest.ErrUnknownKey) {
 		t.Errorf("an unknown key: %v", err)
 	}
 	if _, err := Sign(key, "k", make([]byte, 7000)); err == nil {
@@ -162,8 +163,9 @@ func TestPayersOfEachNamespace(t *testing.T) {
 		"eip155:8453": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
 		"solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp": "9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM",
 	} {
-		key := testKey(2)
-		signed := must[string](t)(SignReceipt(key, "did:web:shop.example#k", Receipt{Version: 1, Network: network,
+		key := attesttest.Key(2)
+		signed := attesttest.Must[string](t)(SignReceipt(key, "did:web:shop.example#k", Receipt{Version: 1,
+			Network:     network,
 			ResourceURL: "https://shop.example/x", Payer: payer, IssuedAt: 1, Transaction: "tx"}))
 		if r, err := OpenReceipt(signed, only(key)); err != nil || r.Payer != payer || r.Network != network {
 			t.Errorf("%s: receipt %+v, %v", network, r, err)
@@ -172,7 +174,7 @@ func TestPayersOfEachNamespace(t *testing.T) {
 }
 
 func TestPayloadsAreStrict(t *testing.T) {
-	offer := string(must[[]byte](t)(attest.JCS(testOffer)))
+	offer := string(attesttest.Must[[]byte](t)(attest.JCS(testOffer)))
 	for name, bad := range map[string]string{
 		"version 2": strings.Replace(offer, `"version":1`, `"version":2`, 1),
 		"fraction":  strings.Replace(offer, `2000000000`, `2000000000.5`, 1),
@@ -189,7 +191,7 @@ func TestPayloadsAreStrict(t *testing.T) {
 			t.Errorf("%s is parsed: %+v", name, o)
 		}
 	}
-	receipt := string(must[[]byte](t)(attest.JCS(testReceipt)))
+	receipt := string(attesttest.Must[[]byte](t)(attest.JCS(testReceipt)))
 	for name, bad := range map[string]string{
 		"version 0": strings.Replace(receipt, `"version":1`, `"version":0`, 1),
 		"no payer":  strings.Replace(receipt, `"payer"`, `"Payer"`, 1),
@@ -203,7 +205,7 @@ func TestPayloadsAreStrict(t *testing.T) {
 }
 
 func FuzzOpen(f *testing.F) {
-	key := testKey(1)
+	key := attesttest.Key(1)
 	f.Add(stockOffer)
 	f.Add(jwsWith(key, `{"alg":"EdDSA","kid":"k"}`, "{}"))
 	f.Add(jwsWith(key, `{"alg":"EdDSA","kid":"k","crit":["x"]}`, "{}"))
@@ -221,7 +223,7 @@ func FuzzOpen(f *testing.F) {
 }
 
 func BenchmarkSignOffer(b *testing.B) {
-	key, kid := testKey(1), attest.DIDURL("store.example", testKey(1).KID())
+	key, kid := attesttest.Key(1), attest.DIDURL("store.example", attesttest.Key(1).KID())
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := SignOffer(key, kid, testOffer); err != nil {
@@ -231,8 +233,8 @@ func BenchmarkSignOffer(b *testing.B) {
 }
 
 func BenchmarkOpenOffer(b *testing.B) {
-	key := testKey(1)
-	s := must[string](b)(SignOffer(key, "k", testOffer))
+	key := attesttest.Key(1)
+	s := attesttest.Must[string](b)(SignOffer(key, "k", testOffer))
 	for b.Loop() {
 		if _, err := OpenOffer(s, only(key)); err != nil {
 			b.Fatal(err)

@@ -1,4 +1,4 @@
-package attest
+package filetree
 
 import (
 	"bytes"
@@ -10,13 +10,15 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"store.example/agentstore/corpus/attest"
 )
 
 // Sealed is a finished manifest: the files to write and to remove so that the
 // tree holds it. Parts that stand as they are appear in neither list. The head
 // is the last of Write.
 type Sealed struct {
-	Manifest Manifest
+	Manifest attest.Manifest
 	Write    []File
 	Remove   []string
 }
@@ -24,7 +26,7 @@ type Sealed struct {
 // Seal takes in all changes, signs the head and returns the files that differ.
 // The tree can go on from there: call Seal again after further changes, when a
 // tree that was opened holds what this one returned.
-func (t *Tree) Seal(k *Key, meta Meta) (Sealed, error) {
+func (t *Tree) Seal(k *attest.Key, meta Meta) (Sealed, error) {
 	var s Sealed
 	var err error
 	s.Manifest, s.Remove, err = t.SealTo(k, meta, func(f File) error {
@@ -48,12 +50,12 @@ func (t *Tree) Seal(k *Key, meta Meta) (Sealed, error) {
 // SealTo is Seal for large trees: it hands each file that differs to write, one
 // by one, the head last, and returns the files to remove. A part is read, if at
 // all, before it is handed over. After an error the tree is of no use.
-func (t *Tree) SealTo(k *Key, meta Meta, write func(File) error) (Manifest, []string, error) {
+func (t *Tree) SealTo(k *attest.Key, meta Meta, write func(File) error) (attest.Manifest, []string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	m := Manifest{
-		Format: ManifestFormat, BaseURL: meta.BaseURL, ContentDigest: meta.ContentDigest,
-		LeavesOut: t.layout.leavesOut(), Parts: []PartRef{},
+	m := attest.Manifest{
+		Format: attest.ManifestFormat, BaseURL: meta.BaseURL, ContentDigest: meta.ContentDigest,
+		LeavesOut: t.layout.Omitted(), Parts: []attest.PartRef{},
 	}
 	s := sealing{t: t, write: write}
 	err := s.apply()
@@ -61,7 +63,7 @@ func (t *Tree) SealTo(k *Key, meta Meta, write func(File) error) (Manifest, []st
 		err = t.pending.Close()
 	}
 	if err != nil {
-		return Manifest{}, nil, fmt.Errorf("sealing manifest: %w", err)
+		return attest.Manifest{}, nil, fmt.Errorf("sealing manifest: %w", err)
 	}
 	for _, dir := range slices.Sorted(maps.Keys(t.groups)) {
 		g := t.groups[dir]
@@ -72,18 +74,18 @@ func (t *Tree) SealTo(k *Key, meta Meta, write func(File) error) (Manifest, []st
 		}
 	}
 	slices.Sort(s.remove)
-	if m.Root, err = partsRoot(m.Parts); err != nil {
-		return Manifest{}, nil, err
+	if m.Root, err = attest.PartsRoot(m.Parts); err != nil {
+		return attest.Manifest{}, nil, err
 	}
-	if err := m.sign(k); err != nil {
-		return Manifest{}, nil, fmt.Errorf("sealing manifest: %w", err)
+	if err := m.Sign(k); err != nil {
+		return attest.Manifest{}, nil, fmt.Errorf("sealing manifest: %w", err)
 	}
 	head, err := m.Encode()
 	if err == nil {
 		err = write(File{t.layout.Head(), head})
 	}
 	if err != nil {
-		return Manifest{}, nil, fmt.Errorf("sealing manifest: %w", err)
+		return attest.Manifest{}, nil, fmt.Errorf("sealing manifest: %w", err)
 	}
 	return m, s.remove, nil
 }
@@ -170,8 +172,8 @@ func (s *sealing) digits(dir string, g *group, n told) (int, error) {
 		}
 		files += int64(len(had))
 		var mine []change
-		for ; err == nil && ok && bucketOfHash(held.hash, g.digits) <= bucket; held, err, ok = next() {
-			if bucketOfHash(held.hash, g.digits) == bucket {
+		for ; err == nil && ok && attest.BucketOfHash(held.hash, g.digits) <= bucket; held, err, ok = next() {
+			if attest.BucketOfHash(held.hash, g.digits) == bucket {
 				mine = append(mine, held)
 			} else if !held.gone {
 				files++
@@ -191,8 +193,8 @@ func (s *sealing) digits(dir string, g *group, n told) (int, error) {
 // revision is a part with the changes of its files.
 type revision struct {
 	bucket string
-	was    PartRef // of the part that stands
-	known  bool    // that one stands
+	was    attest.PartRef // of the part that stands
+	known  bool           // that one stands
 	mine   []change
 	made   encodedPart
 	dirty  bool
@@ -203,13 +205,13 @@ type revision struct {
 // work makes the part. It may run beside others.
 func (r *revision) work(t *Tree, dir string) {
 	defer close(r.done)
-	var had []Entry
+	var had []attest.Entry
 	if r.known {
 		if had, r.err = t.load(r.was); r.err != nil {
 			return
 		}
 	}
-	var entries []Entry
+	var entries []attest.Entry
 	if entries, r.dirty = merge(had, r.mine); r.dirty {
 		r.made, r.err = t.encode(dir, r.bucket, entries)
 	}
@@ -234,8 +236,8 @@ func (s *sealing) update(dir string, g *group) error {
 		return s.put(r.bucket, g.parts, r.made)
 	}
 	for s.ok && s.held.dir == dir {
-		r := &revision{bucket: bucketOfHash(s.held.hash, g.digits), done: make(chan struct{})}
-		for s.ok && s.held.dir == dir && bucketOfHash(s.held.hash, g.digits) == r.bucket {
+		r := &revision{bucket: attest.BucketOfHash(s.held.hash, g.digits), done: make(chan struct{})}
+		for s.ok && s.held.dir == dir && attest.BucketOfHash(s.held.hash, g.digits) == r.bucket {
 			r.mine = append(r.mine, s.held)
 			if err := s.advance(); err != nil {
 				return err
@@ -259,9 +261,9 @@ func (s *sealing) update(dir string, g *group) error {
 
 // merge applies changes to sorted entries and reports whether that makes a
 // difference.
-func merge(had []Entry, changes []change) (entries []Entry, dirty bool) {
+func merge(had []attest.Entry, changes []change) (entries []attest.Entry, dirty bool) {
 	slices.SortFunc(changes, func(a, b change) int { return strings.Compare(a.Path, b.Path) })
-	entries = make([]Entry, 0, len(had)+len(changes))
+	entries = make([]attest.Entry, 0, len(had)+len(changes))
 	for _, c := range changes {
 		for len(had) > 0 && had[0].Path < c.Path {
 			entries, had = append(entries, had[0]), had[1:]
@@ -283,18 +285,18 @@ func merge(had []Entry, changes []change) (entries []Entry, dirty bool) {
 // encodedPart is a part as it is written; without files there is none.
 type encodedPart struct {
 	body []byte
-	ref  PartRef
+	ref  attest.PartRef
 }
 
-func (t *Tree) encode(dir, bucket string, entries []Entry) (p encodedPart, err error) {
+func (t *Tree) encode(dir, bucket string, entries []attest.Entry) (p encodedPart, err error) {
 	if len(entries) > 0 {
-		p.body, p.ref, err = encodePart(t.layout, dir, bucket, entries)
+		p.body, p.ref, err = attest.EncodePart(t.layout, dir, bucket, entries)
 	}
 	return p, err
 }
 
 // put hands a part over if it differs from the one that stands. One without files is removed.
-func (s *sealing) put(bucket string, parts map[string]PartRef, made encodedPart) error {
+func (s *sealing) put(bucket string, parts map[string]attest.PartRef, made encodedPart) error {
 	was, known := parts[bucket]
 	switch {
 	case made.body == nil && known:
@@ -313,14 +315,14 @@ type dealing struct {
 	*sealing
 	dir     string
 	digits  int
-	parts   map[string]PartRef
-	bucket  string  // the one that is being filled
-	entries []Entry // its files so far
+	parts   map[string]attest.PartRef
+	bucket  string         // the one that is being filled
+	entries []attest.Entry // its files so far
 }
 
 // flush hands the bucket over.
 func (d *dealing) flush() error {
-	slices.SortFunc(d.entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(d.entries, func(a, b attest.Entry) int { return strings.Compare(a.Path, b.Path) })
 	made, err := d.t.encode(d.dir, d.bucket, d.entries)
 	d.entries = nil
 	if err != nil {
@@ -330,8 +332,8 @@ func (d *dealing) flush() error {
 }
 
 // take puts a file into its bucket. Files come in the order of the buckets.
-func (d *dealing) take(hash Digest, e Entry) error {
-	if to := bucketOfHash(hash, d.digits); to != d.bucket {
+func (d *dealing) take(hash attest.Digest, e attest.Entry) error {
+	if to := attest.BucketOfHash(hash, d.digits); to != d.bucket {
 		if err := d.flush(); err != nil {
 			return err
 		}
@@ -358,10 +360,10 @@ func (d *dealing) fresh() error {
 // changes. Both come in the order of the buckets, so that one old part and one
 // new one are in memory.
 func (s *sealing) deal(dir string, g *group, digits int) error {
-	d := &dealing{sealing: s, dir: dir, digits: digits, parts: map[string]PartRef{}}
+	d := &dealing{sealing: s, dir: dir, digits: digits, parts: map[string]attest.PartRef{}}
 	type placed struct {
-		hash Digest
-		Entry
+		hash attest.Digest
+		attest.Entry
 	}
 	for _, old := range slices.Sorted(maps.Keys(g.parts)) {
 		had, err := s.t.load(g.parts[old])
@@ -403,24 +405,21 @@ func (s *sealing) deal(dir string, g *group, digits int) error {
 }
 
 // load reads a part that stands.
-func (t *Tree) load(ref PartRef) ([]Entry, error) {
+func (t *Tree) load(ref attest.PartRef) ([]attest.Entry, error) {
 	if body, ok := t.held[ref.Path]; ok {
-		return parsePart(body, t.layout, ref)
+		return attest.ParsePart(body, t.layout, ref)
 	}
 	if t.from == nil {
 		return nil, fmt.Errorf("reading manifest part %s: the tree is not kept anywhere", ref.Path)
 	}
-	return readPart(t.from, t.layout, ref)
+	return attest.ReadPart(t.from, t.layout, ref)
 }
 
-func bucketOfHash(hash Digest, digits int) string {
-	if digits == 0 {
-		return "all"
+// digitsFor is how many hex digits name the buckets of a directory of n files.
+func digitsFor(n int64) int {
+	digits := 0
+	for limit := int64(attest.PartFiles); n > limit; limit *= 16 {
+		digits++
 	}
-	const hex = "0123456789abcdef"
-	name := make([]byte, digits)
-	for i := range name {
-		name[i] = hex[hash[i/2]>>(4*(1-i%2))&15]
-	}
-	return string(name)
+	return digits
 }

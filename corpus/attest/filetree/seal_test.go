@@ -1,4 +1,4 @@
-package attest
+package filetree
 
 import (
 	"crypto/sha256"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/attesttest"
 	"store.example/agentstore/corpus/extsort"
 )
 
@@ -27,14 +29,15 @@ func TestManyChangesEqualAFreshTree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for step, size := range []int{PartFiles - 1, PartFiles + 1, 3 * PartFiles, 17 * PartFiles, 15 * PartFiles, 16,
-		PartFiles + 3, 0, 5} {
-		tree := NewTree(PublicLayout())
+	const full = attest.PartFiles
+	for step, size := range []int{full - 1, full + 1, 3 * full, 17 * full, 15 * full, 16,
+		attest.PartFiles + 3, 0, 5} {
+		tree := NewTree(attest.PublicLayout())
 		if step > 0 {
-			tree = must[*Tree](t)(OpenTree(kept, PublicLayout()))
+			tree = attesttest.Must[*Tree](t)(OpenTree(kept, attest.PublicLayout()))
 		}
 		tree.pending = extsort.New(64 << 10)
-		for i := range 17 * PartFiles {
+		for i := range 17 * attest.PartFiles {
 			version, there := files[name(i)]
 			switch {
 			case i < size && (!there || rng.IntN(200) == 0):
@@ -54,7 +57,7 @@ func TestManyChangesEqualAFreshTree(t *testing.T) {
 		}
 		put(tree, "index.html", step)
 		sealed := seal(t, tree, kept)
-		fresh := NewTree(PublicLayout())
+		fresh := NewTree(attest.PublicLayout())
 		fresh.pending = extsort.New(64 << 10)
 		put(fresh, "index.html", step)
 		for name, version := range files {

@@ -1,15 +1,14 @@
-package attest
+// Package filetree makes the manifest of a tree of files: from all of them, or from what changed
+// since it was made last. What it makes package attest reads and verifies.
+package filetree
 
 import (
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"runtime"
 	"sync"
 
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/extsort"
 )
 
@@ -20,8 +19,8 @@ import (
 // follow the number of files. Put and Delete may be called by several
 // goroutines at once.
 type Tree struct {
-	layout Layout
-	left   []LeftOut         // of the layout
+	layout attest.Layout
+	left   []attest.LeftOut  // of the layout
 	from   fs.FS             // where parts are read from, nil for nowhere
 	held   map[string][]byte // parts that Seal returned, where there is no from
 
@@ -33,26 +32,22 @@ type Tree struct {
 // group is one top-level directory.
 type group struct {
 	digits int
-	parts  map[string]PartRef // by bucket
+	parts  map[string]attest.PartRef // by bucket
 }
 
 // pendingMemory is how much of what is told waits in memory.
 const pendingMemory = 8 << 20
 
 // NewTree starts an empty tree.
-func NewTree(l Layout) *Tree {
-	return &Tree{layout: l, left: l.leavesOut(), groups: map[string]*group{}, pending: extsort.New(pendingMemory)}
+func NewTree(l attest.Layout) *Tree {
+	return &Tree{layout: l, left: l.Omitted(), groups: map[string]*group{}, pending: extsort.New(pendingMemory)}
 }
 
 // OpenTree starts from the manifest that stands in fsys, whose parts are read
 // when a change touches them. The head must hold together, but who signed it
 // is not asked: the tree will be sealed anew.
-func OpenTree(fsys fs.FS, l Layout) (*Tree, error) {
-	raw, err := readBounded(fsys, l.Head())
-	if err != nil {
-		return nil, fmt.Errorf("opening manifest: %w", err)
-	}
-	m, err := ParseManifest(raw, l)
+func OpenTree(fsys fs.FS, l attest.Layout) (*Tree, error) {
+	m, err := attest.ReadManifest(fsys, l)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +55,7 @@ func OpenTree(fsys fs.FS, l Layout) (*Tree, error) {
 	t.from = fsys
 	for _, ref := range m.Parts {
 		g := t.group(ref.Directory)
-		g.digits = bucketDigits(ref.Bucket)
+		g.digits = attest.BucketDigits(ref.Bucket)
 		g.parts[ref.Bucket] = ref
 	}
 	return t, nil
@@ -69,20 +64,20 @@ func OpenTree(fsys fs.FS, l Layout) (*Tree, error) {
 func (t *Tree) group(dir string) *group {
 	g := t.groups[dir]
 	if g == nil {
-		g = &group{parts: map[string]PartRef{}}
+		g = &group{parts: map[string]attest.PartRef{}}
 		t.groups[dir] = g
 	}
 	return g
 }
 
 // Put says that the file name now has these bytes' size and digest.
-func (t *Tree) Put(name string, size int64, sum Digest) error {
-	return t.tell(change{Entry: Entry{Path: name, Size: size, SHA256: sum}})
+func (t *Tree) Put(name string, size int64, sum attest.Digest) error {
+	return t.tell(change{Entry: attest.Entry{Path: name, Size: size, SHA256: sum}})
 }
 
 // Delete says that the file name is gone. It need not have been there.
 func (t *Tree) Delete(name string) error {
-	return t.tell(change{Entry: Entry{Path: name}, gone: true})
+	return t.tell(change{Entry: attest.Entry{Path: name}, gone: true})
 }
 
 // Files is how many files the tree covered when it was opened or sealed last.
@@ -107,20 +102,20 @@ func (t *Tree) Close() error {
 // BuildManifest hashes every file of fsys, on all cores, into a new tree. The
 // manifest's own files and what the layout leaves out are passed over;
 // anything that is neither a directory nor a regular file is an error.
-func BuildManifest(ctx context.Context, fsys fs.FS, l Layout) (*Tree, error) {
+func BuildManifest(ctx context.Context, fsys fs.FS, l attest.Layout) (*Tree, error) {
 	t := NewTree(l)
-	left := l.leavesOut()
-	err := hashFiles(ctx, fsys, func(send func(string) bool) error {
+	left := l.Omitted()
+	err := attest.HashFiles(ctx, fsys, func(send func(string) bool) error {
 		return fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err
 			case d.IsDir():
-				if name != "." && (name == l.Place || isLeftOut(left, name+"/")) {
+				if name != "." && (name == l.Place || attest.IsLeftOut(left, name+"/")) {
 					return fs.SkipDir
 				}
 				return nil
-			case isLeftOut(left, name):
+			case attest.IsLeftOut(left, name):
 				return nil
 			case !d.Type().IsRegular():
 				return fmt.Errorf("covering %q: not a regular file", name)
@@ -130,7 +125,7 @@ func BuildManifest(ctx context.Context, fsys fs.FS, l Layout) (*Tree, error) {
 			}
 			return nil
 		})
-	}, func(name string, size int64, sum Digest, err error) error {
+	}, func(name string, size int64, sum attest.Digest, err error) error {
 		if err != nil {
 			return err
 		}
@@ -140,56 +135,6 @@ func BuildManifest(ctx context.Context, fsys fs.FS, l Layout) (*Tree, error) {
 		return nil, fmt.Errorf("building manifest: %w", err)
 	}
 	return t, nil
-}
-
-// hashFiles hashes the files that list sends, on all cores, and gives each
-// result to take, from several goroutines. The first error ends it.
-func hashFiles(ctx context.Context, fsys fs.FS, list func(send func(string) bool) error,
-	take func(string, int64, Digest, error) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	names := make(chan string, 256)
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			buf := make([]byte, 64<<10)
-			for name := range names {
-				if ctx.Err() != nil {
-					continue // drain
-				}
-				size, sum, err := hashFile(fsys, name, buf)
-				if err := take(name, size, sum, err); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	err := list(func(name string) bool {
-		select {
-		case names <- name:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	})
-	close(names)
-	wg.Wait()
-	return errors.Join(err, context.Cause(ctx))
-}
-
-func hashFile(fsys fs.FS, name string, buf []byte) (int64, Digest, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return 0, Digest{}, err
-	}
-	defer f.Close()
-	h := sha256.New()
-	// The hash is wrapped because io.CopyBuffer would leave buf to WriterTo.
-	n, err := io.CopyBuffer(struct{ io.Writer }{h}, struct{ io.Reader }{f}, buf)
-	if err != nil {
-		return 0, Digest{}, fmt.Errorf("hashing %s: %w", name, err)
-	}
-	return n, Digest(h.Sum(nil)), nil
 }
 
 // Meta is what the head says beside its files.

@@ -1,4 +1,4 @@
-package attest
+package filetree
 
 import (
 	"bytes"
@@ -6,24 +6,26 @@ import (
 	"encoding/binary"
 	"errors"
 	"iter"
+
+	"store.example/agentstore/corpus/attest"
 )
 
 // change is what a tree was told of a file. Changes wait sorted by directory,
 // then by the digest of the path, which is the order of the buckets.
 type change struct {
-	Entry
+	attest.Entry
 	gone bool
 	dir  string
-	hash Digest // of the path
+	hash attest.Digest // of the path
 }
 
 func (t *Tree) tell(c change) error {
-	if err := t.layout.checkPath(c.Path, t.left); err != nil {
+	if err := t.layout.CheckPath(c.Path, t.left); err != nil {
 		return err
 	}
 	var room [512]byte // most names find room here, and Add copies
-	var hash Digest
-	key := append(append(room[:0], topDirectory(c.Path)...), 0)
+	var hash attest.Digest
+	key := append(append(room[:0], attest.TopDirectory(c.Path)...), 0)
 	at := len(key)
 	key = append(append(key, hash[:]...), c.Path...)
 	hash = sha256.Sum256(key[at+len(hash):])

@@ -1,4 +1,4 @@
-package attest
+package filetree
 
 import (
 	"bytes"
@@ -16,6 +16,9 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/attesttest"
 )
 
 var testMeta = Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("ab", 32)}
@@ -23,7 +26,7 @@ var testMeta = Meta{BaseURL: "https://store.example", ContentDigest: strings.Rep
 // seal brings a sealed tree's files into fsys and returns what was written.
 func seal(t testing.TB, tree *Tree, fsys fstest.MapFS) Sealed {
 	t.Helper()
-	s := must[Sealed](t)(tree.Seal(testKey(1), testMeta))
+	s := attesttest.Must[Sealed](t)(tree.Seal(attesttest.Key(1), testMeta))
 	for _, name := range s.Remove {
 		delete(fsys, name)
 	}
@@ -35,7 +38,7 @@ func seal(t testing.TB, tree *Tree, fsys fstest.MapFS) Sealed {
 
 func covered(t testing.TB, fsys fstest.MapFS) fstest.MapFS {
 	t.Helper()
-	seal(t, must[*Tree](t)(BuildManifest(t.Context(), fsys, PublicLayout())), fsys)
+	seal(t, attesttest.Must[*Tree](t)(BuildManifest(t.Context(), fsys, attest.PublicLayout())), fsys)
 	return fsys
 }
 
@@ -55,9 +58,10 @@ func smallTree() fstest.MapFS {
 	return fsys
 }
 
-func verify(t testing.TB, fsys fs.FS) Report {
+func verify(t testing.TB, fsys fs.FS) attest.Report {
 	t.Helper()
-	return must[Report](t)(VerifyTree(t.Context(), fsys, PublicLayout(), testRing(t)))
+	ring := attesttest.Ring(t)
+	return attesttest.Must[attest.Report](t)(attest.VerifyTree(t.Context(), fsys, attest.PublicLayout(), ring))
 }
 
 func TestManifestCoversATree(t *testing.T) {
@@ -66,7 +70,7 @@ func TestManifestCoversATree(t *testing.T) {
 	if len(r.Problems) > 0 {
 		t.Fatalf("problems in an untouched tree: %v", r.Problems)
 	}
-	if r.Files != 7 || r.Manifest.Files != 7 || r.Signer.Status != SignerCurrent {
+	if r.Files != 7 || r.Manifest.Files != 7 || r.Signer.Status != attest.SignerCurrent {
 		t.Errorf("%d files verified, manifest says %d, signer %+v", r.Files, r.Manifest.Files, r.Signer)
 	}
 	if r.Manifest.BaseURL != testMeta.BaseURL || r.Manifest.ContentDigest != testMeta.ContentDigest {
@@ -92,7 +96,7 @@ func TestEveryChangedByteNamesItsFile(t *testing.T) {
 				changed[i] ^= x
 				fsys[name].Data = changed
 				r := verify(t, fsys)
-				if len(r.Problems) != 1 || r.Problems[0].Path != name || r.Problems[0].Kind != ProblemChanged {
+				if len(r.Problems) != 1 || r.Problems[0].Path != name || r.Problems[0].Kind != attest.ProblemChanged {
 					t.Fatalf("%s with byte %d changed: problems %v", name, i, r.Problems)
 				}
 			}
@@ -108,17 +112,17 @@ func TestEveryChangeOfTheHeadIsRefused(t *testing.T) {
 	t.Parallel()
 	fsys := fstest.MapFS{"a": {Data: []byte("a"), Mode: 0o644}}
 	covered(t, fsys)
-	everyByteChange(t, fsys[PublicLayout().Head()].Data, func(raw []byte) bool {
-		_, err := ParseManifest(raw, PublicLayout())
+	attesttest.EveryByteChange(t, fsys[attest.PublicLayout().Head()].Data, func(raw []byte) bool {
+		_, err := attest.ParseManifest(raw, attest.PublicLayout())
 		return err == nil
 	})
 }
 
 func TestProblemsOfATree(t *testing.T) {
-	other := must[*Tree](t)(BuildManifest(t.Context(), smallTree(), PublicLayout()))
-	stranger := must[Sealed](t)(other.Seal(testKey(9), testMeta))
-	logKey := must[Sealed](t)(other.Seal(testKey(2), testMeta))
-	head := PublicLayout().Head()
+	other := attesttest.Must[*Tree](t)(BuildManifest(t.Context(), smallTree(), attest.PublicLayout()))
+	stranger := attesttest.Must[Sealed](t)(other.Seal(attesttest.Key(9), testMeta))
+	logKey := attesttest.Must[Sealed](t)(other.Seal(attesttest.Key(2), testMeta))
+	head := attest.PublicLayout().Head()
 	for _, c := range []struct {
 		name   string
 		change func(fstest.MapFS)
@@ -140,9 +144,11 @@ func TestProblemsOfATree(t *testing.T) {
 			f["index.html"] = &fstest.MapFile{Data: []byte("menu.json"), Mode: fs.ModeSymlink | 0o777}
 		}, []string{"index.html: changed: not a regular file"}},
 		{"stranger", func(f fstest.MapFS) { f[head].Data = stranger.Write[len(stranger.Write)-1].Body },
-			[]string{head + ": unsigned: signed by " + testKey(9).KID() + ", which is no published identity key"}},
+			[]string{head + ": unsigned: signed by " + attesttest.Key(9).KID() +
+				", which is no published identity key"}},
 		{"another purpose", func(f fstest.MapFS) { f[head].Data = logKey.Write[len(logKey.Write)-1].Body },
-			[]string{head + ": unsigned: signed by " + testKey(2).KID() + ", which is no published identity key"}},
+			[]string{head + ": unsigned: signed by " + attesttest.Key(2).KID() +
+				", which is no published identity key"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fsys := covered(t, smallTree())
@@ -159,14 +165,14 @@ func TestProblemsOfATree(t *testing.T) {
 }
 
 func TestLeftOutIsNamed(t *testing.T) {
-	l := PublicLayout()
-	l.LeavesOut = []LeftOut{{Path: "var/", Why: "private"}, {Path: "note.txt", Why: "unsigned on purpose"}}
+	l := attest.PublicLayout()
+	l.LeavesOut = []attest.LeftOut{{Path: "var/", Why: "private"}, {Path: "note.txt", Why: "unsigned on purpose"}}
 	fsys := smallTree()
 	for _, name := range []string{"var/a", "var/b/c", "note.txt", l.Cosignatures()} {
 		fsys[name] = &fstest.MapFile{Data: []byte(name)}
 	}
-	seal(t, must[*Tree](t)(BuildManifest(t.Context(), fsys, l)), fsys)
-	r := must[Report](t)(VerifyTree(t.Context(), fsys, l, testRing(t)))
+	seal(t, attesttest.Must[*Tree](t)(BuildManifest(t.Context(), fsys, l)), fsys)
+	r := attesttest.Must[attest.Report](t)(attest.VerifyTree(t.Context(), fsys, l, attesttest.Ring(t)))
 	if len(r.Problems) > 0 {
 		t.Fatal(r.Problems)
 	}
@@ -184,14 +190,14 @@ func TestIncrementalEqualsFull(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	body := func() []byte { return fmt.Appendf(nil, "%d", rnd.IntN(1000)) }
 	fsys := smallTree()
-	for i := range PartFiles - 5 {
+	for i := range attest.PartFiles - 5 {
 		fsys[fmt.Sprintf("host/h%05d.json", i)] = &fstest.MapFile{Data: body(), Mode: 0o644}
 	}
 	covered(t, fsys)
 	for step := range 12 {
 		var changed, removed []string
 		for range 1 + rnd.IntN(6) {
-			name := fmt.Sprintf("host/h%05d.json", rnd.IntN(PartFiles+20))
+			name := fmt.Sprintf("host/h%05d.json", rnd.IntN(attest.PartFiles+20))
 			if rnd.IntN(4) == 0 {
 				name = fmt.Sprintf("dir%d/%d", rnd.IntN(3), rnd.IntN(4))
 			}
@@ -205,7 +211,7 @@ func TestIncrementalEqualsFull(t *testing.T) {
 			changed = append(changed, name)
 			removed = slices.DeleteFunc(removed, func(s string) bool { return s == name })
 		}
-		tree := must[*Tree](t)(OpenTree(fsys, PublicLayout()))
+		tree := attesttest.Must[*Tree](t)(OpenTree(fsys, attest.PublicLayout()))
 		for _, name := range removed {
 			if err := tree.Delete(name); err != nil {
 				t.Fatal(err)
@@ -220,7 +226,7 @@ func TestIncrementalEqualsFull(t *testing.T) {
 
 		full := fstest.MapFS{}
 		for name, f := range fsys {
-			if !PublicLayout().IsPart(name) && name != PublicLayout().Head() {
+			if !attest.PublicLayout().IsPart(name) && name != attest.PublicLayout().Head() {
 				full[name] = f
 			}
 		}
@@ -237,8 +243,8 @@ func TestIncrementalEqualsFull(t *testing.T) {
 }
 
 func TestOneChangeTouchesOnePart(t *testing.T) {
-	tree := NewTree(PublicLayout())
-	for i := range 3 * PartFiles {
+	tree := NewTree(attest.PublicLayout())
+	for i := range 3 * attest.PartFiles {
 		name := fmt.Sprintf("host/h%05d/index.html", i)
 		if err := tree.Put(name, 1, sha256.Sum256([]byte(name))); err != nil {
 			t.Fatal(err)
@@ -248,8 +254,8 @@ func TestOneChangeTouchesOnePart(t *testing.T) {
 	if s := seal(t, tree, fsys); len(s.Write) != 17 {
 		t.Fatalf("%d files written for 16 buckets and a head", len(s.Write))
 	}
-	again := must[*Tree](t)(OpenTree(onlyOpened{fsys, map[string]bool{}}, PublicLayout()))
-	if err := again.Put("host/h00007/index.html", 2, Digest{1}); err != nil {
+	again := attesttest.Must[*Tree](t)(OpenTree(onlyOpened{fsys, map[string]bool{}}, attest.PublicLayout()))
+	if err := again.Put("host/h00007/index.html", 2, attest.Digest{1}); err != nil {
 		t.Fatal(err)
 	}
 	if s := seal(t, again, fsys); len(s.Write) != 2 || len(s.Remove) != 0 {
@@ -280,10 +286,10 @@ func (o onlyOpened) Open(name string) (fs.File, error) {
 }
 
 func TestNamesThatCannotBeCovered(t *testing.T) {
-	tree := NewTree(PublicLayout())
+	tree := NewTree(attest.PublicLayout())
 	for _, name := range []string{"", ".", "/a", "a/../b", "a//b", "bad\xffname", "a.json/b",
 		".well-known/manifest.json", ".well-known/manifest/menu/all.json"} {
-		if err := tree.Put(name, 0, Digest{}); err == nil {
+		if err := tree.Put(name, 0, attest.Digest{}); err == nil {
 			t.Errorf("Put(%q) is accepted", name)
 		}
 		if err := tree.Delete(name); err == nil {
@@ -295,7 +301,7 @@ func TestNamesThatCannotBeCovered(t *testing.T) {
 func TestIrregularFilesAreNotCovered(t *testing.T) {
 	fsys := smallTree()
 	fsys["link"] = &fstest.MapFile{Data: []byte("menu.json"), Mode: fs.ModeSymlink | 0o777}
-	if _, err := BuildManifest(t.Context(), fsys, PublicLayout()); err == nil ||
+	if _, err := BuildManifest(t.Context(), fsys, attest.PublicLayout()); err == nil ||
 		!strings.Contains(err.Error(), `"link"`) {
 		t.Errorf("a link in the tree: %v", err)
 	}
@@ -303,7 +309,7 @@ func TestIrregularFilesAreNotCovered(t *testing.T) {
 
 func TestManifestOnDisk(t *testing.T) {
 	dir := t.TempDir()
-	root := must[*os.Root](t)(os.OpenRoot(dir))
+	root := attesttest.Must[*os.Root](t)(os.OpenRoot(dir))
 	defer root.Close()
 	for name, f := range covered(t, smallTree()) {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
@@ -318,7 +324,7 @@ func TestManifestOnDisk(t *testing.T) {
 			t.Errorf("%d files, problems %v", r.Files, r.Problems)
 		}
 		n := 0
-		for e, err := range verify(t, fsys).Manifest.Entries(fsys, PublicLayout()) {
+		for e, err := range verify(t, fsys).Manifest.Entries(fsys, attest.PublicLayout()) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -337,18 +343,18 @@ func TestVerifyStops(t *testing.T) {
 	fsys := covered(t, smallTree())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := VerifyTree(ctx, fsys, PublicLayout(), testRing(t)); err == nil {
+	if _, err := attest.VerifyTree(ctx, fsys, attest.PublicLayout(), attesttest.Ring(t)); err == nil {
 		t.Error("a cancelled verification says nothing")
 	}
 }
 
 func FuzzParsePart(f *testing.F) {
 	fsys := fstest.MapFS{"a/b": {Data: []byte("b")}, "a/c": {}}
-	tree, err := BuildManifest(context.Background(), fsys, PublicLayout())
+	tree, err := BuildManifest(context.Background(), fsys, attest.PublicLayout())
 	if err != nil {
 		f.Fatal(err)
 	}
-	s, err := tree.Seal(testKey(1), testMeta)
+	s, err := tree.Seal(attesttest.Key(1), testMeta)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -358,8 +364,8 @@ func FuzzParsePart(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r := ref
 		r.SHA256 = sha256.Sum256(raw)
-		if entries, err := parsePart(raw, PublicLayout(), r); err == nil {
-			again, _, err := encodePart(PublicLayout(), r.Directory, r.Bucket, entries)
+		if entries, err := attest.ParsePart(raw, attest.PublicLayout(), r); err == nil {
+			again, _, err := attest.EncodePart(attest.PublicLayout(), r.Directory, r.Bucket, entries)
 			if err != nil || !bytes.Equal(raw, again) {
 				t.Errorf("%q is accepted but written %q, %v", raw, again, err)
 			}
@@ -368,7 +374,7 @@ func FuzzParsePart(f *testing.F) {
 }
 
 func BenchmarkOneChangeAmong300000(b *testing.B) {
-	tree := NewTree(PublicLayout())
+	tree := NewTree(attest.PublicLayout())
 	for i := range 100_000 {
 		for _, form := range []string{"host/h%06d.example/index.html", "host/h%06d.example/index.md",
 			"host/h%06d.example.json"} {
@@ -383,10 +389,10 @@ func BenchmarkOneChangeAmong300000(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		t := must[*Tree](b)(OpenTree(fsys, PublicLayout()))
+		t := attesttest.Must[*Tree](b)(OpenTree(fsys, attest.PublicLayout()))
 		for _, form := range []string{"host/h%06d.example/index.html", "host/h%06d.example/index.md",
 			"host/h%06d.example.json"} {
-			if err := t.Put(fmt.Sprintf(form, 77_000+n%1000), int64(n), Digest{}); err != nil {
+			if err := t.Put(fmt.Sprintf(form, 77_000+n%1000), int64(n), attest.Digest{}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -396,13 +402,13 @@ func BenchmarkOneChangeAmong300000(b *testing.B) {
 
 func BenchmarkSeal300000(b *testing.B) {
 	for b.Loop() {
-		tree := NewTree(PublicLayout())
+		tree := NewTree(attest.PublicLayout())
 		for i := range 300_000 {
-			if err := tree.Put(fmt.Sprintf("host/h%06d.example/index.html", i), 1, Digest{1}); err != nil {
+			if err := tree.Put(fmt.Sprintf("host/h%06d.example/index.html", i), 1, attest.Digest{1}); err != nil {
 				b.Fatal(err)
 			}
 		}
-		if _, err := tree.Seal(testKey(1), testMeta); err != nil {
+		if _, err := tree.Seal(attesttest.Key(1), testMeta); err != nil {
 			b.Fatal(err)
 		}
 	}
