@@ -44,7 +44,8 @@ func TestTheDeskInABrowser(t *testing.T) {
 	for _, page := range []string{"", "order/" + id, "note/" + month,
 		"find?q=0x00000000000000000000000000000000000000ad",
 		"sales", "books", "bounties"} {
-		for _, s := range []browser.Screen{{Width: 320}, {Width: 390, Dark: true}, {Width: 1440}, {Width: 1440, Dark: true}} {
+		for _, s := range []browser.Screen{{Width: 320}, {Width: 390, Dark: true}, {Width: 1440},
+			{Width: 1440, Dark: true}} {
 			p.Show(s)
 			p.Go(base + page)
 			var wide, marked bool
