@@ -208,8 +208,8 @@ func showPages(t *testing.T, rules ...string) {
 		if len(refused) > 0 {
 			t.Errorf("%s (%s): the policy refuses %v", name, at, refused)
 		}
-		for _, s := range []browser.Screen{{Width: 1440}, {Width: 1440, Dark: true}, {Width: 320, Dark: true},
-			{Width: 320}} {
+		for _, s := range []browser.Screen{{Width: 1440}, {Width: 1440, Dark: true}, {Width: 768, Dark: true},
+			{Width: 320, Dark: true}, {Width: 320}} {
 			p.Show(s)
 			var size struct{ Page, Screen, Table, Box int }
 			p.Eval(`(() => { const d = document.documentElement, wide = [...document.querySelectorAll(".wide")];

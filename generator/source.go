@@ -53,7 +53,7 @@ type source struct {
 }
 
 // generation changes when the rows render differently from the same digests.
-const generation = "3"
+const generation = "4"
 
 func newSource(in *Input, rows []output) (*source, error) {
 	s := &source{Input: in, rows: rows, base: in.Site.Config.BaseURL}
@@ -115,10 +115,12 @@ func Chrome(site *content.Site, ring attest.Ring) (*templates.Chrome, error) {
 // navigation is the header of every page; a test follows it.
 var navigation = []templates.Link{
 	{Text: "shop", Href: "/", Also: []string{"/what", "/almanac", "/gazette", "/porch", "/zodiac", "/tips",
-		"/directory", "/retired-words"}},
+		"/directory", "/retired-words", "/api/guestbook", "/api/letter", "/api/stamp", "/api/tip", "/api/bell",
+		"/api/request"}},
 	{Text: "shelves", Href: "/#shelves", Also: []string{"/menu"}},
-	{Text: "record", Href: "/corpus", Also: []string{"/fresh-set", "/registry", "/inflows", "/scorers", "/criteria"}},
-	{Text: "instruments", Href: "/try", Also: []string{"/defects", "/conformance"}},
+	{Text: "record", Href: "/corpus", Also: []string{"/fresh-set", "/registry", "/inflows", "/scorers", "/criteria",
+		"/bounties"}},
+	{Text: "instruments", Href: "/try", Also: []string{"/defects", "/conformance", "/r"}},
 	{Text: "verify", Href: "/verify", Also: []string{"/spec"}},
 	{Text: "docs", Href: "/docs", Also: []string{"/mcp", "/problems", "/deprecation", "/running"}},
 	{Text: "search", Href: "/search"},

@@ -32,6 +32,7 @@ type HostView struct {
 	Reasons       []Fact
 	Timeline      []TimelineLine // newest first
 	Shown, All    int            // weeks in the table, of all
+	Less          Less
 	Address       []Fact
 	Cite          string // plain text, to be copied
 	Declared      []Fact
@@ -55,6 +56,14 @@ type HostRoom struct {
 type TimelineLine struct {
 	Week, Listed, Probed, Gap, Verdict, Mark, Protocols, Failed string
 	Sequence                                                    int64
+}
+
+// short is the verdict, or why there is none.
+func (l *TimelineLine) short() string {
+	if l.Probed == derive.Probed {
+		return l.Verdict
+	}
+	return l.Probed
 }
 
 // NewHostView makes the page of a host. It depends on nothing but its arguments, so that a page
@@ -100,7 +109,7 @@ func NewHostViewIn(room *HostRoom, chrome *Chrome, h derive.Host) (HostView, err
 	if d := h.Declaration; d.Value != derive.NoDeclaration {
 		v.Declared = []Fact{{Name: "Declared", Value: d.At, Mono: true}, {Name: "Shape of the file", Value: d.Shape,
 			Mono: true},
-			{Name: "Doors", Value: strings.Join(d.Doors, " "), Mono: true},
+			{Name: declaredDoors, Value: strings.Join(d.Doors, " "), Mono: true},
 			{Name: "Doors of other hosts", Value: decimal(d.Foreign) + ", counted and not walked"},
 			{Name: "Observation", Value: decimal(d.Observation), Mono: true}}
 	}
@@ -111,8 +120,11 @@ func NewHostViewIn(room *HostRoom, chrome *Chrome, h derive.Host) (HostView, err
 			break
 		}
 	}
-	return v, nil
+	return v, v.fit()
 }
+
+// declaredDoors is the name of the fact that lists the doors which a host declared.
+const declaredDoors = "Doors"
 
 // NowLine says what a reader asks first: whether the host is ready now, its tier, and of how many
 // rounds that is.

@@ -148,7 +148,18 @@ func (w *htmlWriter) host(v *HostView) {
 }
 
 func (w *htmlWriter) timeline(v *HostView) {
-	w.markup("<h2 id=\"timeline\">Timeline</h2>\n").lines(v.rounds(), v.Timeline)
+	w.markup("<h2 id=\"timeline\">Timeline</h2>\n").lines(v.rounds(), v.Timeline, v.Less.Counted)
+	for i := range v.Less.Brief {
+		l := &v.Less.Brief[i]
+		sep := literal(", ")
+		if i == 0 {
+			sep = `<p class="small">The rounds before those of the table: `
+		}
+		w.markup(sep).text(`<a href="`, derive.RoundPath(l.Sequence)).text(`">`, l.Week).text("</a> ", l.short())
+	}
+	if len(v.Less.Brief) > 0 {
+		w.markup("</p>\n")
+	}
 	if len(v.Older) == 0 {
 		return
 	}
@@ -163,7 +174,7 @@ func (w *htmlWriter) timeline(v *HostView) {
 }
 
 // lines is the table of a timeline, and what its words mean.
-func (w *htmlWriter) lines(caption string, lines []TimelineLine) {
+func (w *htmlWriter) lines(caption string, lines []TimelineLine, counted string) {
 	// What each cell would say of itself, the class of the table says in the style sheet.
 	w.text(Wide+`<table class="dense rounds">
 <caption>`, caption).markup(`, newest first</caption>
@@ -181,6 +192,9 @@ func (w *htmlWriter) lines(caption string, lines []TimelineLine) {
 			l.Sequence).markup("</a></td></tr>\n")
 	}
 	w.markup("</tbody>\n</table></div>\n<p class=\"small faint\">")
+	if counted != "" {
+		w.text("", counted).markup(" ")
+	}
 	for i, part := range strings.Split(timelineWords, "`") { // every other one is a word of the JSON
 		if i%2 == 0 {
 			w.text("", part)
@@ -193,6 +207,10 @@ func (w *htmlWriter) lines(caption string, lines []TimelineLine) {
 
 // rounds says how many rounds the table shows.
 func (v *HostView) rounds() string {
+	if len(v.Less.Brief) > 0 {
+		return "The newest " + strconv.Itoa(len(v.Timeline)) + " of " + strconv.Itoa(v.All) +
+			" rounds; the JSON has all of them"
+	}
 	if v.Shown == v.All {
 		return "All " + strconv.Itoa(v.All) + " rounds"
 	}
@@ -216,6 +234,10 @@ func (w *htmlWriter) cite(v *HostView) {
 		w.text(`<details><summary>Proof that the row stands in the log</summary>
 <pre class="signed" tabindex="0">`, v.Citation.Inclusion).markup("</pre>\n</details>\n")
 	}
+	if v.Less.Row != "" {
+		w.text("<p>", v.Less.Row).markup("</p>\n")
+		return
+	}
 	w.text(`<details><summary>The row, exactly as it was signed</summary>
 <pre class="signed" tabindex="0">`, v.Citation.Row).markup("</pre>\n</details>\n")
 }
@@ -228,7 +250,7 @@ func (w *htmlWriter) walks(v *HostView) {
 	}
 	w.text(`<p>In each, a wallet paid the door and the settlement was verified. What the door answered is the walker's claim.</p>
 `+Wide+`<table>
-<caption>`, walks(len(v.PaidWalks))).markup(`, oldest first</caption>
+<caption>`, v.Less.of(walks(len(v.PaidWalks)), v.Less.Walks)).markup(`, oldest first</caption>
 <thead><tr><th scope="col">When</th><th scope="col">Network</th><th scope="col" class="num">USDC</th><th scope="col">Transaction</th><th scope="col">The walker's claim</th></tr></thead>
 <tbody>
 `)
@@ -262,9 +284,9 @@ func (w *htmlWriter) refreshes(v *HostView) {
 	if len(v.Refreshes) == 0 {
 		return
 	}
-	w.markup(`<h2 id="refreshes">Paid refreshes</h2>
-` + Wide + `<table>
-<caption>Walks between rounds that a buyer paid for, oldest first</caption>
+	w.text(`<h2 id="refreshes">Paid refreshes</h2>
+`+Wide+`<table>
+<caption>`, v.Less.of("Walks between rounds that a buyer paid for", v.Less.Refreshes)).markup(`, oldest first</caption>
 <thead><tr><th scope="col">When</th><th scope="col">Verdict</th><th scope="col">Failed checks</th><th scope="col" class="num">Observation</th></tr></thead>
 <tbody>
 `)
@@ -298,7 +320,7 @@ func (w *htmlWriter) note(v *HostView) {
 	w.markup("<h2 id=\"note\">Standing note</h2>\n")
 	n := v.Note
 	switch {
-	case n == nil && len(v.Earlier) == 0:
+	case n == nil && len(v.Earlier) == 0 && v.LeftOut == 0:
 		w.markup("<p>The host has left none.</p>\n")
 		return
 	case n == nil:
@@ -315,7 +337,7 @@ func (w *htmlWriter) note(v *HostView) {
 
 // earlier are the notes that stood before.
 func (w *htmlWriter) earlier(v *HostView) {
-	if len(v.Earlier) == 0 {
+	if len(v.Earlier) == 0 && v.LeftOut == 0 {
 		return
 	}
 	w.markup("<details><summary>Earlier notes</summary>\n<ul>\n")
@@ -369,7 +391,10 @@ func (w *htmlWriter) weeks(host string, marks []WeekMark, legend string) {
 		marks[len(marks)-1].Week).text(", one square a week: ", legend).markup("</title>")
 	for i, m := range marks {
 		x, y := int64(1+i%weeksARow*weekStep), int64(1+i/weeksARow*(weekSide+18))
-		w.text(`<g class="`, m.Class).text(`"><title>`, m.Week).text(": ", m.Word).markup("</title>")
+		w.text(`<g class="`, m.Class).markup(`">`)
+		if m.Word != "" {
+			w.text(`<title>`, m.Week).text(": ", m.Word).markup("</title>")
+		}
 		w.week(m.Mark, x, y)
 		w.markup("</g>")
 		if i%weeksARow == 0 || i == len(marks)-1 && i%weeksARow > 1 {
@@ -389,11 +414,11 @@ func (w *htmlWriter) week(mark string, x, y int64) {
 		stroke(`<path class="full" d="M`, x, y, side)
 		stroke(`<path class="cut" d="M`, cx-5, cy+1, `l4 4 7-8"/>`)
 	case "×":
-		stroke(`<path class="line" d="M`, x, y, side)
-		stroke(`<path class="line" d="M`, cx-4, cy-4, `l8 8m0-8l-8 8"/>`)
+		stroke(`<path class="line" d="M`, x, y, `h22v22h-22z`)
+		stroke(`M`, cx-4, cy-4, `l8 8m0-8l-8 8"/>`)
 	case "–":
-		stroke(`<path class="line" d="M`, x, y, side)
-		stroke(`<path class="line" d="M`, cx-5, cy, `h10"/>`)
+		stroke(`<path class="line" d="M`, x, y, `h22v22h-22z`)
+		stroke(`M`, cx-5, cy, `h10"/>`)
 	case "○":
 		stroke(`<path class="dash" d="M`, x, y, side)
 	default:

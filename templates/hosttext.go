@@ -65,7 +65,18 @@ func hostTextGaps(b []byte, v *HostView) []byte {
 }
 
 func hostTextTimeline(b []byte, v *HostView) []byte {
-	b = appendLines(append(b, "\n## Timeline\n\n"...), v.rounds(), v.Timeline)
+	b = appendLines(append(b, "\n## Timeline\n\n"...), v.rounds(), v.Timeline, v.Less.Counted)
+	for i := range v.Less.Brief {
+		l := &v.Less.Brief[i]
+		sep := ", "
+		if i == 0 {
+			sep = "\nThe rounds before those of the table: "
+		}
+		b = add(b, sep, "[", l.Week, "](", derive.RoundPath(l.Sequence), ") ", l.short())
+	}
+	if len(v.Less.Brief) > 0 {
+		b = append(b, '\n')
+	}
 	for i, year := range v.Older {
 		sep := ", "
 		if i == 0 {
@@ -83,13 +94,17 @@ func hostTextTimeline(b []byte, v *HostView) []byte {
 }
 
 // appendLines is the table of a timeline, and what its words mean.
-func appendLines(b []byte, caption string, lines []TimelineLine) []byte {
+func appendLines(b []byte, caption string, lines []TimelineLine, counted string) []byte {
 	b = add(b, caption, `, newest first.
 
 | Week | Listed | Probed | x402 verdict | Protocols observed | Failed checks | Entry |
 | --- | --- | --- | --- | --- | --- | --- |
 `)
-	return add(appendTimelineText(b, lines), "\n", timelineWords, "\n")
+	b = append(appendTimelineText(b, lines), '\n')
+	if counted != "" {
+		b = add(b, counted, " ")
+	}
+	return add(b, timelineWords, "\n")
 }
 
 func hostTextAddress(b []byte, v *HostView) []byte {
@@ -108,6 +123,9 @@ func hostTextCite(b []byte, v *HostView) []byte {
 	if v.Citation.Inclusion != "" {
 		b = add(b, "Proof that the row stands in the log:\n\n```\n", v.Citation.Inclusion, "```\n\n")
 	}
+	if v.Less.Row != "" {
+		return add(b, v.Less.Row, "\n")
+	}
 	return add(b, "The row, exactly as it was signed:\n\n```\n", v.Citation.Row, "\n```\n")
 }
 
@@ -117,7 +135,7 @@ func hostTextWalks(b []byte, v *HostView) []byte {
 		return append(b, "None is on the record.\n"...)
 	}
 	b = add(b, "In each, a wallet paid the door and the settlement was verified. What the door answered is the "+
-		"walker's claim.\n\n", walks(len(v.PaidWalks)), `, oldest first.
+		"walker's claim.\n\n", v.Less.of(walks(len(v.PaidWalks)), v.Less.Walks), `, oldest first.
 
 | When | Network | USDC | Transaction | The walker's claim |
 | --- | --- | ---: | --- | --- |
@@ -134,14 +152,12 @@ func hostTextRefreshes(b []byte, v *HostView) []byte {
 	if len(v.Refreshes) == 0 {
 		return b
 	}
-	b = append(b, `
-## Paid refreshes
-
-Walks between rounds that a buyer paid for, oldest first.
+	b = add(b, "\n## Paid refreshes\n\n", v.Less.of("Walks between rounds that a buyer paid for", v.Less.Refreshes),
+		`, oldest first.
 
 | When | Verdict | Failed checks | Observation |
 | --- | --- | --- | ---: |
-`...)
+`)
 	for i := range v.Refreshes {
 		r := &v.Refreshes[i]
 		b = add(b, "| ", r.At, " | ", r.Verdict, " | ", cell(listed(r.Failed)), " | ")
@@ -162,7 +178,7 @@ func hostTextNote(b []byte, v *HostView) []byte {
 	b = append(b, "\n## Standing note\n\n"...)
 	n := v.Note
 	switch {
-	case n == nil && len(v.Earlier) == 0:
+	case n == nil && len(v.Earlier) == 0 && v.LeftOut == 0:
 		return append(b, "The host has left none.\n"...)
 	case n == nil:
 		b = append(b, "None stands.\n"...)
@@ -177,7 +193,7 @@ func hostTextNote(b []byte, v *HostView) []byte {
 
 // hostTextEarlier are the notes that stood before.
 func hostTextEarlier(b []byte, v *HostView) []byte {
-	if len(v.Earlier) == 0 {
+	if len(v.Earlier) == 0 && v.LeftOut == 0 {
 		return b
 	}
 	b = append(b, "\n### Earlier notes\n\n"...)

@@ -19,6 +19,7 @@ type HostYear struct {
 	Weeks         []WeekMark // oldest first
 	Marks, Legend string
 	Timeline      []TimelineLine // newest first
+	Counted       string         // as in Less
 }
 
 // NewHostYear makes the page from the host's weeks of the year, oldest first. There is one at
@@ -37,6 +38,7 @@ func NewHostYear(chrome *Chrome, host, year string, weeks []derive.HostWeek) Hos
 	}
 	slices.Reverse(v.Timeline)
 	v.Marks, v.Legend = string(marks), legend(v.Weeks)
+	v.fit(weeks)
 	return v
 }
 
@@ -64,13 +66,13 @@ func RenderHostYear(v HostYear) ([]byte, error) {
 	err := htmlPages.ExecuteTemplate(b, "top", v)
 	if err == nil {
 		w := htmlWriter{b.Bytes()}
-		w.text("<h1>", v.Page.Title).text("</h1>\n<p class=\"lede\">", v.Page.Summary)
+		w.markup("<h1>").narrow(v.Page.Title).text("</h1>\n<p class=\"lede\">", v.Page.Summary)
 		w.text(" <a href=\"", derive.HostPath(v.Host)).markup(
 			"\">The host's page</a> has its newest rounds and its tier.</p>\n")
 		w.markup("<figure>").weeks(v.Host, v.Weeks, v.Legend)
 		w.text("\n<figcaption class=\"small faint\">",
 			v.Legend).markup(". The newest stands last.</figcaption></figure>\n")
-		w.lines(rounds(len(v.Timeline))+" of "+v.Year, v.Timeline)
+		w.lines(rounds(len(v.Timeline))+" of "+v.Year, v.Timeline, v.Counted)
 		b = bytes.NewBuffer(w.b)
 		err = htmlPages.ExecuteTemplate(b, "bottom", v)
 	}
@@ -85,5 +87,5 @@ func RenderHostYearMarkdown(v HostYear) []byte {
 	b := add(nil, "# ", v.Page.Title, "\n\n", v.Page.Summary, " [The host's page](", derive.HostPath(v.Host),
 		"/index.md) has its newest rounds and its tier.\n\n`", v.Marks, "`\n\n", v.Legend,
 		". The newest stands last.\n\n")
-	return tidy(appendLines(b, rounds(len(v.Timeline))+" of "+v.Year, v.Timeline))
+	return tidy(appendLines(b, rounds(len(v.Timeline))+" of "+v.Year, v.Timeline, v.Counted))
 }

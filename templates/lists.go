@@ -72,7 +72,8 @@ func minute(at string) string {
 // TiersSheet is one page of /corpus/tiers.
 func TiersSheet(v SheetView, t derive.TiersView) SheetView {
 	table := &Table{Caption: fmt.Sprintf("Page %d of %d: %d of %d hosts, by name", t.Page, t.Pages, len(t.Hosts),
-		t.TotalHosts), Head: heads("Host", "Tier", "Rounds ready", "Newest verdict", "Observed, UTC")}
+		t.TotalHosts), Dense: true, Lines: true, Head: heads("Host", "Tier", "Rounds ready", "Newest verdict",
+		"Observed, UTC")}
 	for _, h := range t.Hosts {
 		_, counted, _ := strings.Cut(h.Label, " — ")
 		verdict, at := "none in the window", ""

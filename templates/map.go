@@ -159,8 +159,8 @@ func (m *hostMap) bands(t derive.MapTier, y float64) {
 // a host has the tier.
 func mapTable(tiers []derive.MapTier, t derive.TiersView, week string) *Table {
 	table := &Table{Caption: fmt.Sprintf("%d hosts by tier, and what %s saw of them. A tier is that of the first rule "+
-		"in /criteria that holds", t.TotalHosts, week), Head: heads("Tier", "#Hosts", "#Ready", "#Not ready",
-		"#Unreachable", "#Not observed", "When")}
+		"in /criteria that holds", t.TotalHosts, week), Dense: true, Head: heads("Tier", "#Hosts", "#Ready",
+		"#Not ready", "#Unreachable", "#Not observed", "When")}
 	for _, m := range tiers {
 		newest := m.Rounds[len(m.Rounds)-1]
 		row := []Cell{{Text: m.Tier, Mark: tierMark(m.Tier)}, num(m.Hosts)}

@@ -24,10 +24,10 @@ type Paper struct {
 	// SignedPayload is the exact signed text.
 	SignedPayload                   string
 	Signature, PublicKey, Algorithm string
-	// SignedBy says which published key it is, in words.
-	SignedBy     string
-	DoesNotProve string
-	VerifyURL    string
+	// SignedBy says which published key it is, in words, and KID is the thumbprint of that key.
+	SignedBy, KID string
+	DoesNotProve  string
+	VerifyURL     string
 }
 
 // QR is the code of the verify address as an inline SVG.

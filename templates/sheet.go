@@ -49,6 +49,8 @@ type Table struct {
 	Rows    [][]Cell
 	// Dense lets the heads wrap, for many columns.
 	Dense bool
+	// Lines keeps each row of a dense table in one line.
+	Lines bool
 }
 
 // Column is the head of a column; Number says that it holds numbers.

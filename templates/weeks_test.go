@@ -66,8 +66,10 @@ func TestWeeksAreDrawn(t *testing.T) {
 			if square != "" {
 				want = append(want, square+fmt.Sprintf(" M%d %dh22v22h-22z", x, y))
 			}
-			if stroke != "" {
-				want = append(want, []string{"cut", "line", "line"}[i%5]+" "+stroke)
+			if square == "line" {
+				want[0] += stroke
+			} else if stroke != "" {
+				want = append(want, "cut "+stroke)
 			}
 			var got []string
 			for _, p := range g.Paths {

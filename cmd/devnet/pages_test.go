@@ -110,19 +110,19 @@ func TestDesksInABrowser(t *testing.T) {
 	}
 }
 
-// fits holds a page against its screen.
+// fits holds a page against its screen, and wants its place in the shop marked.
 func (s *stall) fits(t *testing.T, p *browser.Page, at string, screen browser.Screen) {
 	t.Helper()
 	var shown struct {
-		Page, Screen, Table int
-		Title               string
-		Text                int
+		Page, Screen, Table, Marked int
+		Title                       string
+		Text                        int
 	}
 	p.Eval(`({page: document.documentElement.scrollWidth, screen: document.documentElement.clientWidth,
 		table: Math.max(0, ...[...document.querySelectorAll(".wide")].map(e => e.scrollWidth - e.clientWidth)),
-		title: document.title, text: document.body.innerText.length})`, &shown)
+		marked: document.querySelectorAll("nav [aria-current]").length, title: document.title, text: document.body.innerText.length})`, &shown)
 	if shown.Page > shown.Screen || shown.Title == "" || shown.Title == "taken" || shown.Text < 40 ||
-		screen.Width == 1280 && shown.Table > 0 {
+		shown.Marked != 1 || screen.Width == 1280 && shown.Table > 0 {
 		t.Errorf("%s at %+v: %+v", at, screen, shown)
 	}
 	if screen.Dark == (screen.Width == 390) { // each width and each scheme once

@@ -39,9 +39,9 @@ func (s *Shop) certificatePage(id string, v counter.Verification) ([]byte, error
 		view.State = templates.StateValid
 	}
 	if by := v.SignedBy; by != nil {
-		paper.SignedBy = "The identity key in force, " + by.Key
+		paper.SignedBy, paper.KID = "The identity key in force", by.Key
 		if by.Status == attest.SignerRetired {
-			paper.SignedBy = "A retired identity key, " + by.Key
+			paper.SignedBy = "A retired identity key"
 			view.Says = append(view.Says, "The key that signed this was retired on "+by.RetiredOn+
 				". What it signed before stays good.")
 		}
@@ -74,9 +74,9 @@ func (s *Shop) paperView(id string, v counter.Verification) templates.Certificat
 		v.Proof.Signature.String(), v.Proof.PublicKey.String(), v.Proof.Algorithm
 	paper.DoesNotProve = v.DoesNotProve
 	if by := v.SignedBy; by != nil {
-		paper.SignedBy = "The key " + by.Key
+		paper.SignedBy, paper.KID = "A published key", by.Key
 		if by.Status == attest.SignerRetired {
-			paper.SignedBy += ", which was retired on " + by.RetiredOn
+			paper.SignedBy = "A key that was retired on " + by.RetiredOn
 			view.Says = append(view.Says, "The key that signed this was retired on "+by.RetiredOn+
 				". What it signed before stays good.")
 		}

@@ -63,8 +63,9 @@ var marks = []struct {
 		p.path("r", "M0 0L11 7")
 	}},
 	{"cat", "Cat", func(p *pen) {
-		p.path("b", "M-16 22Q-20 2 -6 -4L-12 -24L-3 -17H5L13 -24L9 -4Q18 4 14 22Z")
-		p.path("l", "M14 20q16 2 12 -16")
+		const body = "M-16 22Q-20 2 -6 -4L-12 -24L-3 -17H5L13 -24L9 -4Q18 4 14 22Z"
+		p.path("b", body)
+		p.path("l", body+"M14 20q16 2 12 -16")
 		p.circle("a", -4, -10, 2)
 		p.circle("a", 5, -10, 2)
 	}},

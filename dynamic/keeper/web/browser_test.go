@@ -13,8 +13,9 @@ import (
 )
 
 // TestTheDeskInABrowser logs in with a real form, in a real browser, and looks at every page on a
-// phone and at a desk, in light and dark: nothing is wider than the screen, axe finds nothing, the
-// keyboard reaches what there is, and an answer leaves.
+// phone and at a desk, in light and dark: nothing is wider than the screen, on a desk no table than
+// its place, the header marks one page, axe finds nothing, the keyboard reaches what there is, and
+// an answer leaves.
 func TestTheDeskInABrowser(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -43,14 +44,17 @@ func TestTheDeskInABrowser(t *testing.T) {
 	for _, page := range []string{"", "order/" + id, "note/" + month,
 		"find?q=0x00000000000000000000000000000000000000ad",
 		"sales", "books", "bounties"} {
-		for _, s := range []browser.Screen{{Width: 390, Dark: true}, {Width: 1440}} {
+		for _, s := range []browser.Screen{{Width: 320}, {Width: 390, Dark: true}, {Width: 1440},
+			{Width: 1440, Dark: true}} {
 			p.Show(s)
 			p.Go(base + page)
-			var wide bool
+			var wide, marked bool
 			var title string
-			p.Eval("document.documentElement.scrollWidth > innerWidth", &wide)
-			if p.Eval("document.title", &title); wide || title == "taken" {
-				t.Errorf("%q on %+v: wider than the screen %v, called %q", page, s, wide, title)
+			p.Eval(`[document.documentElement, ...document.querySelectorAll(innerWidth > 1400 ? ".wide" : "x")].some(
+				e => e.scrollWidth > e.clientWidth)`, &wide)
+			p.Eval(`document.querySelectorAll("[aria-current]").length === 1`, &marked)
+			if p.Eval("document.title", &title); wide || !marked || title == "taken" {
+				t.Errorf("%q on %+v: too wide %v, marked in the header %v, called %q", page, s, wide, marked, title)
 			}
 			if found := p.Axe(); len(found) != 0 {
 				t.Errorf("%q on %+v: %q", page, s, found)

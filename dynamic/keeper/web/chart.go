@@ -83,8 +83,11 @@ func conversionChart(s keeper.Sales) template.HTML {
 	var list []bar
 	for _, w := range s.Weeks {
 		b := bar{name: weekName(w.Week), value: float64(w.Purchases), of: float64(w.Quoted)}
-		if w.Quoted > 0 {
+		switch {
+		case w.Quoted > 0:
 			b.label = fmt.Sprintf("%d/%d", w.Purchases, w.Quoted)
+		case w.Purchases > 0: // by terms that were asked for in a week before
+			b.label = fmt.Sprint(w.Purchases)
 		}
 		list = append(list, b)
 	}

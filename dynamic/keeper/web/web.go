@@ -270,21 +270,28 @@ type visit struct {
 
 // shown is what a template gets.
 type shown struct {
-	Title, Store, Base, Form, Here string
-	Nav                            []navLink
-	Data                           any
+	Title, Store, Base, Form string
+	Nav                      []navLink
+	Data                     any
 }
 
-type navLink struct{ Name, Path string }
+// navLink is a link of the header. Mark says that the page is the link's own, or one below it.
+type navLink struct{ Name, Path, Mark string }
 
 // page writes a page.
 func (v *visit) page(name, title string, data any) {
-	s := shown{Title: title, Store: v.cfg.Name, Base: v.base, Form: v.form, Data: data,
-		Here: strings.TrimPrefix(v.r.URL.Path, v.base)}
+	s := shown{Title: title, Store: v.cfg.Name, Base: v.base, Form: v.form, Data: data}
+	here := strings.TrimPrefix(v.r.URL.Path, v.base)
 	if v.form != "" {
 		for _, p := range pages() {
-			if p.nav != "" {
-				s.Nav = append(s.Nav, navLink{p.nav, p.path})
+			l := navLink{p.nav, p.path, ""}
+			if p.path == here {
+				l.Mark = "page"
+			} else if p.path == "" && strings.Contains(here, "/") {
+				l.Mark = "true" // what waits stands below Today
+			}
+			if l.Name != "" {
+				s.Nav = append(s.Nav, l)
 			}
 		}
 	}

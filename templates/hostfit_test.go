@@ -1,0 +1,189 @@
+package templates
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
+)
+
+// fullest is a host of whose rounds each has as much to show as a row may hold (the bounds of
+// record.Row), and of which the record holds all else many times and at its longest. Texts consist
+// of a character that HTML spells in a fifth of the bytes, or of plain ones.
+func fullest(rounds int, character string) derive.Host {
+	fill := func(n int) string { return strings.Repeat(character, n/len(character)) }
+	host := strings.Repeat(strings.Repeat("a", 61)+".", 4) + "exam1"
+	digest := attest.Digest(sha256.Sum256([]byte(host)))
+	h := derive.Host{Format: derive.HostFormat, Host: host, Listing: "not_listed", RoundsInChain: int64(rounds),
+		Rounds: int64(rounds), Signed: strings.Repeat("Nothing of this is signed. ", 8),
+		FirstObserved: "2026-08-31T00:00:00Z", LastObserved: "2027-08-31T00:00:00Z", Cannot: derive.CannotSee(),
+		Tier: derive.HostTier{Tier: derive.TierIndeterminate, Line: "indeterminate — 0 of 4, W31–W34",
+			Rule: derive.TierRule(derive.TierIndeterminate), Fraction: derive.Fraction{Rounds: 4, FirstWeek: "2027-W31",
+				LastWeek: "2027-W34"}, Latest: &derive.Latest{Verdict: record.VerdictUnreachable, Sequence: 123_456,
+				ObservedAt: "2027-08-31T00:00:00Z"}}}
+	monday := time.Date(2026, 8, 31, 0, 0, 0, 0, time.UTC)
+	for i := range rounds {
+		w := derive.HostWeek{Sequence: 123_456 + int64(i), Week: record.ISOWeek(monday.AddDate(0, 0, 7*i)),
+			Digest: digest, RowSHA256: digest, Probed: derive.Probed, Verdict: record.VerdictNotReady,
+			URL: "https://" + host + "/" + fill(2299)}
+		for n := range 24 {
+			w.Failed = append(w.Failed, fmt.Sprintf("%02d%s", n, fill(42)))
+		}
+		for n := range 8 {
+			w.Protocols = append(w.Protocols, fmt.Sprintf("%02d%s", n, fill(62)))
+		}
+		if i%3 == 1 { // and some that were not walked
+			w.Probed, w.Verdict, w.Failed, w.Protocols, w.Gap = derive.NotWalked, "", nil, nil, fill(64)
+			h.Gaps = append(h.Gaps, derive.Count{Name: fmt.Sprintf("%02d%s", i, fill(62)), Count: 1})
+		}
+		h.Timeline = append(h.Timeline, w)
+	}
+	h.Payment = &derive.Payment{Week: "2027-W34", Sequence: 123_456, Captured: true, LeftOut: 1 << 53,
+		Caveat: derive.SharedWalletCaveat}
+	for range record.MaxPayTo {
+		h.Payment.Addresses = append(h.Payment.Addresses, derive.Paid{Others: 99_999,
+			PayTo: record.PayTo{Network: "abcdefgh:" + strings.Repeat("x", 32), Digest: digest.String()}})
+	}
+	h.Citation = derive.Citation{
+		Cites: "One row of a signed weekly census: what the store saw of " + host + " in 2027-W34.", Host: host,
+		Week: "2027-W34", Sequence: 123_456, ObservedAt: "2027-08-31T00:00:00Z", Digest: digest,
+		RowSHA256: digest, Leaf: 1 << 53, Rows: "https://store.example/corpus/123456.json",
+		Index: "https://store.example/corpus.json", License: derive.License,
+		How: strings.Repeat("It is checked. ", 16), Row: fill(record.MaxRow),
+		Inclusion: strings.Repeat("proof of twenty characters and more\n", 40)}
+	for i := range 300 {
+		at := monday.Add(time.Duration(i) * time.Hour).Format(time.RFC3339)
+		h.PaidWalks = append(h.PaidWalks, derive.Walked{Observation: int64(i), At: at, PaidWalk: record.PaidWalk{
+			Network: "abcdefgh:" + strings.Repeat("x", 32), USDC: strings.Repeat("9", 80),
+			Transaction: strings.Repeat("f", 128),
+			Claim:       &record.WalkClaim{Status: 200, Bytes: 1 << 53, LatencyMS: 1 << 53}}})
+		h.Refreshes = append(h.Refreshes, derive.Refreshed{Observation: int64(i), At: at, Refresh: record.Refresh{
+			Verdict: record.VerdictNotReady, Failed: h.Timeline[0].Failed}})
+	}
+	h.Declaration = derive.Declared{Value: "declared", Observation: 1, At: "2027-08-31T00:00:00Z", Shape: fill(40),
+		Foreign: 1}
+	for range record.MaxDoors {
+		h.Declaration.Doors = append(h.Declaration.Doors, "https://"+host+"/"+fill(600))
+	}
+	held := derive.NoteHeld{Observation: 1, Statement: strings.Repeat(character, record.MaxStatement), Lane: "wallet",
+		By: digest.String(), At: "2027-08-31T00:00:00Z"}
+	h.Note = &held
+	for range derive.MaxEarlier {
+		h.Earlier = append(h.Earlier, held)
+	}
+	for year := 2026; year > 2016; year-- {
+		h.Older = append(h.Older, fmt.Sprint(year))
+	}
+	return h
+}
+
+// shopChrome is a header and a footer that are longer than those of the specimen.
+func shopChrome(t testing.TB) *Chrome {
+	t.Helper()
+	v := ChromeView{Title: "The General Store of Somewhere", Tagline: "Small goods",
+		BaseURL: "https://general.store.example", Keeper: "Hanne Pellworth",
+		Contact: "https://general.store.example/contact", PublicKey: strings.Repeat("ab", 32),
+		KID: strings.Repeat("k", 43), Specimen: true, Date: time.Date(2027, 9, 1, 0, 0, 0, 0, time.UTC)}
+	for _, word := range strings.Fields("shop shelves record instruments verify docs search about news") {
+		v.Nav = append(v.Nav, Link{Text: word, Href: "/" + word})
+	}
+	c, err := NewChrome(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestTheFullestPagesAreBounded: whatever the record holds of a host, its page and those of its
+// years are no larger than MostPage, have a row for each week, say what they left out, and so do
+// their twins. The JSON has all of it.
+func TestTheFullestPagesAreBounded(t *testing.T) {
+	c := shopChrome(t)
+	for _, character := range []string{"x", `"`, "é"} {
+		for _, rounds := range []int{1, 12, 52, 70} {
+			h := fullest(rounds, character)
+			v, err := NewHostView(c, h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			page, err := RenderHost(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			twin, _ := RenderHostMarkdown(v)
+			if PageSize(page) > MostPage {
+				t.Errorf("%d rounds of %q: %d bytes, more than %d", rounds, character, PageSize(page), MostPage)
+			}
+			for form, text := range map[string]string{"the page": string(page), "the twin": string(twin)} {
+				for _, w := range h.Timeline[max(0, rounds-derive.TimelineWeeks):] {
+					if !strings.Contains(text, derive.RoundPath(w.Sequence)) {
+						t.Errorf("%d rounds of %q: %s does not lead to %s", rounds, character, form, w.Week)
+					}
+				}
+				for _, says := range []string{", the newest of 300; the JSON has all of them", " more in the JSON)",
+					"Further addresses", "stands in the JSON", "Older ones, in the record: "} {
+					if !strings.Contains(text, says) {
+						t.Errorf("%d rounds of %q: %s does not say %q", rounds, character, form, says)
+					}
+				}
+			}
+			if rounds >= 52 && !strings.Contains(string(page), "24 checks</td>") {
+				t.Errorf("%d rounds of %q: no checks are counted", rounds, character)
+			}
+			if n := strings.Count(string(HostJSON(v)), `"protocols"`); n < rounds*2/3 {
+				t.Errorf("%d rounds of %q: the JSON has %d", rounds, character, n)
+			}
+			year := NewHostYear(c, h.Host, "2027", h.Timeline[:min(rounds, 53)])
+			if page, err = RenderHostYear(year); err != nil || PageSize(page) > MostPage {
+				t.Errorf("a year of %d rounds of %q: %d bytes, %v", rounds, character, PageSize(page), err)
+			}
+		}
+	}
+}
+
+// TestPagesThatFitAreWhole holds pages against what they are reckoned to have: never less, so that
+// none is too large, and not much more, so that those of most hosts need not be made twice. A host
+// that was ready each week, or failed some checks, keeps its row and the names of a year.
+func TestPagesThatFitAreWhole(t *testing.T) {
+	c := shopChrome(t)
+	for failed := range 12 {
+		for _, rounds := range []int{1, 12, 52, 60} {
+			h := fullest(rounds, "x")
+			h.Host, h.Gaps, h.Note, h.PaidWalks, h.Refreshes, h.Earlier = "door.example", nil, nil, nil, nil, nil
+			h.Declaration, h.Older = derive.Declared{Value: derive.NoDeclaration}, h.Older[:1]
+			h.Payment.Addresses, h.Payment.LeftOut = h.Payment.Addresses[:1], 0
+			h.Citation.Row, h.Citation.Inclusion = h.Citation.Row[:1000], h.Citation.Inclusion[:640]
+			for i := range h.Timeline {
+				w := &h.Timeline[i]
+				w.URL, w.Probed, w.Verdict, w.Gap = "https://door.example/paid", derive.Probed, record.VerdictReady, ""
+				if w.Protocols, w.Failed = []string{"x402"}, nil; failed > 0 {
+					w.Verdict, w.Failed = record.VerdictNotReady, slices.Repeat([]string{"payment-required"}, failed)
+				}
+			}
+			v, err := NewHostView(c, h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			page, err := RenderHost(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			size, most := PageSize(page), v.most()
+			if size > MostPage || most < size || most > size+2500 {
+				t.Errorf("%d rounds, %d failed: %d bytes, reckoned %d", rounds, failed, size, most)
+			}
+			if whole := v.Citation.Row != "" && v.Less.Counted == ""; !whole && (rounds <= 12 || failed < 2) {
+				t.Errorf("%d rounds, %d failed: it lacks %+v", rounds, failed, v.Less)
+			}
+			if rounds >= 52 && (len(v.Timeline) != 52 || failed < 4 && v.Less.Counted != "") {
+				t.Errorf("%d rounds, %d failed: %d rows, %q", rounds, failed, len(v.Timeline), v.Less.Counted)
+			}
+		}
+	}
+}
