@@ -90,7 +90,7 @@ func shopChrome(t testing.TB) *Chrome {
 		BaseURL: "https://general.store.example", Keeper: "Hanne Pellworth",
 		Contact: "https://general.store.example/contact", PublicKey: strings.Repeat("ab", 32),
 		KID: strings.Repeat("k", 43), Specimen: true, Date: time.Date(2027, 9, 1, 0, 0, 0, 0, time.UTC)}
-	for _, word := range strings.Fields("shop shelves record instruments verify docs search about news") {
+	for word := range strings.FieldsSeq("shop shelves record instruments verify docs search about news") {
 		v.Nav = append(v.Nav, Link{Text: word, Href: "/" + word})
 	}
 	c, err := NewChrome(v)
