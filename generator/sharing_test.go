@@ -38,7 +38,7 @@ func readHead(t *testing.T, name string, body []byte) head {
 		case "h1":
 			h.title = text(n)
 			if n.FirstChild.Data == "span" { // a name that is shortened, with the whole in the title
-				h.title = attribute(n.FirstChild, "title")
+				h.title = strings.Join(strings.Fields(attribute(n.FirstChild, "title")), " ")
 			}
 		case "script":
 			if attribute(n, "type") == "application/ld+json" {
