@@ -333,7 +333,7 @@ var doors = []door{
 	{module: "github.com/minio/minio-go", only: []string{"generator/bucket"}},
 	{module: "github.com/modelcontextprotocol/go-sdk", only: []string{"cmd/bench", "dynamic/mcp"},
 		tests: []string{"cmd/devnet"}},
-	{module: "github.com/ncruces/go-sqlite3", only: []string{"generator/bulk"}},
+	{module: "github.com/ncruces/go-sqlite3", only: []string{"generator/bulk"}, tests: []string{"generator"}},
 	{module: "github.com/parquet-go/parquet-go", only: []string{"generator/bulk"}},
 	{module: "github.com/prometheus/client_golang", only: []string{"dynamic"}},
 	{module: "github.com/rogpeppe/go-internal", tests: []string{"*"}},

@@ -51,11 +51,17 @@ func allowOrigins(h http.Header) {
 	h["Access-Control-Expose-Headers"] = exposeHeaders
 }
 
-// security are the fields that every answer carries, but for those at a path with a policy of its
+// security are the fields that every answer carries, but for workers, which have policies of their
 // own.
 var (
-	security       = securityFields("/")
-	securityWorker = securityFields(templates.WorkerPath)
+	security        = securityFields("/")
+	securityWorkers = func() map[string][]field {
+		fields := make(map[string][]field)
+		for _, w := range templates.Workers {
+			fields[w.Path] = securityFields(w.Path)
+		}
+		return fields
+	}()
 )
 
 func securityFields(path string) (fields []field) {
@@ -67,8 +73,8 @@ func securityFields(path string) (fields []field) {
 
 // securityAt are the security fields of the answers at a path.
 func securityAt(path string) []field {
-	if path == templates.WorkerPath {
-		return securityWorker
+	if fields, ok := securityWorkers[path]; ok {
+		return fields
 	}
 	return security
 }

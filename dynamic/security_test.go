@@ -25,7 +25,9 @@ func TestEveryAnswerCarriesTheSecurityFields(t *testing.T) {
 	}
 	files := testFiles()
 	files["favicon.svg"] = "<svg/>"
-	files["verify/worker.js"] = "onmessage = null\n"
+	for _, w := range templates.Workers {
+		files[strings.TrimPrefix(w.Path, "/")] = "onmessage = null\n"
+	}
 	site := openTestSite(t, publish(t, t.TempDir(), "tree", base, "d1", files), "")
 	s := newServer(t, Config{Site: site, Rows: shopRows(t), Budgets: budgets})
 	kinds := make(map[string]int)

@@ -252,7 +252,8 @@ func renderCorpus(s *source, u unit, mediaType string, made attest.Digest) ([]by
 	}
 	if s.inBulk() {
 		parts.Views = append(slices.Clone(views), templates.Pointer{Text: "All rows", Href: "/corpus/bulk/digests.json",
-			Note: "as JSON lines, CSV, Parquet and SQLite files"})
+			Note: "as JSON lines, CSV, Parquet and SQLite files"},
+			templates.Pointer{Text: "Ask the record", Href: "/corpus/query", Note: "in SQL, in your browser"})
 	}
 	v := templates.CorpusSheet(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, data, parts)
 	return twin(&v, mediaType)

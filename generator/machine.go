@@ -194,10 +194,8 @@ func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error)
 		} else {
 			r.fields = append(r.fields, templates.HeaderField{Name: "Content-Type", Value: mediaType})
 		}
-		// a worker has a policy of its own; this one alone may compile the verifier
-		if urlPath == templates.WorkerPath {
-			r.fields = append(r.fields, templates.HeaderField{Name: "Content-Security-Policy",
-				Value: templates.VerifierPolicy()})
+		if policy := templates.PolicyAt(urlPath); policy != templates.ContentSecurityPolicy() {
+			r.fields = append(r.fields, templates.HeaderField{Name: "Content-Security-Policy", Value: policy})
 		}
 		rules = append(rules, r)
 	}

@@ -89,8 +89,8 @@ func resolves(tree fs.FS, base, from, href string) (string, bool) {
 	}
 	for _, file := range []string{name, path.Join(name, "index.html")} {
 		if info, err := fs.Stat(tree, file); err == nil && !info.IsDir() {
-			if u.Fragment == "" {
-				return file, true
+			if u.Fragment == "" || file == "corpus/query/index.html" && strings.HasPrefix(u.Fragment, "q=") {
+				return file, true // a link there may bring a question
 			}
 			body, err := fs.ReadFile(tree, file)
 			return file, err == nil && bytes.Contains(body, []byte(` id="`+u.Fragment+`"`))
@@ -230,17 +230,18 @@ func TestPagesAreWellFormed(t *testing.T) {
 				}
 			case "script", "form":
 				// One instrument has a form, and a script that adds to it, and so has the page that
-				// checks papers. The record has a search, the guide to MCP offers its tools to a
-				// browser's agent.
+				// checks papers, and the one that asks the record. The record has a search, the
+				// guide to MCP offers its tools to a browser's agent.
 				if attribute(n, "type") == "application/ld+json" {
 					break // data, which TestSharing reads
 				}
 				does := n.Data + " " + attribute(n, "action") + attribute(n, "src")
 				want := map[string][]string{"try/index.html": {"form /try", "script /try.js"},
-					"verify/index.html": {"form /api/verify", "script /verify/papers.js"},
-					"corpus/index.html": {"script ../search.js"},
-					"search/index.html": {"script ../search.js"},
-					"mcp/index.html":    {"script /webmcp.js", "script /webmcp-demo.js"}}[name]
+					"verify/index.html":       {"form /api/verify", "script /verify/papers.js"},
+					"corpus/query/index.html": {"form ", "script /corpus/query.js"},
+					"corpus/index.html":       {"script ../search.js"},
+					"search/index.html":       {"script ../search.js"},
+					"mcp/index.html":          {"script /webmcp.js", "script /webmcp-demo.js"}}[name]
 				if !slices.Contains(want, does) && does != "script /copy.js" {
 					t.Errorf("%s: a %s", name, n.Data)
 				}
@@ -576,6 +577,8 @@ func TestHeaderRulesGiveEachFileItsOwn(t *testing.T) {
 		"/okf/index.md":                       {api.Short.Control(), api.Markdown},
 		"/.well-known/manifest/corpus.json":   {api.Checked.Control(), api.JSON},
 		"/verify/worker.js":                   {api.Short.Control(), api.JavaScript},
+		"/corpus/query/worker.js":             {api.Short.Control(), api.JavaScript},
+		"/corpus/query/sqlite-0a1b.wasm":      {api.Immutable.Control(), api.WebAssembly},
 		"/corpus/search/index.js":             {api.Short.Control(), api.JavaScript},
 		"/corpus/changes/2026-W46.json":       {api.Immutable.Control(), api.JSON},
 		"/corpus/bulk/rows-2026-W46.jsonl.gz": {api.Immutable.Control(), api.Gzip},
@@ -590,8 +593,12 @@ func TestHeaderRulesGiveEachFileItsOwn(t *testing.T) {
 			t.Errorf("%s is told to vary: %q", file, got)
 		}
 	}
-	for page, want := range map[string]string{"/corpus/12.json": templates.ContentSecurityPolicy(),
-		templates.WorkerPath: templates.VerifierPolicy()} {
+	policies := map[string]string{"/corpus/12.json": templates.ContentSecurityPolicy(),
+		"/corpus/query": templates.ContentSecurityPolicy()}
+	for _, w := range templates.Workers {
+		policies[w.Path] = w.Policy
+	}
+	for page, want := range policies {
 		if got := at(page, "Content-Security-Policy"); got != want {
 			t.Errorf("%s has the policy %q, want %q", page, got, want)
 		}

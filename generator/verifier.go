@@ -62,6 +62,7 @@ func verifierFiles(s *source) iter.Seq2[unit, error] {
 	}
 }
 
-func renderVerifierFile(_ *source, u unit, _ string, _ attest.Digest) ([]byte, error) {
+// renderBytes gives what the stream has read.
+func renderBytes(_ *source, u unit, _ string, _ attest.Digest) ([]byte, error) {
 	return u.value.([]byte), nil
 }

@@ -33,7 +33,7 @@ import (
 	"store.example/agentstore/templates/drawing"
 )
 
-//go:embed style.css favicon.svg copy.js search.js try.js papers.js verify.js wallet.js door.js door.css webmcp.js webmcp-demo.js worker.js html text
+//go:embed style.css ask.css ask.js askworker.js favicon.svg copy.js search.js try.js papers.js verify.js wallet.js door.js door.css webmcp.js webmcp-demo.js worker.js html text
 var files embed.FS
 
 //go:embed style.css
@@ -119,8 +119,10 @@ const MostPage = 40_000
 // PageSize is how many bytes a page in HTML is with the styles that it is read with.
 func PageSize(page []byte) int {
 	size := len(page) + len(style)
-	if bytes.Contains(page, []byte(`href="/door.css"`)) {
-		size += len(doorStyle)
+	for at, more := range map[string][]byte{"/door.css": doorStyle, "/corpus/query.css": askStyle} {
+		if bytes.Contains(page, []byte(`href="`+at+`"`)) {
+			size += len(more)
+		}
 	}
 	return size
 }

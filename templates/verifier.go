@@ -46,9 +46,3 @@ func VerifierScript() []byte { return verifierScript }
 // VerifierWorker returns the script of its worker, served as /verify/worker.js. The caller must not
 // change it.
 func VerifierWorker() []byte { return verifierWorker }
-
-// VerifierPolicy is the policy of the worker alone: it may compile the verifier, and reads files of
-// this site.
-func VerifierPolicy() string {
-	return "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'"
-}

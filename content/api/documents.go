@@ -23,6 +23,7 @@ const (
 	JSONLines   = "application/jsonl"
 	Gzip        = "application/gzip"
 	SQLite      = "application/vnd.sqlite3"
+	WebAssembly = "application/wasm"
 	Parquet     = "application/vnd.apache.parquet"
 	Binary      = "application/octet-stream"
 )

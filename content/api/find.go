@@ -66,7 +66,7 @@ var types = map[string]string{
 	".txt":   PlainText,
 	".csv":   "text/csv; charset=utf-8",
 	".js":    JavaScript,
-	".wasm":  "application/wasm",
+	".wasm":  WebAssembly,
 }
 
 // TypeOf is the media type of a file that is no document.

@@ -107,6 +107,30 @@ var recordFiles = []Document{
 		Tags: []string{tagRecord},
 	},
 	{
+		Name: "query", Path: "/corpus/query", Summary: "Ask the record: questions in SQL, answered in the browser.",
+		Description: "The page for people: SQLite runs in the reader's browser and reads the database of a year by " +
+			"requests with Range, only the parts that a question needs.",
+		Tags: []string{tagRecord}, Files: pages("/corpus/query", HTML, Markdown),
+	},
+	{
+		Name: "query_style", Path: "/corpus/query.css", Summary: "What /corpus/query adds to the style sheet.",
+		Files: pages("/corpus/query.css", CSS), Hidden: true,
+	},
+	{
+		Name: "query_script", Path: "/corpus/query.js", Summary: "The script of /corpus/query.",
+		Files: pages("/corpus/query.js", JavaScript), Hidden: true,
+	},
+	{
+		Name: "query_worker", Path: "/corpus/query/worker.js", Summary: "The script of its worker.",
+		Files: pages("/corpus/query/worker.js", JavaScript), Hidden: true,
+	},
+	{
+		// A version of SQLite has an address of its own.
+		Name: "query_program", Summary: "SQLite as a program for browsers, by the digest of its bytes.",
+		Files: []Representation{{MediaType: WebAssembly, Path: "corpus/query/{program}.wasm"}}, Cache: Immutable,
+		Hidden: true,
+	},
+	{
 		Name: "git_packs", Summary: "Packs of the record's git repository and their indexes.",
 		Files: []Representation{{MediaType: Binary, Path: "corpus.git/objects/pack/{pack}"}}, Cache: Immutable,
 		Tags: []string{tagRecord},

@@ -55,10 +55,7 @@ func TestVerifierInChromium(t *testing.T) {
 	put("bad.json", []byte(strings.Replace(string(evidence), "not_ready", "not_reads", 1)))
 	files := http.FileServer(http.Dir(site))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", templates.ContentSecurityPolicy())
-		if r.URL.Path == "/verify/worker.js" {
-			w.Header().Set("Content-Security-Policy", templates.VerifierPolicy())
-		}
+		w.Header().Set("Content-Security-Policy", templates.PolicyAt(r.URL.Path))
 		files.ServeHTTP(w, r)
 	}))
 	defer server.Close()
