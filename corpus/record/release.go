@@ -76,8 +76,8 @@ func ParseSums(raw []byte) ([]ReleaseFile, error) {
 	for i, line := range strings.Split(text, "\n") {
 		m := sumsLine.FindStringSubmatch(line)
 		if m == nil {
-			return nil, fmt.Errorf("reading SHA256SUMS: line %d is %.120q, where a SHA-256, two spaces and a name belong",
-				i+1, line)
+			return nil, fmt.Errorf("reading SHA256SUMS: line %d is %.120q, where a SHA-256, two spaces and a name "+
+				"belong", i+1, line)
 		}
 		files = append(files, ReleaseFile{m[2], m[1]})
 	}

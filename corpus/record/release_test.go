@@ -41,7 +41,8 @@ func TestTheLargestReleaseFits(t *testing.T) {
 		r.Files = append(r.Files, record.ReleaseFile{Name: fmt.Sprintf("%02d%s", i, strings.Repeat("x", 98)),
 			SHA256: recordtest.Digest("x")})
 	}
-	o := record.Observation{Number: 999_999_999, At: "2026-11-20T00:00:00Z", Kind: record.ObservationRelease, Release: r}
+	o := record.Observation{Number: 999_999_999, At: "2026-11-20T00:00:00Z", Kind: record.ObservationRelease,
+		Release: r}
 	raw, err := record.SignObservation(o, recordtest.Key(t, 1))
 	if err != nil || len(raw) > record.MaxObservation-512 {
 		t.Errorf("%d bytes: %v", len(raw), err)
