@@ -87,6 +87,12 @@ func (s *Shop) serveControl(ctx context.Context, spec string) error {
 				q.Has("dry"), out)
 		})
 	})
+	mux.HandleFunc("POST /release", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		answerKeeper(w, func(out io.Writer) error {
+			return s.release(r.Context(), []byte(q.Get("release")), q.Has("dry"), out)
+		})
+	})
 	mux.HandleFunc("GET /owed", func(w http.ResponseWriter, r *http.Request) {
 		answerKeeper(w, func(out io.Writer) error { return s.owed(r.Context(), out) })
 	})

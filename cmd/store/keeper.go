@@ -88,6 +88,8 @@ func keeperVerbs() []keeperVerb {
 		{name: "owed", short: "list money that no purchase credits", run: verbOf((*keeperCall).owed)},
 		{name: "withdraw", about: "SHA256", short: "withdraw a stranger's text", form: withdrawForm,
 			run: verbOf((*keeperCall).withdraw)},
+		{name: "release", about: "VERSION", short: "put the digests of a release into the log", form: releaseForm,
+			run: verbOf((*keeperCall).release)},
 		{name: "high-water", about: "rebuild", short: "make a lost high-water file anew", form: rebuildForm,
 			run: verbOf((*keeperCall).rebuild)},
 	}, append(accountVerbs(), visitorVerbs()...)...)
@@ -115,7 +117,7 @@ type keeperCall struct {
 
 	all, dry, wait, csv  bool
 	text, textFile, link string
-	file                 string
+	file, commit         string
 	reason, network, tx  string
 	reward               string
 	bounty               bounty.Posting
@@ -177,7 +179,9 @@ func (k *keeperCall) declare() (file *string) {
 		"visitor's words")
 	f.StringVar(&k.textFile, "text-file", "", "a file with what to say; - is standard input")
 	f.StringVar(&k.link, "link", "", "answer: an https address")
-	f.StringVar(&k.file, "file", "", "answer: a file of at most 1 MiB to hand over, under its own name")
+	f.StringVar(&k.file, "file", "", "answer: a file of at most 1 MiB to hand over, under its own name; "+
+		"release: its SHA256SUMS")
+	f.StringVar(&k.commit, "commit", "", "release: the commit that it was made of, in hexadecimal digits")
 	f.StringVar(&k.reason, "reason", "", "withdraw: why the text is taken off the record; it stands there for "+
 		"ever, so it repeats nothing of the text")
 	f.StringVar(&k.reward, "reward", "", "post-bounty: what is paid for a purchase, in USDC, at most 0.25")

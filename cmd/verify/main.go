@@ -10,6 +10,7 @@
 //	verify -export HOST|HOST@ROUND|FILE [-o FILE] DIR
 //	verify -proof HOST@ROUND|@ROUND|LEAF [-o FILE] DIR
 //	verify [-ring FILE] [-policy FILE] [-leaf FILE] FILE.tlog-proof
+//	verify [-ring FILE] -release FILE DIR|FILE.tlog-proof
 //	verify -follow URL -remember FILE [-host NAME]… [-exec PROGRAM] [-ring FILE] [-policy FILE] [-as-of WEEK] [-json]
 //
 // With -remember it keeps the last checkpoint it verified in a file and refuses, from then on, a
@@ -30,6 +31,9 @@
 // file of c2sp.org/tlog-proof, under the newest head that witnesses cosigned. The leaf is in the
 // file's extra line; where it is not, as in the store's answers, -leaf gives its bytes. Such a file
 // brings no keys: they are those of -ring, or the log of -policy, whose quorum it must meet.
+//
+// With -release it says besides in which version a file of a release stands in the log, an archive
+// or SHA256SUMS: 3 for one that stands there with other bytes, 4 for one that does not.
 //
 // With -follow it reads a published record over HTTP, static files alone, and goes on from what it
 // remembers: one step, for cron. It says what changed, and of each host that is named it checks the

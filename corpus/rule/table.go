@@ -40,6 +40,7 @@ const (
 	ObservationNumber    Rule = "observation.number"
 	HandoverTold         Rule = "handover.told"
 	IssuedFalls          Rule = "issued.falls"
+	ReleaseTwice         Rule = "release.twice"
 	ProofHeader          Rule = "proof.header"
 	ProofForm            Rule = "proof.form"
 	ProofDigest          Rule = "proof.digest"
@@ -144,6 +145,7 @@ func Table() []Entry {
 		{ObservationNumber, "An observation that stands in the place of another."},
 		{HandoverTold, "A handover that is told twice, or that the ring does not have."},
 		{IssuedFalls, "Counts of artifacts that fall."},
+		{ReleaseTwice, "A release of a version that an observation before it told."},
 		{ProofHeader, "A block header that is not of its form."},
 		{ProofForm, "A proof of time that is not of its form."},
 		{ProofDigest, "A proof that is not of the digest of its round or anchor."},

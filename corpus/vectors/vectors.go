@@ -70,12 +70,27 @@ var bases = []struct {
 	{"private", "one private round", private, false},
 	{"cut", "the full one without words and evidence, as git brings it", full, false},
 	{"flooded", "one round whose inflows leave out two addresses of a network", flooded, false},
+	{"released", "two releases and no round", released, false},
 }
 
 // observed is a record of observations alone.
 func observed(f *forge) {
 	f.begin(attest.SpecimenKey(), attest.SpecimenKeyFor(attest.PurposeLog))
 	f.between()
+}
+
+// released is a record of two releases.
+func released(f *forge) {
+	f.begin(attest.SpecimenKey(), attest.SpecimenKeyFor(attest.PurposeLog))
+	digest := strings.Repeat("ab", 32)
+	f.observe(
+		record.Observation{At: "2026-08-20T00:00:00Z", Kind: record.ObservationRelease, Release: &record.Release{
+			Version: "v1.0.0", Commit: digest[:40], Files: []record.ReleaseFile{
+				{Name: "store-v1.0.0-linux-amd64.tar.gz", SHA256: digest},
+				{Name: "store-v1.0.0-windows-amd64.zip", SHA256: digest}}}},
+		record.Observation{At: "2026-08-21T00:00:00Z", Kind: record.ObservationRelease, Release: &record.Release{
+			Version: "v1.0.1-rc.1+x", Commit: digest, Files: []record.ReleaseFile{{Name: "a", SHA256: digest}}}},
+	)
 }
 
 func private(f *forge) {

@@ -101,7 +101,8 @@ NAMED = {
     "amount": matching(r"(?=.{1,80}$)(0|[1-9]\d*)(\.\d{1,6})?"), "transaction": matching("[!-~]{1,128}"),
     "media": matching(r"other||[-!#$&^_.+a-z0-9]+/[-!#$&^_.+a-z0-9]+"), "declared": matching("POST|"),
     "walked": matching("ready|not_ready|unreachable"), "verdict": matching("ready|not_ready|unreachable|not_probed"),
-    "fault": matching("none|door|path|instrument"), "purpose": matching("identity|log|git|webhook"),
+    "tag": matching("[0-9A-Za-z][-+._0-9A-Za-z]{0,63}"), "filename": matching("[0-9A-Za-z][-+._0-9A-Za-z]{0,99}"),
+    "commit": matching("[0-9a-f]{40}|[0-9a-f]{64}"), "fault": matching("none|door|path|instrument"), "purpose": matching("identity|log|git|webhook"),
 }
 
 def kind(spec):
@@ -168,6 +169,7 @@ for name, spec in {
     "note": "host:host lane:wallet|host statement:words signed_at:time pay_to?:payto",
     "tip": "id:t9999 title:words text:words by?:words", "class": "class:t9999 total:n",
     "issued": "total:n classes:class*64^class", "withdrawn": "sha256:digest reason:s500",
+    "built": "name:filename sha256:digest", "release": "version:tag commit:commit files:built*64^name",
     "closed": "week:week hosts:n digest:digest height?:n1 own:digest",
     "erratum": "leaf:n reason:t9999 verdict_now:verdict evidence_digest?:digest",
     "text": "format:store-words/v1 salt:digest text:s8192", "packed": "host:host sha256:digest offset:n bytes:n1",
@@ -184,7 +186,7 @@ KINDS = {k: form(f"format:store-observation/v1 number:n1 at:time kind:{k}| {memb
          for k, members in re.findall(r"(\w+) ([^,]*)", "retired_word word:words epitaph?:t1000,paid_refresh refresh:refresh,"
                                       "paid_walk walk:walk,declaration declaration:declaration,standing_note note:note,"
                                       "published_tip tip:tip,artifacts_issued issued:issued,key_event handover:handover,"
-                                      "withdrawn withdrawn:withdrawn,roster roster:closed,erratum erratum:erratum")}
+                                      "withdrawn withdrawn:withdrawn,roster roster:closed,erratum erratum:erratum,release release:release")}
 BATTERIES = {"v1": "bd636ef28811dc31a14d7715440cc668afc361020aae79490071a820cc3d0903",
              "v2": "3e0718309248e232520993ca211c91e475bf9331e5553ac616d46ff67756e48b"}
 ORDER = "format method url started_at duration_ms status proto headers other_headers body challenges error head_bytes"
@@ -434,6 +436,8 @@ class Record:
                 formed((body["lane"] == "wallet") == ("pay_to" in body), "a lane without what it needs")
             if kind == "erratum":
                 formed((body["verdict_now"] == "not_probed") != ("evidence_digest" in body), "a digest where none is")
+            if kind == "release":
+                formed(body["files"], "no files")
             if kind == "key_event":
                 self.handover(body, "observation.form")
             now = {c["class"]: c["total"] for c in body["classes"]} if kind == "artifacts_issued" else counts
@@ -443,6 +447,8 @@ class Record:
             need("handover.told", kind != "key_event" or body in self.ring["handovers"] and body not in told,
                  "a handover is told twice, or is none")
             need("issued.falls", all(now.get(c, -1) >= n for c, n in counts.items()), "counts fall")
+            need("release.twice", kind != "release" or body["version"] not in [o["release"]["version"] for o, _ in self.obs
+                 if "release" in o], "a version is released twice")
             counts = now
             told += [body] * (kind == "key_event")
             self.withdrawn |= {body["sha256"]} if kind == "withdrawn" else set()
