@@ -19,7 +19,8 @@ func TestReleasesByCommand(t *testing.T) {
 	archive := p.put(t, "store-v1.0.0-linux-amd64.tar.gz", []byte("an archive"))
 	d := fmt.Sprintf("%x", sha256.Sum256([]byte("an archive")))
 	name := filepath.Base(archive)
-	if code, out := checkWith(p.w.Dir, "-release", archive); code != 4 || !strings.Contains(out, "UNPROVEN: no release") {
+	code, out := checkWith(p.w.Dir, "-release", archive)
+	if code != 4 || !strings.Contains(out, "UNPROVEN: no release") {
 		t.Errorf("before it is told: exit %d: %s", code, out)
 	}
 	told, err := p.w.Observe(t.Context(), record.Observation{At: "2026-12-30T00:00:00Z",

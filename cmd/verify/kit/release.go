@@ -66,7 +66,7 @@ func told(name string, report Report) ([]record.Observation, error) {
 		return []record.Observation{o}, o.Check()
 	}
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("%s is neither a folder with a record nor a proof, in which a release is looked for", name)
+		return nil, fmt.Errorf("%s is neither a folder with a record nor a proof, in which releases are found", name)
 	}
 	found, ok := audit.FindRecord(audit.Plain(os.DirFS(name)))
 	if !ok {
@@ -123,8 +123,8 @@ func inReleases(files []record.ReleaseFile, all []record.Observation, w io.Write
 				other.Release.Version, other.Number, f.SHA256)
 			code = ExitRefused
 		default:
-			fmt.Fprintf(w, "%s: UNPROVEN: no release here has it with SHA-256 %s; get a newer clone, or see that it has "+
-				"the name that it was released under\n", name, f.SHA256)
+			fmt.Fprintf(w, "%s: UNPROVEN: no release here has it with SHA-256 %s; get a newer clone, or see that it "+
+				"has the name that it was released under\n", name, f.SHA256)
 			if code == ExitVerified {
 				code = ExitUnproven
 			}
