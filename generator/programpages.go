@@ -31,6 +31,9 @@ var (
 			"looked at, and the test vectors.", func(*Input) string {
 			return strings.Replace(programText("store-corpus-v1-rules"), "\nRULES\n", "\n"+ruleTable()+"\n", 1)
 		}}
+	query = programPage{"Ask the record",
+		"Questions in SQL, answered in this browser, which fetches only the parts of a year's database that they need.",
+		func(*Input) string { return programText("query") }}
 	configuration = programPage{"The configuration of a store",
 		"Every key of store.toml with its meaning, table by table, as store config prints it.", settingsText}
 )

@@ -42,7 +42,7 @@ func (s *source) years() (out []string) {
 }
 
 func depsQuery(s *source, _ int, d *digester) {
-	s.page(d, "record/query")
+	d.text(query.title, query.summary, query.body(s.Input))
 	d.text(strings.Join(s.years(), " "))
 	d.text(s.firstHost)
 	d.text(programFile())
@@ -53,21 +53,18 @@ func depsQuery(s *source, _ int, d *digester) {
 }
 
 func renderQuery(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
-	p, err := s.need("record/query")
-	if err != nil {
-		return nil, err
-	}
-	v := templates.QueryView{Chrome: s.chrome, Page: s.viewOf(u, p.Title, p.Summary, made), Years: s.years()}
+	v := templates.QueryView{Chrome: s.chrome, Page: s.viewOf(u, query.title, query.summary, made), Years: s.years()}
 	// A year and a host that the record has, so that the commands are not for show.
 	year := "2026"
 	if len(v.Years) > 0 {
 		year, v.Program = v.Years[0], "/corpus/query/"+programFile()+".wasm"
 	}
 	host := cmp.Or(s.firstHost, "host.example")
-	body := strings.NewReplacer("YEAR", year, "HOST", host).Replace(p.Body)
-	if v.Body, err = s.prose(body); err != nil {
+	body, err := s.prose(strings.NewReplacer("YEAR", year, "HOST", host).Replace(query.body(s.Input)))
+	if err != nil {
 		return nil, err
 	}
+	v.Body = body
 	for _, q := range bulk.Questions(host) {
 		v.Questions = append(v.Questions, templates.Question(q))
 	}

@@ -90,8 +90,8 @@ func TestFirstSale(t *testing.T) {
 
 	script := inPlace(t, programs[1], "https://127.0.0.1:4030", public, "-host 127.0.0.1 ", "-host "+host+" ",
 		"http://127.0.0.1:4041", "http://"+rpc,
-		"sed -i.first -f price.sed store.toml\n",
-		"sed -i.first -f price.sed store.toml\nsed -i.second 's/^debug_listen = .*/debug_listen = \""+debug+
+		"\" store.toml\n",
+		"\" store.toml\nsed -i.second 's/^debug_listen = .*/debug_listen = \""+debug+
 			"\"/' store.toml\n")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
