@@ -111,7 +111,7 @@ async function ask({name, url, method, unlimited, axios: byAxios}) {
     if (byAxios) await throughAxios(client, url, init, header => { paid = header; }, s => { status = s; });
     else await wrapFetchWithPayment(watched, client)(url, init);
   } catch (e) {
-    out.error = e.message;
+    out.error = e.cause ? `${e.message}: ${e.cause.message}` : e.message;
   }
   out.status = status;
   if (paid) {

@@ -207,7 +207,7 @@ func bodyDoors() []Door {
 		{Name: "body-no-gzip", Doc: "Says gzip and sends text.", Want: broken(exchange.StageBody),
 			serve: sells(func(t *terms) { t.header.Set("Content-Encoding", "gzip") })},
 		{Name: "body-no-utf8", Doc: "A body of bytes that are no text.", Want: broken(""),
-			conn: say("Content-Length: 3\r\n\r\n\xff\xfe\x00")},
+			conn: say("Content-Length: 3\r\nConnection: close\r\n\r\n\xff\xfe\x00")},
 		{Name: "body-deep", Doc: "A body of brackets.", Want: broken("", "large-body"),
 			conn: raw(func(v *visit, c net.Conn) {
 				io.WriteString(c, v.head("HTTP/1.1")+"Connection: close\r\n\r\n"+strings.Repeat("[", 100_000))

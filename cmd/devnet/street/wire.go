@@ -165,7 +165,8 @@ func (v *visit) head(proto string) string {
 		base64.StdEncoding.EncodeToString(encode(good(v).challenge(v))) + "\r\n"
 }
 
-// say answers with the beginning of a good answer and a text, and closes.
+// say answers with the beginning of a good answer and a text, and closes. A whole answer has to say
+// so: a client that keeps the connection asks again while it is closed.
 func say(text string) func(*visit, net.Conn) {
 	return raw(func(v *visit, c net.Conn) { io.WriteString(c, v.head("HTTP/1.1")+text) })
 }
