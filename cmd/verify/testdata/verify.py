@@ -168,7 +168,7 @@ for name, spec in {
     "declaration": "host:host shape:t9999 doors:t2560*20 doors_left_out?:n1 foreign:n",
     "note": "host:host lane:wallet|host statement:words signed_at:time pay_to?:payto",
     "tip": "id:t9999 title:words text:words by?:words", "class": "class:t9999 total:n",
-    "issued": "total:n classes:class*64^class", "withdrawn": "sha256:digest reason:s500",
+    "counted": "through:week size:n1 root:digest", "issued": "total:n classes:class*64^class certificates?:counted", "withdrawn": "sha256:digest reason:s500",
     "built": "name:filename sha256:digest", "release": "version:tag commit:commit files:built*64^name",
     "closed": "week:week hosts:n digest:digest height?:n1 own:digest",
     "erratum": "leaf:n reason:t9999 verdict_now:verdict evidence_digest?:digest",
@@ -420,7 +420,7 @@ class Record:
             self.heads.append(h)
 
     def observations(self):
-        self.obs, self.withdrawn, counts, told = [], set(), {}, []
+        self.obs, self.withdrawn, counts, told, through = [], set(), {}, [], ""
         while (name := f"observations/{len(self.obs) + 1:09d}.json") in self.files:
             raw = self.read(name, "observation.form", 16384)
             o = parse(raw)
@@ -436,6 +436,8 @@ class Record:
                 formed((body["lane"] == "wallet") == ("pay_to" in body), "a lane without what it needs")
             if kind == "erratum":
                 formed((body["verdict_now"] == "not_probed") != ("evidence_digest" in body), "a digest where none is")
+            tree = body.get("certificates", {}).get("through") if kind == "artifacts_issued" else None
+            formed(not tree or tree < "%04d-W%02d" % datetime.date.fromisoformat(o["at"][:10]).isocalendar()[:2], "a week that is not over")
             if kind == "release":
                 formed(body["files"], "no files")
             if kind == "key_event":
@@ -447,9 +449,10 @@ class Record:
             need("handover.told", kind != "key_event" or body in self.ring["handovers"] and body not in told,
                  "a handover is told twice, or is none")
             need("issued.falls", all(now.get(c, -1) >= n for c, n in counts.items()), "counts fall")
+            need("issued.week", not tree or tree > through, "two trees of one week")
             need("release.twice", kind != "release" or body["version"] not in [o["release"]["version"] for o, _ in self.obs
                  if "release" in o], "a version is released twice")
-            counts = now
+            counts, through = now, tree or through
             told += [body] * (kind == "key_event")
             self.withdrawn |= {body["sha256"]} if kind == "withdrawn" else set()
             self.obs.append((o, raw))
