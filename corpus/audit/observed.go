@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"store.example/agentstore/corpus/attest"
@@ -94,4 +95,35 @@ func (c *checker) corrects(e record.Erratum, raw []byte) error {
 		err = fmt.Errorf("it says %s, what it was judged by gives %s", e.VerdictNow, walk.Verdict)
 	}
 	return err
+}
+
+// issued is what observations said of artifacts so far.
+type issued struct {
+	counts  map[string]int64 // by class
+	through string           // the week of the last tree of certificates
+}
+
+// add demands that no count of artifacts falls, as what was issued is not taken back, and that the
+// weeks of a tree of certificates are of no tree before it.
+func (i *issued) add(now record.Issued) error {
+	counts := make(map[string]int64, len(now.Classes))
+	for _, class := range now.Classes {
+		counts[class.Class] = class.Total
+	}
+	for class, n := range i.counts {
+		if counts[class] < n {
+			return rule.IssuedFalls.Errorf("it counts %d artifacts of class %s, and there were %d",
+				counts[class], class, n)
+		}
+	}
+	maps.Copy(i.counts, counts)
+	if now.Certificates == nil {
+		return nil
+	}
+	if now.Certificates.Through <= i.through {
+		return rule.IssuedWeek.Errorf("its certificates are of the weeks through %s, and those through %s have a tree",
+			now.Certificates.Through, i.through)
+	}
+	i.through = now.Certificates.Through
+	return nil
 }

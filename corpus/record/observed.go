@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"store.example/agentstore/corpus/attest"
@@ -106,6 +107,17 @@ type Tip struct {
 type Issued struct {
 	Total   int64         `json:"total"`
 	Classes []IssuedClass `json:"classes"` // sorted by class, which add up to Total
+	// Certificates commits to those that were delivered since the count that committed last; absent
+	// where there are none.
+	Certificates *IssuedTree `json:"certificates,omitzero"`
+}
+
+// IssuedTree is a Merkle tree (RFC 6962) of certificates: each leaf is the SHA-256 of the payload
+// that one was signed as, 32 bytes. What stands in no tree of its time was made later.
+type IssuedTree struct {
+	Through string `json:"through"` // the ISO week of the last deliveries: over when the tree was made
+	Size    int64  `json:"size"`    // leaves, at least 1
+	Root    string `json:"root"`    // hex
 }
 
 // IssuedClass counts one class of artifacts.
@@ -162,7 +174,7 @@ func (o Observation) checkMembers() error {
 			}
 			return nil
 		}},
-		{ObservationArtifactsIssued, o.Issued != nil, o.Issued.check},
+		{ObservationArtifactsIssued, o.Issued != nil, func() error { return o.Issued.check(o.At) }},
 		{ObservationKeyEvent, o.Handover != nil, func() error { return o.Handover.Verify() }},
 		{ObservationWithdrawn, o.Withdrawn != nil, o.Withdrawn.check},
 		{ObservationRoster, o.Roster != nil, o.Roster.check},
@@ -268,7 +280,17 @@ func (n *StandingNote) check() error {
 	return fmt.Errorf("a note by lane %q, with the address of another or none", n.Lane)
 }
 
-func (i *Issued) check() error {
+// weekExists reports whether a year has the ISO week: most have no W53.
+func weekExists(s string) bool {
+	if !IsWeek(s) {
+		return false
+	}
+	// The fourth of January is in the first week.
+	day, err := time.Parse("2006-01-02", s[:4]+"-01-04")
+	return err == nil && ISOWeek(day.AddDate(0, 0, 7*(int(s[6]-'0')*10+int(s[7]-'0')-1))) == s
+}
+
+func (i *Issued) check(at string) error {
 	var sum int64
 	for _, c := range i.Classes {
 		if c.Class == "" || TextBytes(c.Class) > maxWord || c.Total < 0 {
@@ -279,6 +301,19 @@ func (i *Issued) check() error {
 	sorted := slices.IsSortedFunc(i.Classes, func(a, b IssuedClass) int { return strings.Compare(a.Class, b.Class) })
 	if len(i.Classes) > maxClasses || sum != i.Total || i.Total > attest.MaxInteger || !sorted {
 		return errors.New("classes that are not sorted or do not add up")
+	}
+	if i.Certificates == nil {
+		return nil
+	}
+	t := *i.Certificates
+	now, err := time.Parse(time.RFC3339, at)
+	switch {
+	case err != nil:
+		return err
+	case !weekExists(t.Through) || t.Through >= ISOWeek(now):
+		return fmt.Errorf("certificates through %.20q, which is no week before %s", t.Through, ISOWeek(now))
+	case t.Size < 1 || t.Size > attest.MaxInteger || !IsDigest(t.Root):
+		return fmt.Errorf("a tree of %d certificates with root %.80q", t.Size, t.Root)
 	}
 	return nil
 }

@@ -40,6 +40,7 @@ const (
 	ObservationNumber    Rule = "observation.number"
 	HandoverTold         Rule = "handover.told"
 	IssuedFalls          Rule = "issued.falls"
+	IssuedWeek           Rule = "issued.week"
 	ReleaseTwice         Rule = "release.twice"
 	ProofHeader          Rule = "proof.header"
 	ProofForm            Rule = "proof.form"
@@ -145,6 +146,7 @@ func Table() []Entry {
 		{ObservationNumber, "An observation that stands in the place of another."},
 		{HandoverTold, "A handover that is told twice, or that the ring does not have."},
 		{IssuedFalls, "Counts of artifacts that fall."},
+		{IssuedWeek, "A tree of certificates of weeks that one before it is of."},
 		{ReleaseTwice, "A release of a version that an observation before it told."},
 		{ProofHeader, "A block header that is not of its form."},
 		{ProofForm, "A proof of time that is not of its form."},

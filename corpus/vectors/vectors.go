@@ -71,6 +71,7 @@ var bases = []struct {
 	{"cut", "the full one without words and evidence, as git brings it", full, false},
 	{"flooded", "one round whose inflows leave out two addresses of a network", flooded, false},
 	{"released", "two releases and no round", released, false},
+	{"certified", "two counts of artifacts with the trees of their certificates, and no round", certified, false},
 }
 
 // observed is a record of observations alone.

@@ -85,7 +85,7 @@ func TestFilesAreTheSameForEver(t *testing.T) {
 		fmt.Fprintf(sum, "%s %x\n", f.Path, sha256.Sum256(f.Body))
 		size += len(f.Body)
 	}
-	const want = "4739cb3adae463339788f8e9944f2d37b7f63d4a2791bbbecddfe7f3c127d742"
+	const want = "f6dfc3a9753547ce64882290138aeb38461428546a325118974167368c2a7e74"
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
 		t.Errorf("%d files of %d bytes with the digest %s, want %s", len(files), size, got, want)
 	}
