@@ -23,6 +23,9 @@ import (
 	"store.example/agentstore/corpus/view"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/generator"
 )
 
@@ -151,6 +154,43 @@ func recorded(a *archive.Archive) func(counter.Recorded) (*counter.Inclusion, er
 		}
 		in := inclusion(id, g)
 		in.Kind, in.At = o.Kind, o.At
+		return in, nil
+	}
+}
+
+// issuedIn finds the tree that a certificate stands in, once the observation with its root was
+// exported and logged.
+func (s *Shop) issuedIn() func(context.Context, till.CertRecord) (*counter.IssuedIn, error) {
+	if s.archive == nil {
+		return nil
+	}
+	return func(ctx context.Context, rec till.CertRecord) (in *counter.IssuedIn, err error) {
+		state := s.archive.Now()
+		if rec.Week == "" || state == nil {
+			return nil, nil
+		}
+		var p *feed.CertificateProof
+		err = s.DB.View(ctx, func(tx ledger.Tx) error {
+			p, err = feed.ProveCertificate(tx, rec.Week, rec.Proof.SignedPayload)
+			return err
+		})
+		if err != nil || p == nil {
+			return nil, err
+		}
+		id := fmt.Sprintf("%s_%d", archive.ClassObservation, p.Observation)
+		g, ok, err := state.Signed(id)
+		if err != nil || !ok {
+			return nil, err
+		}
+		o := state.Feed[p.Observation-1]
+		if o.Issued == nil || o.Issued.Certificates == nil || *o.Issued.Certificates != p.IssuedTree {
+			return nil, fmt.Errorf("observation %d has another tree than the ledger", p.Observation)
+		}
+		in = &counter.IssuedIn{Through: p.Through, Size: p.Size, Root: p.Root, Index: p.Index, Hashes: p.Hashes,
+			Observation: inclusion(id, g),
+			How: "The leaf is the 32 bytes of artifact_hash. Its RFC 6962 leaf hash and hashes give root, which " +
+				"observation.entry holds. verify -ring FILE checks all of it in this answer."}
+		in.Observation.Kind, in.Observation.At = o.Kind, o.At
 		return in, nil
 	}
 }

@@ -174,8 +174,8 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if err != nil {
 		return nil, err
 	}
-	sells, err := counter.New(counter.Config{Till: s.Till, Recorded: recorded(s.archive), Classes: s.classes(),
-		Door: s.doorPage, Callbacks: calls, Weather: s.weather,
+	sells, err := counter.New(counter.Config{Till: s.Till, Recorded: recorded(s.archive), Issued: s.issuedIn(),
+		Classes: s.classes(), Door: s.doorPage, Callbacks: calls, Weather: s.weather,
 		Stamp: func(ctx context.Context) (string, string, error) { return s.Visitors.WeeksStamp(ctx) }})
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@
 //	verify -proof HOST@ROUND|@ROUND|LEAF [-o FILE] DIR
 //	verify [-ring FILE] [-policy FILE] [-leaf FILE] FILE.tlog-proof
 //	verify [-ring FILE] -release FILE DIR|FILE.tlog-proof
+//	verify [-ring FILE] -artifact FILE
 //	verify -follow URL -remember FILE [-host NAME]… [-exec PROGRAM] [-ring FILE] [-policy FILE] [-as-of WEEK] [-json]
 //
 // With -remember it keeps the last checkpoint it verified in a file and refuses, from then on, a
@@ -34,6 +35,10 @@
 //
 // With -release it says besides in which version a file of a release stands in the log, an archive
 // or SHA256SUMS: 3 for one that stands there with other bytes, 4 for one that does not.
+//
+// With -artifact it checks what was bought, in the answer to a purchase or of /api/verify/{id}.
+// Where that shows in which tree of certificates one stands, it says which observation of the log
+// has the root: the certificate was there by then.
 //
 // With -follow it reads a published record over HTTP, static files alone, and goes on from what it
 // remembers: one step, for cron. It says what changed, and of each host that is named it checks the

@@ -49,6 +49,9 @@ type Config struct {
 	// Recorded finds what the signed record holds of an artifact, nil for nothing; nil: there is no
 	// record.
 	Recorded func(Recorded) (*Inclusion, error)
+	// Issued finds the tree that a certificate stands in, nil while there is none; nil: there is no
+	// record.
+	Issued func(context.Context, till.CertRecord) (*IssuedIn, error)
 	// Callbacks send word of orders; nil: no callback_url is taken.
 	Callbacks Callbacks
 	// Weather is that of an hour on the porch, and Stamp what the free stamp of this week says:

@@ -40,6 +40,7 @@ type Verification struct {
 	DoesNotProve    string         `json:"does_not_prove,omitempty"`
 	HowTo           string         `json:"how_to_check,omitempty"`
 	Inclusion       *Inclusion     `json:"inclusion,omitempty"` // where the public record holds what was sold
+	Issued          *IssuedIn      `json:"issued,omitempty"`    // where the public record counts a certificate
 	BadgeURL        string         `json:"badge_url,omitempty"`
 }
 
@@ -60,6 +61,18 @@ type Inclusion struct {
 	Entry   string `json:"entry"`        // the exact bytes of the leaf
 	Proof   string `json:"proof"`        // the text of c2sp.org/tlog-proof
 	How     string `json:"how_to_check"`
+}
+
+// IssuedIn shows that a certificate is a leaf of a tree whose root stands in an observation, a leaf
+// of the log itself: it was made no later than that.
+type IssuedIn struct {
+	Through     string          `json:"through"` // the ISO week of the last deliveries in the tree
+	Size        int64           `json:"size"`    // leaves
+	Root        string          `json:"root"`    // hex
+	Index       int64           `json:"index"`   // of artifact_hash among the leaves
+	Hashes      []attest.Digest `json:"hashes"`  // hex, beside the way up, the lowest first
+	Observation *Inclusion      `json:"observation"`
+	How         string          `json:"how_to_check"`
 }
 
 // Class is one class of artifacts that the store signs.
@@ -169,10 +182,18 @@ func (c *Counter) certificate(ctx context.Context, id string) (*Verification, er
 		return nil, err
 	}
 	v, err := c.verified(rec)
-	if err != nil || c.cfg.Recorded == nil {
-		return &v, err
+	if err != nil {
+		return nil, err
 	}
 	// The certificate is good or not without the record, which must not stand in its way.
+	if c.cfg.Issued != nil {
+		if v.Issued, err = c.cfg.Issued(ctx, rec); err != nil {
+			c.Log.Error("the tree of a certificate cannot be read", "id", id, "err", err)
+		}
+	}
+	if c.cfg.Recorded == nil {
+		return &v, nil
+	}
 	if v.Inclusion, err = c.cfg.Recorded(Recorded{Word: word, Attests: rec.Certificate.Attests}); err != nil {
 		c.Log.Error("the record cannot be asked about an artifact", "id", id, "err", err)
 	}

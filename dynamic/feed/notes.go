@@ -46,7 +46,7 @@ func Recorded(tx ledger.Tx, o record.Observation) error {
 	case o.Declaration != nil:
 		return recorded(tx, o)
 	case o.Issued != nil:
-		return ledger.SetJSON(tx, issuedKey(), issued{Total: o.Issued.Total})
+		return recordedIssued(tx, *o.Issued)
 	case o.Roster != nil:
 		_, err := closed(tx, o)
 		return err
@@ -67,16 +67,31 @@ type Class struct{ Name, Counter string }
 type issued struct {
 	Week  string `json:"week"`
 	Total int64  `json:"total"`
+	// Through is the last week whose certificates are in a tree.
+	Through string `json:"through,omitzero"`
 }
 
-// Artifacts puts the number of artifacts issued so far on the feed, once in a week in which it
-// changed.
+// recordedIssued goes on behind a count that the record holds. Of its certificates nothing more is
+// known than of which weeks they are.
+func recordedIssued(tx ledger.Tx, i record.Issued) error {
+	last, err := ledger.GetJSON[issued](tx, issuedKey())
+	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+		return err
+	}
+	if i.Certificates != nil {
+		last.Through = i.Certificates.Through
+	}
+	return ledger.SetJSON(tx, issuedKey(), issued{Total: i.Total, Through: last.Through})
+}
+
+// Artifacts puts the number of artifacts issued so far on the feed, with the tree of the
+// certificates of the weeks before, once in a week in which either changed.
 func Artifacts(tx ledger.Tx, classes []Class) error {
 	last, err := ledger.GetJSON[issued](tx, issuedKey())
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 		return err
 	}
-	now := issued{Week: record.ISOWeek(tx.Now())}
+	now := issued{Week: record.ISOWeek(counting(tx))}
 	counts := &record.Issued{Classes: []record.IssuedClass{}}
 	for _, c := range classes {
 		n, err := ledger.Last(tx, c.Counter)
@@ -87,12 +102,27 @@ func Artifacts(tx ledger.Tx, classes []Class) error {
 		counts.Total += n
 	}
 	slices.SortFunc(counts.Classes, func(a, b record.IssuedClass) int { return strings.Compare(a.Class, b.Class) })
-	now.Total = counts.Total
-	if now.Week == last.Week || now.Total <= last.Total {
+	now.Total, now.Through = counts.Total, last.Through
+	if now.Week == last.Week || now.Total < last.Total {
 		return nil // a ledger that is younger than the record counts from nothing, and totals do not fall
+	}
+	tree, err := plant(tx, last.Through)
+	if err != nil || tree == nil && now.Total == last.Total {
+		return err
+	}
+	if tree != nil {
+		counts.Certificates, now.Through = &tree.IssuedTree, tree.Through
 	}
 	if err := Observe(tx, record.Observation{Kind: record.ObservationArtifactsIssued, Issued: counts}); err != nil {
 		return err
+	}
+	if tree != nil {
+		if tree.Number, err = ledger.Last(tx, Counter); err != nil {
+			return err
+		}
+		if err := ledger.SetJSON(tx, ledger.GoodsKey(certifiedTree, tree.Through), tree); err != nil {
+			return err
+		}
 	}
 	return ledger.SetJSON(tx, issuedKey(), now)
 }

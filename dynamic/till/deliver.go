@@ -11,6 +11,7 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/jws"
+	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
@@ -238,6 +239,7 @@ type CertRecord struct {
 	Pass        string             `json:"pass,omitzero"` // whose badge is the nicer one while it is current
 	Reversed    bool               `json:"reversed,omitzero"`
 	ReversedOn  string             `json:"reversed_on,omitzero"`
+	Week        string             `json:"week,omitzero"` // ISO, of the delivery: whose tree it stands in
 }
 
 // deliver: settled → delivered, or promised. The signature and the answer are made before the
@@ -377,6 +379,10 @@ func (t *Till) handOver(ctx context.Context, p *Purchase, from State) (*Purchase
 				Nicer: goods.NicerBadge(o.Good.Kind)}
 			if signed != nil && signed.Class == attest.ClassPass {
 				rec.Pass = signed.ID
+			}
+			var err error
+			if rec.Week, err = feed.Certified(tx, rec.Proof.SignedPayload); err != nil {
+				return err
 			}
 			if err := errors.Join(
 				ledger.SetJSON(tx, ledger.CertKey(p.CertID), rec),

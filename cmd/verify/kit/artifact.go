@@ -36,6 +36,8 @@ type ArtifactFinding struct {
 	PublicKey string `json:"public_key"` // hex
 	Status    string `json:"status"`     // of the key: current, retired, or not_known
 	SHA256    string `json:"artifact_hash"`
+	// Issued says where the log counts a certificate, where the file shows that.
+	Issued *IssuedFinding `json:"issued,omitempty"`
 }
 
 // Sound implements Report.
@@ -58,6 +60,12 @@ func (r ArtifactReport) Print(w io.Writer, name string) {
 		fmt.Fprintf(w, "  %s %s of %s, signed by %s (%s), SHA-256 %s\n", a.Class, visible.Text(a.ID), a.Date,
 			a.PublicKey, a.Status, a.SHA256)
 	}
+	for _, a := range r.Artifacts {
+		if i := a.Issued; i != nil {
+			fmt.Fprintf(w, "  In the log, under its head of %d leaves: certificate %d of those through %s, whose tree "+
+				"observation %d of %s has\n", i.LogSize, i.Index, i.Through, i.Observation, i.At)
+		}
+	}
 	for _, p := range r.Problems {
 		fmt.Fprintf(w, "  problem: %s\n", visible.Text(p))
 	}
@@ -76,6 +84,7 @@ func CheckArtifact(raw []byte, ring *attest.Ring) (ArtifactReport, error) {
 		Certificate json.RawMessage `json:"certificate"` // as it is shown
 		Artifact    *attest.Proof   `json:"artifact"`
 		Note        *attest.Proof   `json:"monthly_note"`
+		Issued      *issuedIn       `json:"issued"`
 	}
 	if err := json.Unmarshal(raw, &file); err != nil {
 		return ArtifactReport{}, fmt.Errorf("reading an artifact: %w", err)
@@ -89,6 +98,13 @@ func CheckArtifact(raw []byte, ring *attest.Ring) (ArtifactReport, error) {
 	if len(r.Artifacts)+len(r.Problems) == 0 {
 		return r, errors.New("the file holds no signed_payload: save the answer of /api/verify/{id}")
 	}
+	if file.Issued != nil && ring != nil && r.sound(file.SignedPayload) {
+		if found, err := file.Issued.check(file.SignedPayload, *ring); err != nil {
+			r.Problems = append(r.Problems, err.Error())
+		} else {
+			r.Artifacts[0].Issued = &found
+		}
+	}
 	if file.Certificate != nil {
 		r.shows(file.Proof, file.Certificate)
 	}
@@ -96,6 +112,11 @@ func CheckArtifact(raw []byte, ring *attest.Ring) (ArtifactReport, error) {
 		r.refers(file.Proof, *file.Artifact)
 	}
 	return r, nil
+}
+
+// sound reports whether the first artifact that holds is the one of a payload.
+func (r *ArtifactReport) sound(payload string) bool {
+	return payload != "" && len(r.Artifacts) > 0 && r.Artifacts[0].SHA256 == digest(payload)
 }
 
 func (r *ArtifactReport) check(p attest.Proof, ring *attest.Ring) {
@@ -112,7 +133,7 @@ func (r *ArtifactReport) check(p attest.Proof, ring *attest.Ring) {
 		return
 	}
 	r.Artifacts = append(r.Artifacts, ArtifactFinding{a.Class, a.ID, a.Date, p.PublicKey.String(), status,
-		digest(p.SignedPayload)})
+		digest(p.SignedPayload), nil})
 }
 
 // shows demands that a certificate is shown as it was signed.
