@@ -12,7 +12,7 @@ import (
 // What the verifier may weigh: lines of ours in its import graph, with comments, and modules of
 // others. Both are to fall, and never to grow.
 const (
-	mostLines   = 17_380
+	mostLines   = 17_330
 	mostModules = 4
 )
 

@@ -12,6 +12,7 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/signable"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/visible"
@@ -67,7 +68,7 @@ const maxReadable = 4 << 20
 
 // readable is a report whose words from strangers neither move the cursor nor turn the writing.
 func readable(r probe.Report) (out probe.Report, err error) {
-	b, err := attest.Signable(r, maxReadable, visible.Text)
+	b, err := signable.Of(r, maxReadable, visible.Text)
 	if err != nil {
 		return out, err
 	}

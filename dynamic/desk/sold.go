@@ -16,6 +16,7 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/accounts"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/signable"
 	"store.example/agentstore/corpus/doors"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
@@ -257,7 +258,7 @@ func (a ask) reading(said ...reported) (*goods.Reading, error) {
 	r := &goods.Reading{Target: a.target, Host: a.host, Verdict: said[0].verdict}
 	var first time.Time
 	for _, s := range said {
-		raw, err := attest.Signable(s.report, cmp.Or(s.limit, maxFinding), visible.Text)
+		raw, err := signable.Of(s.report, cmp.Or(s.limit, maxFinding), visible.Text)
 		if err != nil {
 			return nil, fmt.Errorf("reporting %s: %w", s.checker, err)
 		}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"syscall/js"
 
-	"store.example/agentstore/cmd/verify/kit"
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
 )
@@ -35,13 +34,13 @@ func verify(_ js.Value, args []js.Value) any {
 	run = js.FuncOf(func(_ js.Value, promise []js.Value) any {
 		go func() {
 			defer run.Release()
-			answer, err := kit.Answer(context.Background(), files, o)
+			f, err := answer(context.Background(), files, o)
 			if err != nil {
 				promise[1].Invoke(js.Global().Get("Error").New(err.Error()))
 				return
 			}
-			promise[0].Invoke(map[string]any{"sound": answer.Sound, "unproven": answer.Unproven, "text": answer.Text,
-				"report": answer.Report, "head": answer.Head})
+			promise[0].Invoke(map[string]any{"sound": f.Sound, "unproven": f.Unproven, "text": f.Text,
+				"report": f.Report, "head": f.Head})
 		}()
 		return nil
 	})

@@ -1,4 +1,6 @@
-package kit
+//go:build js
+
+package main
 
 import (
 	"archive/zip"
@@ -11,22 +13,24 @@ import (
 	"slices"
 	"strings"
 
+	"store.example/agentstore/cmd/verify/kit"
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/bundle"
 )
 
-// Found is what a check found, as text.
-type Found struct {
+// found is what a check found, as text.
+type found struct {
 	Sound    bool
-	Unproven bool   // not sound, while nothing is wrong: it does not show all that it has to, or that was demanded
+	Unproven bool   // not sound, while nothing is wrong: it does not show all that it has to
 	Text     string // for people
 	Report   string // JSON
 	Head     string // the verified checkpoint of a clone, "" for none
 }
 
-// Answer checks files that are in memory: one without a folder in its name as Check does, others as
-// a clone. What is not even a bundle is not sound; the error is for what could not be read.
-func Answer(ctx context.Context, files map[string][]byte, o audit.CloneOptions) (Found, error) {
+// answer checks files that are in memory: one without a folder in its name as kit.Check does, and
+// others as a clone. What is not even a bundle is not sound; the error is for what could not be
+// read.
+func answer(ctx context.Context, files map[string][]byte, o audit.CloneOptions) (found, error) {
 	var name string
 	var raw []byte
 	for name, raw = range files {
@@ -36,20 +40,20 @@ func Answer(ctx context.Context, files map[string][]byte, o audit.CloneOptions) 
 		name = "the clone"
 		var err error
 		if raw, err = pack(files); err != nil {
-			return Found{}, err
+			return found{}, err
 		}
 	}
-	report, err := Check(ctx, raw, o)
+	report, err := kit.Check(ctx, raw, o)
 	if errors.Is(err, bundle.ErrMalformed) {
-		return Found{Text: fmt.Sprintf("%s: NOT verified: %v\n", name, err), Report: "null"}, nil
+		return found{Text: fmt.Sprintf("%s: NOT verified: %v\n", name, err), Report: "null"}, nil
 	}
 	if err != nil {
-		return Found{}, err
+		return found{}, err
 	}
 	var text strings.Builder
 	report.Print(&text, name)
 	encoded, err := json.MarshalIndent(report, "", "  ")
-	out := Found{Sound: report.Sound(), Unproven: !report.Sound() && !report.Refused(), Text: text.String(),
+	out := found{Sound: report.Sound(), Unproven: !report.Sound() && !report.Refused(), Text: text.String(),
 		Report: string(encoded)}
 	if clone, ok := report.(audit.CloneReport); ok && out.Sound && clone.Record != nil {
 		out.Head = string(clone.Record.Head())
