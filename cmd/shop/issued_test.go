@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,6 +102,11 @@ func TestCertificatesAreFoundInTheLog(t *testing.T) {
 			answer.Issued.Size != 4 {
 			t.Errorf("%s: %+v, %v", raw, r, err)
 		}
+	}
+	page, err := s.certificatePage(certs[0].Certificate.CertID, counter.Verification{Valid: true,
+		Proof: &certs[0].Proof, Certificate: &certs[0].Certificate, Issued: look(certs[0])})
+	if err != nil || !strings.Contains(string(page), "one of the 4 certificates") {
+		t.Errorf("%s, %v", page, err)
 	}
 	if in := look(later); in != nil {
 		t.Errorf("a certificate of this week is counted: %+v", in)

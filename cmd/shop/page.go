@@ -1,6 +1,7 @@
 package shop
 
 import (
+	"fmt"
 	"strconv"
 
 	"store.example/agentstore/corpus/attest"
@@ -52,6 +53,11 @@ func (s *Shop) certificatePage(id string, v counter.Verification) ([]byte, error
 	if v.PredatesPayment {
 		view.Says = append(view.Says, "Certificates of before 2026-07-31 were issued without the payment fields; "+
 			"their absence is no defect.")
+	}
+	if in := v.Issued; in != nil {
+		view.Says = append(view.Says, fmt.Sprintf("The public log counts it since %s: it is one of the %d "+
+			"certificates through week %s, whose tree %s holds.", in.Observation.At, in.Size, in.Through,
+			in.Observation.ID))
 	}
 	return templates.RenderCertificate(view)
 }
