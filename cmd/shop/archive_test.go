@@ -2,6 +2,7 @@ package shop
 
 import (
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/corpustest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/corpus/view"
 	"store.example/agentstore/dynamic"
@@ -118,7 +120,9 @@ func TestServesFromTheRecord(t *testing.T) {
 	}
 }
 
-func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
+// openRecorded opens a shop over an empty record, with the writer of the record.
+func openRecorded(t *testing.T) (*Shop, *seal.Writer) {
+	t.Helper()
 	c := observingConfig(t.TempDir())
 	c.Twins = filepath.Join(t.TempDir(), "twins")
 	w, err := RecordWriter(c)
@@ -129,6 +133,19 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s, w
+}
+
+// look builds the view of the record anew and has the shop see it.
+func (s *Shop) look(t *testing.T) {
+	t.Helper()
+	if err := errors.Join(BuildView(t.Context(), &s.Config), s.archive.Refresh()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
+	s, w := openRecorded(t)
 	find := recorded(s.archive)
 	if got, err := find(counter.Recorded{Word: "synergy"}); got != nil || err != nil {
 		t.Errorf("before the first round: %+v, %v", got, err)
@@ -138,12 +155,7 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 		Kind: record.ObservationRetiredWord, Word: &record.Said{Text: "synergy"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := BuildView(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.archive.Refresh(); err != nil {
-		t.Fatal(err)
-	}
+	s.look(t)
 	for what, kind := range map[counter.Recorded]string{{Word: "synergy"}: record.ObservationRetiredWord,
 		{Attests: "sha256:" + strings.Repeat("ab", 32)}: record.ObservationPaidRefresh} {
 		got, err := find(what)

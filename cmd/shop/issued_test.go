@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -27,16 +26,7 @@ func (e earlier) Now() time.Time { return e.Tx.Now().AddDate(0, 0, -14) }
 // TestCertificatesAreFoundInTheLog delivers certificates, counts them a week later, puts the count
 // on the record, and has the verifier check one with nothing but the answer and the ring.
 func TestCertificatesAreFoundInTheLog(t *testing.T) {
-	c := observingConfig(t.TempDir())
-	c.Twins = filepath.Join(t.TempDir(), "twins")
-	w, err := RecordWriter(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, _, err := openCounter(t, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, w := openRecorded(t)
 	find := s.issuedIn()
 	corpustest.Append(t, w, 1, 3)
 	certs := make([]till.CertRecord, 5)
@@ -65,34 +55,30 @@ func TestCertificatesAreFoundInTheLog(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	look := func(rec till.CertRecord) *counter.IssuedIn {
+	in := func(rec till.CertRecord) *counter.IssuedIn {
 		t.Helper()
-		in, err := find(t.Context(), rec)
+		found, err := find(t.Context(), rec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return in
+		return found
 	}
-	if err := errors.Join(BuildView(t.Context(), c), s.archive.Refresh()); err != nil {
-		t.Fatal(err)
-	}
-	if in := look(certs[0]); in != nil {
+	s.look(t)
+	if in := in(certs[0]); in != nil {
 		t.Errorf("before it is counted: %+v", in)
 	}
-	n, err := exportFeed(t.Context(), c, w, func(after int64) ([]record.Observation, error) {
-		return readFeed(t.Context(), c, s.DB, s.Ring, after)
+	n, err := exportFeed(t.Context(), &s.Config, w, func(after int64) ([]record.Observation, error) {
+		return readFeed(t.Context(), &s.Config, s.DB, s.Ring, after)
 	})
 	if err != nil || n != 1 {
 		t.Fatalf("%d observations, %v", n, err)
 	}
-	if in := look(certs[0]); in != nil {
+	if in := in(certs[0]); in != nil {
 		t.Errorf("before the shop knows the record: %+v", in)
 	}
-	if err := errors.Join(BuildView(t.Context(), c), s.archive.Refresh()); err != nil {
-		t.Fatal(err)
-	}
+	s.look(t)
 	for _, rec := range certs[:4] {
-		answer := counter.Verification{Proof: &rec.Proof, Certificate: &rec.Certificate, Issued: look(rec)}
+		answer := counter.Verification{Proof: &rec.Proof, Certificate: &rec.Certificate, Issued: in(rec)}
 		raw, err := json.Marshal(answer)
 		if err != nil {
 			t.Fatal(err)
@@ -104,14 +90,23 @@ func TestCertificatesAreFoundInTheLog(t *testing.T) {
 		}
 	}
 	page, err := s.certificatePage(certs[0].Certificate.CertID, counter.Verification{Valid: true,
-		Proof: &certs[0].Proof, Certificate: &certs[0].Certificate, Issued: look(certs[0])})
+		Proof: &certs[0].Proof, Certificate: &certs[0].Certificate, Issued: in(certs[0])})
 	if err != nil || !strings.Contains(string(page), "one of the 4 certificates") {
 		t.Errorf("%s, %v", page, err)
 	}
-	if in := look(later); in != nil {
+	id := in(certs[0]).Observation.ID
+	v, err := sealed(s.archive, id)
+	if err != nil || v == nil {
+		t.Fatal(id, err)
+	}
+	if page, err = s.recordPage(id, *v); err != nil || strings.Contains(string(page), "map[") ||
+		!strings.Contains(string(page), in(certs[0]).Root) {
+		t.Errorf("%s, %v", page, err)
+	}
+	if in := in(later); in != nil {
 		t.Errorf("a certificate of this week is counted: %+v", in)
 	}
-	if in := look(till.CertRecord{Proof: later.Proof}); in != nil {
+	if in := in(till.CertRecord{Proof: later.Proof}); in != nil {
 		t.Errorf("a certificate of no week is counted: %+v", in)
 	}
 	if (&Shop{}).issuedIn() != nil {

@@ -22,9 +22,7 @@ func certified(f *forge) {
 
 // brokenCounts are of the record of two trees of certificates.
 func brokenCounts() []bad {
-	form := func(name, why string, e edit) bad {
-		return bad{rule: rule.ObservationForm, name: "issued-" + name, why: why, base: "certified", edits: []edit{e}}
-	}
+	form := formOf("issued-", "certified")
 	const first = "observation 1"
 	return []bad{
 		form("week", "certificates of a week that is not over", member(first, "through", `"2026-W35"`)),

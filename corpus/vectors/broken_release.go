@@ -6,11 +6,16 @@ import (
 	"store.example/agentstore/corpus/rule"
 )
 
+// formOf makes bad observations of a base, none of its form.
+func formOf(prefix, base string) func(name, why string, e edit) bad {
+	return func(name, why string, e edit) bad {
+		return bad{rule: rule.ObservationForm, name: prefix + name, why: why, base: base, edits: []edit{e}}
+	}
+}
+
 // brokenReleases are of the record of two releases.
 func brokenReleases() []bad {
-	form := func(name, why string, e edit) bad {
-		return bad{rule: rule.ObservationForm, name: "release-" + name, why: why, base: "released", edits: []edit{e}}
-	}
+	form := formOf("release-", "released")
 	const first = "observation 1"
 	return []bad{
 		form("version", "a version with a space", member(first, "version", `"v1.0.0 x"`)),

@@ -20,6 +20,12 @@ import (
 // root of a tree of what was delivered (record.IssuedTree). Its leaves stay in the ledger, in the
 // order of its keys, with the roots of every 256 of them, so that a proof reads no more than those.
 
+// What the keys of leaves and of trees begin with.
+const (
+	certified     = "certified"
+	certifiedTree = "certified-tree"
+)
+
 // treeTile is how many leaves a stored root is over.
 const treeTile = 256
 
@@ -45,7 +51,7 @@ type CertificateProof struct {
 }
 
 // Certified keeps the payload that a certificate was signed as for the tree of this week, which it
-// returns. Once in a tree, it stands there.
+// returns.
 func Certified(tx ledger.Tx, payload string) (week string, err error) {
 	week = record.ISOWeek(tx.Now())
 	sum := sha256.Sum256([]byte(payload))
@@ -56,13 +62,8 @@ func certifiedKey(week string, d attest.Digest) []byte {
 	return ledger.GoodsKey(certified, week, d.String())
 }
 
-const (
-	certified     = "certified"
-	certifiedTree = "certified-tree"
-)
-
-// counting is the week whose count is due. Until the first hour of a week is over, it is the one
-// before.
+// counting is a moment of the week whose count is due: until the first hour of a week is over, of
+// the week before.
 func counting(tx ledger.Tx) time.Time { return tx.Now().Add(-late) }
 
 // plant makes the tree of what was delivered after one week and before the week of a count, nil for

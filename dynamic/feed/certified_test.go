@@ -186,3 +186,35 @@ func TestARestoredLedgerPlantsNoWeekAgain(t *testing.T) {
 		}
 	})
 }
+
+// at is a transaction at another time.
+type at struct {
+	ledger.Tx
+	now time.Time
+}
+
+func (a at) Now() time.Time { return a.now }
+
+// TestAClockThatGoesBackCountsNothing: what is delivered meanwhile is counted when the week comes.
+func TestAClockThatGoesBackCountsNothing(t *testing.T) {
+	db := ledger.NewMem(ledger.MemOptions{})
+	monday := time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC)
+	count := func(now time.Time, payload string) (n int) {
+		update(t, db, func(tx ledger.Tx) error {
+			_, err := feed.Certified(at{tx, now}, payload)
+			if err == nil {
+				_, err = ledger.Next(tx, "patron")
+			}
+			return errors.Join(err, feed.Artifacts(at{tx, now}, []feed.Class{{Name: "certificate", Counter: "patron"}}))
+		})
+		return len(since(t, db, 1, 10))
+	}
+	for i, c := range []struct {
+		now  time.Time
+		want int
+	}{{monday.AddDate(0, 0, -7), 1}, {monday, 2}, {monday.Add(-time.Second), 2}, {monday.AddDate(0, 0, 7), 3}} {
+		if got := count(c.now, fmt.Sprint(i)); got != c.want {
+			t.Errorf("at %s: %d counts, want %d", c.now, got, c.want)
+		}
+	}
+}

@@ -103,7 +103,7 @@ func Artifacts(tx ledger.Tx, classes []Class) error {
 	}
 	slices.SortFunc(counts.Classes, func(a, b record.IssuedClass) int { return strings.Compare(a.Class, b.Class) })
 	now.Total, now.Through = counts.Total, last.Through
-	if now.Week == last.Week || now.Total < last.Total {
+	if now.Week <= last.Week || now.Total < last.Total {
 		return nil // a ledger that is younger than the record counts from nothing, and totals do not fall
 	}
 	tree, err := plant(tx, last.Through)

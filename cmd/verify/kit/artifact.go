@@ -98,7 +98,7 @@ func CheckArtifact(raw []byte, ring *attest.Ring) (ArtifactReport, error) {
 	if len(r.Artifacts)+len(r.Problems) == 0 {
 		return r, errors.New("the file holds no signed_payload: save the answer of /api/verify/{id}")
 	}
-	if file.Issued != nil && ring != nil && r.sound(file.SignedPayload) {
+	if file.Issued != nil && ring != nil && r.begins(file.SignedPayload) {
 		if found, err := file.Issued.check(file.SignedPayload, *ring); err != nil {
 			r.Problems = append(r.Problems, err.Error())
 		} else {
@@ -114,8 +114,8 @@ func CheckArtifact(raw []byte, ring *attest.Ring) (ArtifactReport, error) {
 	return r, nil
 }
 
-// sound reports whether the first artifact that holds is the one of a payload.
-func (r *ArtifactReport) sound(payload string) bool {
+// begins reports whether the first artifact that holds is the one of a payload.
+func (r *ArtifactReport) begins(payload string) bool {
 	return payload != "" && len(r.Artifacts) > 0 && r.Artifacts[0].SHA256 == digest(payload)
 }
 
