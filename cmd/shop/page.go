@@ -55,7 +55,7 @@ func (s *Shop) certificatePage(id string, v counter.Verification) ([]byte, error
 			"their absence is no defect.")
 	}
 	if in := v.Issued; in != nil {
-		view.Says = append(view.Says, fmt.Sprintf("The public log counts it since %s: it is one of the %d "+
+		view.Says = append(view.Says, fmt.Sprintf("The public log has counted it since %s: it is one of the %d "+
 			"certificates through week %s, whose tree %s holds.", in.Observation.At, in.Size, in.Through,
 			in.Observation.ID))
 	}
