@@ -233,11 +233,12 @@ func (s *stall) redeems(t *testing.T, p bounty.PayoutView, to common.Address, re
 	before, _ := new(big.Int).SetString(p.Authorization.ValidBefore, 10)
 	node := s.nodes[0]
 	had := node.Balance(to)
-	node.Await(node.Send(s.net.Buyers[2], common.HexToAddress(p.Asset), token.TransferCall(token.Authorization{
+	r := node.Await(node.Send(s.net.Buyers[2], common.HexToAddress(p.Asset), token.TransferCall(token.Authorization{
 		From: common.HexToAddress(p.Authorization.From), To: common.HexToAddress(p.Authorization.To), Value: value,
 		ValidBefore: before.Uint64(), Nonce: common.HexToHash(p.Authorization.Nonce)},
 		hexutil.MustDecode(p.Signature))).Hash())
 	if got := node.Balance(to) - had; got != reward {
-		t.Errorf("redeemed, the claimant has %d more, want %d", got, reward)
+		t.Errorf("redeemed, the claimant has %d more, want %d; receipt: status %d in block %s", got, reward, r.Status,
+			r.BlockNumber)
 	}
 }

@@ -206,12 +206,17 @@ func (n *Node) Receipt(hash common.Hash) *types.Receipt {
 	return r
 }
 
-// Await returns the receipt of a transaction as soon as a block holds it, and ends the test where
-// that never happens. It is for nodes that seal by themselves.
+// Await returns the receipt of a transaction as soon as the latest block shows what it did, and
+// ends the test where that never happens. It is for nodes that seal by themselves. A receipt of
+// go-ethereum can be read a moment before the block that holds it is the latest.
 func (n *Node) Await(hash common.Hash) *types.Receipt {
 	n.T.Helper()
 	var r *types.Receipt
 	n.until("transaction "+hash.Hex(), func() bool { r = n.Receipt(hash); return r != nil })
+	n.until("block "+r.BlockNumber.String(), func() bool {
+		head, err := n.RPC.BlockNumber(n.T.Context())
+		return err == nil && head >= r.BlockNumber.Uint64()
+	})
 	return r
 }
 
