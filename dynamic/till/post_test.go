@@ -61,7 +61,9 @@ func TestLongInputsInEitherForm(t *testing.T) {
 	unpaid := s.posted(door, body)
 	s.want("an unpaid POST", unpaid, 402, "payment_required")
 	ch := decodeChallenge(t, unpaid.header.Get("PAYMENT-REQUIRED"))
-	if got, want := suggested(ch), suggested(s.challenge(path)); got != want || !suggestedForm.MatchString(got) {
+	order := len("store-") + 26 // behind it the minute, which may end between the two
+	got, want := suggested(ch), suggested(s.challenge(path))
+	if got[:order] != want[:order] || !suggestedForm.MatchString(got) {
 		t.Errorf("a POST has key %s, the same GET %s", got, want)
 	}
 	first := s.posted(door, body, "PAYMENT-SIGNATURE", s.echoed(ch, buyer).header(t))
