@@ -20,7 +20,8 @@ func (s *source) readBook() (*derive.Book, error) {
 	}
 	var err error
 	b.Roll, b.Figures, err = derive.CallRoll(s.base, s.rounds,
-		func(host string) []record.Observation { return s.about[host] }, s.record.Histories())
+		func(host string) []record.Observation { return s.about[host] },
+		derive.Corrected(s.record.Histories(), s.errata))
 	if err != nil {
 		return nil, fmt.Errorf("deriving the views of the record: %w", derive.Mend(err))
 	}
@@ -113,9 +114,11 @@ func weekly(from int, until func(i, n int) int) func(*source) iter.Seq2[unit, er
 			for i := from; i < len(s.rounds); i++ {
 				u := unit{key: s.rounds[i].Week, value: i, made: func(d *digester) {
 					d.text(s.base)
-					for _, r := range s.rounds[:until(i, len(s.rounds))] {
+					known := s.rounds[:until(i, len(s.rounds))]
+					for _, r := range known {
 						d.round(r)
 					}
+					s.correctionsBefore(d, known[len(known)-1].LeavesEnd())
 				}}
 				if !yield(u, nil) {
 					return

@@ -91,6 +91,7 @@ func (s *source) viewHost(h *hostRows, memory *scratch) (templates.HostView, err
 	if err != nil {
 		return templates.HostView{}, err
 	}
+	s.errata.Correct(rows.Rows)
 	history := memory.host.History(s.rounds, rows, h.feed)
 	host, err := derive.DescribeHost(s.rounds, history, derive.Tier(history), derive.HostParts{
 		BaseURL: s.base, Feed: h.feed, Others: b.Others,

@@ -28,10 +28,32 @@ func hostUnits(s *source) iter.Seq2[unit, error] {
 						d.text(o.Note.Statement.Text) // until it is withdrawn
 					}
 				}
+				s.corrections(d, raw)
 			}
 			if !yield(u, err) || err != nil {
 				return
 			}
+		}
+	}
+}
+
+// corrections adds the errata of a host's rows.
+func (s *source) corrections(d *digester, h record.RawHistory) {
+	if len(s.errata) == 0 {
+		return
+	}
+	for _, row := range h.Rows {
+		if o, ok := s.errata[row.Leaf]; ok {
+			d.text(o.Signature.String())
+		}
+	}
+}
+
+// correctionsBefore adds the errata of rows before a leaf.
+func (s *source) correctionsBefore(d *digester, leaf int64) {
+	for _, o := range s.feed {
+		if o.Erratum != nil && o.Erratum.Leaf < leaf {
+			d.text(o.Signature.String())
 		}
 	}
 }

@@ -42,7 +42,10 @@ func hostYears(s *source) iter.Seq2[unit, error] {
 			}
 			for _, year := range slices.Backward(derive.OlderYears(s.rounds, raw.First())) {
 				h := &hostYear{raw, year, made[year]}
-				u := unit{key: raw.Host + yearMark + year, value: h, made: func(d *digester) { d.digest(h.made) }}
+				u := unit{key: raw.Host + yearMark + year, value: h, made: func(d *digester) {
+					d.digest(h.made)
+					s.corrections(d, h.raw)
+				}}
 				if !yield(u, nil) {
 					return
 				}
@@ -84,6 +87,7 @@ func renderHostYear(s *source, u unit, mediaType string, _ attest.Digest) ([]byt
 	if err != nil {
 		return nil, err
 	}
+	s.errata.Correct(rows.Rows)
 	v := templates.NewHostYear(s.chrome, h.raw.Host, h.year,
 		derive.WeeksOf(s.base, h.year, u.scratch.host.History(s.rounds, rows, nil)))
 	v.Page.Reload = s.reload

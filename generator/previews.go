@@ -93,13 +93,19 @@ func goodPreview(g *content.Good) templates.Preview {
 	return templates.Preview{Path: "/preview/good/" + g.ID + ".png", Alt: g.Name + ", " + g.PriceUSDC() + " USDC"}
 }
 
-// weekPreviews streams the rounds by their weeks. The figures of a week are of its round alone.
+// weekPreviews streams the rounds by their weeks. The figures of a week are of its round
+// and the errata of its rows alone.
 func weekPreviews(s *source) iter.Seq2[unit, error] {
 	return func(yield func(unit, error) bool) {
 		for i, r := range s.rounds {
 			u := unit{key: r.Week, value: i, made: func(d *digester) {
 				d.text(s.Site.Config.Title, s.host)
 				d.round(r)
+				for _, o := range s.feed {
+					if e := o.Erratum; e != nil && r.FirstLeaf <= e.Leaf && e.Leaf < r.RoundLeaf() {
+						d.text(o.Signature.String())
+					}
+				}
 			}}
 			if !yield(u, nil) {
 				return

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/rule"
+	"store.example/agentstore/corpus/rule/rulebook"
 	"store.example/agentstore/templates"
 )
 
@@ -50,7 +50,7 @@ func programText(name string) string {
 func ruleTable() string {
 	var b strings.Builder
 	b.WriteString("| Rule | Is broken by |\n| --- | --- |")
-	for _, e := range rule.Table() {
+	for _, e := range rulebook.Table() {
 		fmt.Fprintf(&b, "\n| `%s` | %s |", e.Rule, e.Says)
 	}
 	return b.String()

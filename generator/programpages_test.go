@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"store.example/agentstore/corpus/rule"
+	"store.example/agentstore/corpus/rule/rulebook"
 )
 
 // TestProgramPages: the pages whose text comes with the program say all that they are for, and the
@@ -45,7 +45,7 @@ func TestProgramPages(t *testing.T) {
 	rules := read("spec/store-corpus/v1/rules.md", "spec/store-corpus-v1-rules.md")
 	evidence := read("spec/store-evidence/v1.md", "spec/store-evidence-v1.md")
 	at := 0
-	for _, e := range rule.Table() {
+	for _, e := range rulebook.Table() {
 		line := "\n| `" + string(e.Rule) + "` | " + e.Says + " |"
 		i := strings.Index(rules[at:], line)
 		if i < 0 {

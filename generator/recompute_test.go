@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // What follows recomputes the published figures of the specimen from its published rounds and feed
@@ -39,6 +43,7 @@ type strangerRound struct {
 		TakenAt  string `json:"taken_at"`
 		Digest   string
 		Rows     int
+		First    int `json:"first_leaf"`
 		Roster   struct {
 			Listed int
 			Capped bool
@@ -48,22 +53,25 @@ type strangerRound struct {
 	Rows []strangerRow
 }
 
-type strangerFeed struct {
-	Observations []struct {
-		At, Kind string
-		Refresh  *struct{ Host, Verdict, Fault string }
+type strangerObservation struct {
+	At, Kind string
+	Refresh  *struct{ Host, Verdict, Fault string }
+	Erratum  *struct {
+		Leaf int
+		Now  string `json:"verdict_now"`
 	}
-	Next string
+}
+
+type strangerFeed struct {
+	Observations []strangerObservation
+	Next         string
 }
 
 type stranger struct {
 	t      *testing.T
 	tree   fs.FS
 	rounds []strangerRound
-	feed   []struct {
-		At, Kind string
-		Refresh  *struct{ Host, Verdict, Fault string }
-	}
+	feed   []strangerObservation
 }
 
 func (s *stranger) read(name string, into any) {
@@ -77,9 +85,9 @@ func (s *stranger) read(name string, into any) {
 	}
 }
 
-func visit(t *testing.T) *stranger {
+func visit(t *testing.T, dir string) *stranger {
 	in := specimenInput(t, t.TempDir())
-	in.Corpus = os.DirFS("../corpus")
+	in.Corpus = os.DirFS(dir)
 	keys, err := fs.ReadFile(in.Corpus, "keys/ring.json")
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +118,26 @@ func visit(t *testing.T) *stranger {
 	if len(s.rounds) != 12 {
 		t.Fatalf("the specimen has %d rounds", len(s.rounds))
 	}
+	for _, o := range s.feed {
+		if o.Erratum != nil {
+			s.correct(o.Erratum.Leaf, o.Erratum.Now)
+		}
+	}
 	return s
+}
+
+// correct has a row say what an erratum says that it should have said.
+func (s *stranger) correct(leaf int, now string) {
+	for i := range s.rounds {
+		r := &s.rounds[i]
+		if at := leaf - r.Round.First; 0 <= at && at < len(r.Rows) {
+			row := &r.Rows[at]
+			row.Verdict, row.Reason, row.Fault, row.Failed = now, "", "none", nil
+			if now == "not_probed" {
+				row.Reason = "erratum"
+			}
+		}
+	}
 }
 
 func (s *stranger) row(i int, host string) *strangerRow {
@@ -225,7 +252,59 @@ func (s *stranger) tier(host string) string {
 
 // TestSpecimenRecomputed compares what is published of the specimen with what its rows come to.
 func TestSpecimenRecomputed(t *testing.T) {
-	s := visit(t)
+	recomputed(t, "../corpus")
+}
+
+// TestErrataRecomputed does so behind errata: of each round a few rows are said to have been not
+// probed, ready or unreachable, and one of them once more.
+func TestErrataRecomputed(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../corpus")); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := os.ReadFile(filepath.Join(dir, "keys/ring.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := attest.ParseRing(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, err := record.Open(os.DirFS(dir), ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed, err := rec.Observations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &seal.Writer{Dir: dir, Origin: rec.Rounds()[0].Origin, Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: ring}
+	rng := rand.New(rand.NewPCG(20261127, 1))
+	var errata []record.Observation
+	for _, r := range rec.Rounds() {
+		for i, now := range []string{record.VerdictNotProbed, record.VerdictReady, record.VerdictUnreachable,
+			record.VerdictNotReady, record.VerdictNotProbed} {
+			e := &record.Erratum{Leaf: r.FirstLeaf + rng.Int64N(r.Rows), Reason: "asked wrongly", VerdictNow: now}
+			if i == 4 {
+				e.Leaf = errata[len(errata)-1].Erratum.Leaf
+			}
+			if now != record.VerdictNotProbed {
+				e.EvidenceDigest = strings.Repeat("ab", 32)
+			}
+			errata = append(errata, record.Observation{Kind: record.ObservationErratum, Erratum: e,
+				At: max(feed[len(feed)-1].At, rec.Rounds()[len(rec.Rounds())-1].TakenAt)})
+		}
+	}
+	if _, err := w.Observe(t.Context(), errata...); err != nil {
+		t.Fatal(err)
+	}
+	recomputed(t, dir)
+}
+
+// recomputed compares what is published of a record with what its rows come to.
+func recomputed(t *testing.T, dir string) {
+	s := visit(t, dir)
 	t.Run("hosts", func(t *testing.T) { s.t = t; s.checkHosts() })
 	t.Run("trajectory", func(t *testing.T) { s.t = t; s.checkTrajectory() })
 	t.Run("diffs", func(t *testing.T) { s.t = t; s.checkDiffs() })

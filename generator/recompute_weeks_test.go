@@ -215,14 +215,17 @@ func (s *stranger) checkAddresses() {
 	want.Week = newest.Round.Week
 	doors := map[string]map[string]bool{}
 	for _, r := range newest.Rows {
-		if r.Verdict != "not_probed" {
+		probed := r.Verdict != "not_probed" // an erratum says so of some that made an offer
+		if probed {
 			want.Probed++
 		}
 		if r.Offer == nil {
 			continue
 		}
-		want.Offers++
-		if len(r.Offer.PayTo) > 0 {
+		if probed {
+			want.Offers++
+		}
+		if probed && len(r.Offer.PayTo) > 0 {
 			want.PayTo++
 		}
 		for _, p := range r.Offer.PayTo {

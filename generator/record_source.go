@@ -39,7 +39,7 @@ func (s *source) open() error {
 			"interrupted; otherwise fetch the folder log from the last backup or from the published copy",
 			s.record.Log.Head().Size, s.rounds[n-1].LeavesEnd())
 	}
-	s.about, s.chain = aboutHosts(s.feed), s.digestRounds()
+	s.about, s.errata, s.chain = aboutHosts(s.feed), record.ErrataOf(s.feed), s.digestRounds()
 	if s.firstHost, err = firstHost(s.record); err != nil {
 		return derive.Mend(err)
 	}

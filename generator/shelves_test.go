@@ -12,6 +12,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/paidpage"
 )
 
 // The archive lists the weeks that are over by the site's own date and no other, each page
@@ -44,7 +45,7 @@ func TestArchiveTellsNothing(t *testing.T) {
 	for _, p := range index.Pages {
 		i, ok := in.Site.Issue(p.ID)
 		body := in.Site.Expand(i.Body)
-		if !ok || p.Digest.String() != attest.PageDigest(attest.PageSalt(in.Key, p.URL, body), body).String() ||
+		if !ok || p.Digest.String() != paidpage.Digest(paidpage.Salt(in.Key, p.URL, body), body).String() ||
 			!strings.Contains(p.Signed.SignedPayload, hex.EncodeToString(p.Digest)) ||
 			p.Signed.Verify(in.Key.Public()) != nil {
 			t.Errorf("%s: %+v", p.ID, p)

@@ -38,6 +38,7 @@ type source struct {
 	rounds      []record.Round                  // of the record, oldest first
 	feed        []record.Observation            // of the record, oldest first
 	about       map[string][]record.Observation // of the feed, by host
+	errata      record.Errata                   // of the feed
 	chain       attest.Digest                   // over all rounds
 	firstHost   string                          // of the record, for commands that name one
 	checkpoints sync.Map                        // of tlog.Checkpoint, by size

@@ -53,7 +53,11 @@ func happens(t *testing.T, rng *rand.Rand, w *seal.Writer, step int) string {
 			Title: record.Said{Text: "A tip"}, Text: record.Said{SHA256: digest}}},
 		{Kind: record.ObservationArtifactsIssued, Issued: &record.Issued{Total: int64(step),
 			Classes: []record.IssuedClass{{Class: "certificate", Total: int64(step)}}}},
-	}[rng.IntN(7)]
+		{Kind: record.ObservationErratum, Erratum: &record.Erratum{Leaf: rng.Int64N(20), Reason: "the path was down",
+			VerdictNow: record.VerdictNotProbed}},
+		{Kind: record.ObservationErratum, Erratum: &record.Erratum{Leaf: rng.Int64N(20), Reason: "it was asked wrongly",
+			VerdictNow: record.VerdictReady, EvidenceDigest: digest}},
+	}[rng.IntN(9)]
 	o.At = at
 	told, err := w.Observe(t.Context(), o)
 	if err != nil {

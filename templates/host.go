@@ -30,6 +30,8 @@ type HostView struct {
 	Marks, Legend string
 	Standing      []Fact
 	Reasons       []Fact
+	Corrections   []Fact         // the newest first
+	Corrected     int            // how many there are
 	Timeline      []TimelineLine // newest first
 	Shown, All    int            // weeks in the table, of all
 	Less          Less
@@ -104,6 +106,7 @@ func NewHostViewIn(room *HostRoom, chrome *Chrome, h derive.Host) (HostView, err
 	}
 	v.timeline(room)
 	v.standing()
+	v.corrections()
 	v.address()
 	v.cite()
 	if d := h.Declaration; d.Value != derive.NoDeclaration {
@@ -202,6 +205,9 @@ func timelineLine(w *derive.HostWeek, mark string) TimelineLine {
 			line.Failed = strings.Join(w.Failed, ", ")
 		}
 	}
+	if w.Corrected != nil {
+		line.Verdict += " (signed " + w.Corrected.Signed + ")"
+	}
 	return line
 }
 
@@ -234,6 +240,32 @@ func (v *HostView) standing() {
 			f.Value += ": " + means
 		}
 		v.Reasons = append(v.Reasons, f)
+	}
+}
+
+// correctionsSay is what corrections are.
+const correctionsSay = "An erratum is a signed observation that says what a row should have said. The row stays as " +
+	"it was signed; the tier, the timeline and every count follow the erratum."
+
+// MostCorrections is how many errata the page of a host tells in words.
+const MostCorrections = 3
+
+// corrections tells what errata say of the host's rows, beside what was signed.
+func (v *HostView) corrections() {
+	for _, w := range slices.Backward(v.Host.Timeline) {
+		if c := w.Corrected; c != nil {
+			v.Corrections = append(v.Corrections, Fact{Name: w.Week, Value: "signed " + c.Signed + ", counts as " +
+				c.Now + ": " + c.Reason + " (observation " + decimal(c.Observation) + ")"})
+		}
+	}
+	v.Corrected = len(v.Corrections)
+	v.keepCorrections(MostCorrections)
+}
+
+func (v *HostView) keepCorrections(most int) {
+	if v.Corrected > most {
+		v.Corrections = append(v.Corrections[:most:most], Fact{Name: "Further corrections",
+			Value: strconv.Itoa(v.Corrected-most) + ", in the JSON"})
 	}
 }
 

@@ -51,7 +51,9 @@ var lessenings = []lessening{
 	func(v *HostView) { v.keepAddresses(1) },
 	func(v *HostView) { v.count(0) },
 	func(v *HostView) { v.keepReasons(4) },
+	func(v *HostView) { v.keepCorrections(1) },
 	func(v *HostView) { v.keepWalks(1) },
+	func(v *HostView) { v.keepCorrections(0) },
 	func(v *HostView) {
 		if v.Citation.Inclusion != "" {
 			v.Less.Row += " So does the proof that it stands in the log."
@@ -107,7 +109,7 @@ func (v *HostView) most() int {
 			size += 32 + written(l.Gap)
 		}
 	}
-	for _, list := range [][]Fact{v.Standing, v.Reasons, v.Address, v.Declared} {
+	for _, list := range [][]Fact{v.Standing, v.Reasons, v.Corrections, v.Address, v.Declared} {
 		for i := range list {
 			size += 40 + written(list[i].Name) + written(list[i].Value)
 		}

@@ -42,6 +42,10 @@ func fullest(rounds int, character string) derive.Host {
 			w.Probed, w.Verdict, w.Failed, w.Protocols, w.Gap = derive.NotWalked, "", nil, nil, fill(64)
 			h.Gaps = append(h.Gaps, derive.Count{Name: fmt.Sprintf("%02d%s", i, fill(62)), Count: 1})
 		}
+		if i%5 == 0 {
+			w.Corrected = &record.Correction{Observation: 999_999, At: "2027-08-31T00:00:00Z",
+				Signed: record.VerdictUnreachable, Now: w.Verdict, Reason: fill(498), Evidence: digest.String()}
+		}
 		h.Timeline = append(h.Timeline, w)
 	}
 	h.Payment = &derive.Payment{Week: "2027-W34", Sequence: 123_456, Captured: true, LeftOut: 1 << 53,
@@ -162,6 +166,7 @@ func TestPagesThatFitAreWhole(t *testing.T) {
 			for i := range h.Timeline {
 				w := &h.Timeline[i]
 				w.URL, w.Probed, w.Verdict, w.Gap = "https://door.example/paid", derive.Probed, record.VerdictReady, ""
+				w.Corrected = nil
 				if w.Protocols, w.Failed = []string{"x402"}, nil; failed > 0 {
 					w.Verdict, w.Failed = record.VerdictNotReady, slices.Repeat([]string{"payment-required"}, failed)
 				}

@@ -112,14 +112,15 @@ func randomView(r *rand.Rand) *HostView {
 // What is written in Go is held against templates that are there for these tests alone, beside the
 // pieces that all share.
 var (
+	telling       = map[string]any{"correctionssay": func() string { return correctionsSay }}
 	referenceHTML = sync.OnceValue(func() *template.Template {
 		return template.Must(template.Must(
-			template.New("").Funcs(functions).Funcs(map[string]any{"timelinewords": func() Markup {
+			template.New("").Funcs(functions).Funcs(telling).Funcs(map[string]any{"timelinewords": func() Markup {
 				return Markup(regexp.MustCompile("`([a-z_]+)`").ReplaceAllString(timelineWords, "<code>$1</code>"))
 			}}).ParseFS(files, "html/*.html")).ParseGlob("testdata/*.html"))
 	})
 	referenceText = sync.OnceValue(func() *texttemplate.Template {
-		return texttemplate.Must(texttemplate.New("").Funcs(functions).Funcs(
+		return texttemplate.Must(texttemplate.New("").Funcs(functions).Funcs(telling).Funcs(
 			map[string]any{"timelinewords": func() string { return timelineWords }}).Option(
 			"missingkey=error").ParseGlob("testdata/*.md"))
 	})

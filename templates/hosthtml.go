@@ -138,6 +138,10 @@ func (w *htmlWriter) host(v *HostView) {
 		w.markup("<p>None: every round of the record observed this host.</p>\n")
 	}
 	w.timeline(v)
+	if len(v.Corrections) > 0 {
+		w.markup("<h2 id=\"corrections\">Corrections</h2>\n").text("<p>", correctionsSay).markup("</p>\n")
+		w.facts(v.Corrections)
+	}
 	w.address(v)
 	w.cite(v)
 	w.walks(v)

@@ -19,6 +19,7 @@ func AppendHostMarkdown(dst []byte, v *HostView) ([]byte, error) {
 	b = hostTextTier(b, v)
 	b = hostTextGaps(b, v)
 	b = hostTextTimeline(b, v)
+	b = hostTextCorrections(b, v)
 	b = hostTextAddress(b, v)
 	b = hostTextCite(b, v)
 	b = hostTextWalks(b, v)
@@ -105,6 +106,14 @@ func appendLines(b []byte, caption string, lines []TimelineLine, counted string)
 		b = add(b, counted, " ")
 	}
 	return add(b, timelineWords, "\n")
+}
+
+func hostTextCorrections(b []byte, v *HostView) []byte {
+	if len(v.Corrections) == 0 {
+		return b
+	}
+	b = add(b, "\n## Corrections\n\n", correctionsSay, "\n\n")
+	return appendFactsText(b, v.Corrections)
 }
 
 func hostTextAddress(b []byte, v *HostView) []byte {

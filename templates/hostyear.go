@@ -48,6 +48,9 @@ func made(weeks []derive.HostWeek) string {
 	for i := range weeks {
 		h.Write(weeks[i].Digest[:])
 		h.Write(weeks[i].RowSHA256[:])
+		if c := weeks[i].Corrected; c != nil {
+			fmt.Fprintf(h, "erratum %d", c.Observation)
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

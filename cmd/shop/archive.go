@@ -120,7 +120,7 @@ func lastRow(a *archive.Archive) func(host string) (record.Row, string, bool, er
 		if s == nil {
 			return record.Row{}, "", false, nil
 		}
-		h, ok, err := s.View.Host(host)
+		h, ok, err := s.Rows(host)
 		if err != nil || !ok || len(h.Rows) == 0 {
 			return record.Row{}, "", false, err
 		}

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -91,6 +92,16 @@ func (s *Shop) serveControl(ctx context.Context, spec string) error {
 		q := r.URL.Query()
 		answerKeeper(w, func(out io.Writer) error {
 			return s.release(r.Context(), []byte(q.Get("release")), q.Has("dry"), out)
+		})
+	})
+	mux.HandleFunc("POST /erratum", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		answerKeeper(w, func(out io.Writer) error {
+			leaf, err := strconv.ParseInt(q.Get("leaf"), 10, 64)
+			if err != nil {
+				return err
+			}
+			return s.correct(r.Context(), Erratum{leaf, q.Get("reason"), q.Get("battery")}, q.Has("dry"), out)
 		})
 	})
 	mux.HandleFunc("GET /owed", func(w http.ResponseWriter, r *http.Request) {

@@ -88,6 +88,8 @@ func keeperVerbs() []keeperVerb {
 		{name: "owed", short: "list money that no purchase credits", run: verbOf((*keeperCall).owed)},
 		{name: "withdraw", about: "SHA256", short: "withdraw a stranger's text", form: withdrawForm,
 			run: verbOf((*keeperCall).withdraw)},
+		{name: "erratum", about: "LEAF", short: "say what a row of the record should have said", form: erratumForm,
+			run: verbOf((*keeperCall).erratum)},
 		{name: "release", about: "VERSION", short: "put the digests of a release into the log", form: releaseForm,
 			run: verbOf((*keeperCall).release)},
 		{name: "high-water", about: "rebuild", short: "make a lost high-water file anew", form: rebuildForm,
@@ -119,6 +121,8 @@ type keeperCall struct {
 	text, textFile, link string
 	file, commit         string
 	reason, network, tx  string
+	battery              string
+	leaf                 int64
 	reward               string
 	bounty               bounty.Posting
 }
@@ -183,7 +187,9 @@ func (k *keeperCall) declare() (file *string) {
 		"release: its SHA256SUMS")
 	f.StringVar(&k.commit, "commit", "", "release: the commit that it was made of, in hexadecimal digits")
 	f.StringVar(&k.reason, "reason", "", "withdraw: why the text is taken off the record; it stands there for "+
-		"ever, so it repeats nothing of the text")
+		"ever, so it repeats nothing of the text; erratum: why the row is wrong")
+	f.StringVar(&k.battery, "battery", "", "erratum: judge what is kept of the walk again by this one, such as v2; "+
+		"left out, the row should have told of no observation")
 	f.StringVar(&k.reward, "reward", "", "post-bounty: what is paid for a purchase, in USDC, at most 0.25")
 	f.StringVar(&k.network, "network", "", "reopen: one network, such as eip155:8453; all of them when left out")
 	f.BoolVar(&k.csv, "csv", false, "reconcile: a table for a spreadsheet in place of JSON")

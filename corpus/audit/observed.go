@@ -33,13 +33,7 @@ func (c *checker) judgedBetween() {
 	here := c.holds("evidence")
 	var unpack record.Unpacker
 	for _, o := range c.feed {
-		digest := ""
-		switch {
-		case o.Refresh != nil:
-			digest = o.Refresh.EvidenceDigest
-		case o.Erratum != nil:
-			digest = o.Erratum.EvidenceDigest
-		}
+		digest := o.JudgedBy()
 		if digest == "" {
 			continue
 		}

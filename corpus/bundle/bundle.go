@@ -40,7 +40,8 @@ type Bundle struct {
 	Rounds     []Round            `json:"rounds"`
 	After      []Leaf             `json:"after"`
 	Rows       []Row              `json:"rows"`
-	Hosts      []record.HostProof `json:"hosts"` // in the newest of the rounds
+	Errata     []Leaf             `json:"errata,omitempty"` // of the rows, one of each at most, in their order
+	Hosts      []record.HostProof `json:"hosts"`            // in the newest of the rounds
 	Artifacts  []attest.Proof     `json:"artifacts"`
 	SHA256     attest.Digest      `json:"sha256,omitzero"`
 }
@@ -155,12 +156,42 @@ func Export(r *record.Record, keys []byte, wants []Want) (Bundle, error) {
 		b.Hosts = append(b.Hosts, p)
 	}
 	order := func(a, b Want) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Sequence, b.Sequence)) }
+	feed, err := r.Observations()
+	if err != nil {
+		return b, err
+	}
+	errata := record.ErrataOf(feed)
 	for _, at := range slices.SortedFunc(maps.Keys(leaves), order) {
-		if err := b.exportRow(r, all[at.Sequence-1], at.Host, leaves[at]); err != nil {
+		err := b.exportRow(r, all[at.Sequence-1], at.Host, leaves[at])
+		if o, ok := errata[leaves[at]]; ok && err == nil {
+			err = b.exportErratum(r, o.Number)
+		}
+		if err != nil {
 			return b, fmt.Errorf("exporting %s in round %d: %w", at.Host, at.Sequence, err)
 		}
 	}
 	return b, nil
+}
+
+// exportErratum adds an erratum that the log holds.
+func (b *Bundle) exportErratum(r *record.Record, number int64) error {
+	index, ok := r.ObservationLeaf(number)
+	if !ok {
+		return nil
+	}
+	l, err := exportLeaf(r, index)
+	b.Errata = append(b.Errata, l)
+	return err
+}
+
+// exportLeaf is an observation at its place, under the head of the log.
+func exportLeaf(r *record.Record, index int64) (Leaf, error) {
+	raw, err := r.Log.Entry(index)
+	if err != nil {
+		return Leaf{}, err
+	}
+	proof, err := r.Log.Prove(index, r.Log.Head().Size, r.Ring())
+	return Leaf{Leaf: string(raw), Proof: string(proof.Text())}, err
 }
 
 // follow finds the rows of a host that are wanted, from the newest back: each names the one before
@@ -203,15 +234,11 @@ func (b *Bundle) exportAfter(r *record.Record, last record.Round) error {
 		return nil
 	}
 	for _, index := range slices.Compact([]int64{first, size - 1}) {
-		raw, err := r.Log.Entry(index)
+		l, err := exportLeaf(r, index)
 		if err != nil {
 			return err
 		}
-		proof, err := r.Log.Prove(index, size, r.Ring())
-		if err != nil {
-			return err
-		}
-		b.After = append(b.After, Leaf{Leaf: string(raw), Proof: string(proof.Text())})
+		b.After = append(b.After, l)
 	}
 	return nil
 }
@@ -317,7 +344,7 @@ func Parse(raw []byte) (Bundle, error) {
 	if b.Format != Format {
 		return b, fmt.Errorf("%w: format is %.40q, want %q", ErrMalformed, b.Format, Format)
 	}
-	if max(len(b.Rounds), len(b.Rows), len(b.Hosts)) > MaxItems || len(b.Artifacts) > MaxArtifacts ||
+	if max(len(b.Rounds), len(b.Rows), len(b.Hosts), len(b.Errata)) > MaxItems || len(b.Artifacts) > MaxArtifacts ||
 		len(b.Handovers) > MaxHandovers || len(b.After) > 2 {
 		return b, fmt.Errorf("%w: too much in it", ErrMalformed)
 	}

@@ -219,21 +219,53 @@ var errElsewhere = errors.New("it stands elsewhere in the log")
 
 // observation checks an observation under the head and returns its number.
 func (v *verifier) observation(l Leaf, index int64) (int64, error) {
+	o, at, err := v.observed(l)
+	if at >= 0 && at != index {
+		err = errElsewhere
+	}
+	return o.Number, err
+}
+
+// observed checks an observation under the head and returns where its proof places it, -1 if that
+// proves nothing.
+func (v *verifier) observed(l Leaf) (o record.Observation, index int64, err error) {
 	proof, err := tlog.ParseProof([]byte(l.Proof))
 	if err != nil {
-		return 0, err
+		return o, -1, err
 	}
 	c, err := proof.Verify([]byte(l.Leaf), v.ring)
 	if err != nil {
-		return 0, err
+		return o, -1, err
 	}
 	if c.Size != v.head.Size || c.Root != v.head.Root || c.Origin != v.head.Origin {
-		return 0, fmt.Errorf("checking proof: under a head of %d leaves of %s, want %d of %s", c.Size, c.Origin,
+		return o, -1, fmt.Errorf("checking proof: under a head of %d leaves of %s, want %d of %s", c.Size, c.Origin,
 			v.head.Size, v.head.Origin)
 	}
-	if proof.Index != index {
-		return 0, errElsewhere
+	o, err = record.VerifyObservation([]byte(l.Leaf), v.ring)
+	return o, proof.Index, err
+}
+
+// errata says beside each row what an erratum here says of it. That there are no others is not
+// shown.
+func (v *verifier) errata() {
+	next := 0 // row that may be corrected
+	for i, l := range v.b.Errata {
+		o, at, err := v.observed(l)
+		if err == nil && (o.Erratum == nil || at <= o.Erratum.Leaf) {
+			err = fmt.Errorf("observation %d corrects no row before it", o.Number)
+		}
+		if err == nil {
+			n := slices.IndexFunc(v.out.Rows[next:], func(r RowReport) bool { return r.Leaf == o.Erratum.Leaf })
+			if next += n + 1; n < 0 {
+				err = fmt.Errorf("it corrects leaf %d, which is no row here behind the one before", o.Erratum.Leaf)
+			}
+		}
+		if err != nil {
+			v.problem(fmt.Sprintf("errata[%d]", i), err)
+			return
+		}
+		row := &v.out.Rows[next-1]
+		row.Corrected = &record.Correction{Observation: o.Number, At: o.At, Signed: row.Verdict,
+			Now: o.Erratum.VerdictNow, Reason: o.Erratum.Reason, Evidence: o.Erratum.EvidenceDigest}
 	}
-	o, err := record.VerifyObservation([]byte(l.Leaf), v.ring)
-	return o.Number, err
 }

@@ -64,6 +64,10 @@ func (r Report) Print(w io.Writer, name string) {
 			if row.Host == h.Host {
 				fmt.Fprintf(w, "    %s round %d: %s, leaf %d: %s\n", row.Week, row.Sequence,
 					strings.TrimSpace(row.Verdict+" "+row.Level), row.Leaf, said(row.Judged))
+				if c := row.Corrected; c != nil {
+					fmt.Fprintf(w, "      observation %d (%s) says that it should have said %s: %s\n", c.Observation,
+						c.At, c.Now, visible.Text(c.Reason))
+				}
 			}
 		}
 	}

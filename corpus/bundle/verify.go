@@ -97,6 +97,8 @@ type RowReport struct {
 	Level    string `json:"reached_level,omitzero"`
 	Leaf     int64  `json:"leaf"`
 	Judged   string `json:"judged"` // again, kept, not_kept or not_probed
+	// Corrected is what an erratum here says of it, nil for none.
+	Corrected *record.Correction `json:"corrected,omitzero"`
 }
 
 // HostReport is what a bundle shows of one host.
@@ -180,6 +182,9 @@ func Verify(raw []byte, o Options) (Report, error) {
 	if len(v.out.Problems) == 0 {
 		v.hosts()
 		v.rows()
+	}
+	if len(v.out.Problems) == 0 {
+		v.errata()
 	}
 	if len(v.out.Problems) == 0 {
 		v.lacking()

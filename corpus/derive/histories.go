@@ -5,18 +5,22 @@
 // out again.
 package derive
 
-import "store.example/agentstore/corpus/tier"
+import (
+	"iter"
+
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
+)
 
 // Histories and tiers of hosts, which a verifier derives too, under the names they are shown by.
 type (
-	Change    = tier.Change
-	Count     = tier.Count
-	Counts    = tier.Counts
-	Entry     = tier.Entry
-	History   = tier.History
-	Latest    = tier.Latest
-	Standing  = tier.Standing
-	TierWords = tier.Words
+	Change   = tier.Change
+	Count    = tier.Count
+	Counts   = tier.Counts
+	Entry    = tier.Entry
+	History  = tier.History
+	Latest   = tier.Latest
+	Standing = tier.Standing
 )
 
 // The tiers and what they are derived from.
@@ -42,11 +46,22 @@ const (
 var (
 	Tier        = tier.Of
 	Tiers       = tier.Names
-	TierRule    = tier.Rule
 	HostHistory = tier.HistoryOf
 	Observed    = tier.Observed
 	Suspect     = tier.Suspect
 )
+
+// Corrected yields histories as errata correct them.
+func Corrected(all iter.Seq2[record.History, error], errata record.Errata) iter.Seq2[record.History, error] {
+	return func(yield func(record.History, error) bool) {
+		for h, err := range all {
+			errata.Correct(h.Rows)
+			if !yield(h, err) {
+				return
+			}
+		}
+	}
+}
 
 // HostRoom is memory that one host after the other is described in. The lists of a History and the
 // timeline of a Host are valid until the next one is derived in it.

@@ -109,6 +109,8 @@ type HostWeek struct {
 	Evidence   string           `json:"evidence_digest,omitzero"`
 	Leaf       *int64           `json:"leaf,omitzero"`       // log index of the signed row
 	RowSHA256  attest.Digest    `json:"row_sha256,omitzero"` // of the row's exact bytes
+	// Corrected is the erratum that this week follows in place of the signed row.
+	Corrected *record.Correction `json:"corrected,omitzero"`
 }
 
 // Payment is the payment-address block, of the newest observation of the host, or of the newest
@@ -257,7 +259,7 @@ func hostWeek(e *Entry, url string) HostWeek {
 	}
 	r := e.Row
 	w.URL, w.Source, w.Catalog, w.Battery, w.Fault = r.URL, r.Source, r.Catalog, r.Battery, r.Fault
-	w.Leaf, w.RowSHA256 = &r.Leaf, sha256.Sum256(r.Raw)
+	w.Leaf, w.RowSHA256, w.Corrected = &r.Leaf, sha256.Sum256(r.Raw), r.Corrected
 	if e.Probed != Probed {
 		return w
 	}

@@ -8,7 +8,6 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/tier"
 )
 
 // The sizes of pages. A full page of the index or of the feed never changes; pages are numbered
@@ -246,7 +245,7 @@ func (b *Book) Tiers(page int) TiersView {
 		v.ByTier[t] = 0
 	}
 	if page == 0 {
-		v.Rules = tier.Rules()
+		v.Rules = tierWords()
 	}
 	if b.Roll != nil {
 		maps.Copy(v.ByTier, b.Roll.ByTier)

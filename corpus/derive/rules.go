@@ -1,6 +1,6 @@
 package derive
 
-import "store.example/agentstore/corpus/tier"
+import "store.example/agentstore/corpus/record"
 
 // Rules says how tiers, coverage and gaps are counted, in words. It is part of /criteria.
 type Rules struct {
@@ -24,7 +24,7 @@ func CurrentRules() Rules {
 	return Rules{
 		Order: "The last 8 rounds from the host's first sighting are read, those that missed it included. The " +
 			"rules are tested in this order, and the first that holds gives the tier.",
-		Tiers:  tier.Rules(),
+		Tiers:  tierWords(),
 		Window: Window{Rounds: WindowRounds, EstablishedNeeds: EstablishedRounds, StandingNeeds: WindowRounds},
 		Label: "tier — ready of rounds, first week–last week. The rounds counted are the last 8 for standing and " +
 			"the last 4 for every other tier; a host that was first seen later has fewer.",
@@ -53,6 +53,7 @@ func CurrentRules() Rules {
 			{"target_refused", "the door leads where the store's client never goes: to a private address, " +
 				"another port, or no https"},
 			{"own_host_refused", "the host is the store's own"},
+			{record.ReasonErratum, "an erratum says that the row should have told of no observation"},
 		},
 	}
 }

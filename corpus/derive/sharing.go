@@ -84,14 +84,17 @@ func newWallets(r record.Round, a *addresses) *wallets {
 }
 
 func (w *wallets) add(row *record.Row) {
-	if row.Verdict != record.VerdictNotProbed {
+	probed := row.Verdict != record.VerdictNotProbed // an erratum may say that it was not
+	if probed {
 		w.facts.HostsProbed++
 	}
 	if row.Offer == nil {
 		return
 	}
-	w.facts.WithOffer++
-	if len(row.Offer.PayTo) > 0 {
+	if probed {
+		w.facts.WithOffer++
+	}
+	if probed && len(row.Offer.PayTo) > 0 {
 		w.facts.WithPayTo++
 	}
 	for i, p := range row.Offer.PayTo {

@@ -162,3 +162,22 @@ func shown(v jsontext.Value) string {
 	}
 	return string(v)
 }
+
+// Again judges what a judgement rests on by another battery. It returns that judgement, under a
+// salt of its own, and what it gives.
+func Again(judgement []byte, battery string) ([]byte, record.Walk, error) {
+	j, err := probe.DecodeJudgement(judgement)
+	if err != nil {
+		return nil, record.Walk{}, rule.JudgementForm.By(err)
+	}
+	j.Battery = battery
+	if j.Salt, err = probe.NewSalt(nil); err != nil {
+		return nil, record.Walk{}, err
+	}
+	raw, err := j.Encode()
+	if err != nil {
+		return nil, record.Walk{}, err
+	}
+	walk, err := Batteries{}.Walk(raw)
+	return raw, walk, err
+}

@@ -20,11 +20,18 @@ type follow struct {
 	name      string
 	old       *Followed // nil for one that was not followed before
 	entry     record.HostEntry
-	rows      []record.StoredRow // those remembered and the new ones, oldest first
-	fresh     int                // so many of them, the last ones, are new
-	refreshes []record.Observation
-	texts     []string // of the refreshes, exact bytes
+	rows      []record.StoredRow   // those remembered and the new ones, oldest first
+	fresh     int                  // so many of them, the last ones, are new
+	refreshes []record.Observation // and errata of its rows
+	texts     []string             // of both, exact bytes
 	tier      tier.Standing
+}
+
+// erratum is one that a step met, with its exact bytes and its place in the log.
+type erratum struct {
+	record.Observation
+	text string
+	leaf int64
 }
 
 // named takes down the hosts that are followed, with what is remembered of them.
@@ -58,6 +65,12 @@ func (s *step) follow() error {
 		if len(s.rounds) > 0 && (f.old == nil || s.known < len(s.rounds)) {
 			if err := s.goOn(f); err != nil {
 				return err
+			}
+		}
+		for _, e := range s.errata {
+			if (f.old == nil || e.leaf >= s.old.Size) && slices.ContainsFunc(f.rows,
+				func(r record.StoredRow) bool { return r.Leaf == e.Erratum.Leaf }) {
+				f.refreshes, f.texts = append(f.refreshes, e.Observation), append(f.texts, e.text)
 			}
 		}
 		f.tier = f.standing(s.rounds)
@@ -269,10 +282,11 @@ func (s *step) absent(host string, round record.Round) error {
 
 // standing derives the tier of a host.
 func (f *follow) standing(rounds []record.Round) tier.Standing {
-	rows := f.rows
+	rows := slices.Clone(f.rows)
+	record.ErrataOf(f.refreshes).Correct(rows)
 	if f.entry.Rows > 0 && (len(rows) == 0 || rows[0].Sequence > f.entry.FirstSequence) {
 		// Of the rows before those that count it matters that there are some.
-		rows = slices.Insert(slices.Clone(rows), 0, record.StoredRow{Row: record.Row{Host: f.name,
+		rows = slices.Insert(rows, 0, record.StoredRow{Row: record.Row{Host: f.name,
 			Sequence: f.entry.FirstSequence, Verdict: record.VerdictNotProbed}})
 	}
 	return tier.Of(tier.HistoryOf(rounds, record.History{Host: f.name, Rows: rows}, f.refreshes))
@@ -297,7 +311,7 @@ func (f *follow) remember(rounds []record.Round) Followed {
 		}
 	}
 	for i, o := range f.refreshes {
-		if o.At >= since {
+		if all || o.At >= since {
 			out.Refreshes = append(out.Refreshes, f.texts[i])
 		}
 	}

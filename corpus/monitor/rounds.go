@@ -190,6 +190,9 @@ func (s *step) observation(leaf, number int64, last bool) error {
 			f.refreshes, f.texts = append(f.refreshes, o), append(f.texts, string(raw))
 		}
 	}
+	if o.Erratum != nil {
+		s.errata = append(s.errata, erratum{o, string(raw), leaf})
+	}
 	if s.before == nil || leaf < s.old.Size {
 		return nil
 	}

@@ -35,7 +35,7 @@ type Followed struct {
 	Host  string            `json:"host"`
 	Entry *record.HostEntry `json:"entry,omitempty"` // nil for one that has no row in any round
 	Rows  []Row             `json:"rows"`            // those that its tier is derived from, oldest first
-	// Refreshes are the observations of refreshes that may still bear upon its tier.
+	// Refreshes are the refreshes, and the errata of its rows, that may still bear upon its tier.
 	Refreshes []string `json:"refreshes"`
 	Tier      string   `json:"tier,omitzero"`
 }

@@ -45,7 +45,8 @@ type step struct {
 	table  *record.HostTable
 	hosts  []*follow
 	// news are new observations that are of a host that is followed, or may be.
-	news []record.Observation
+	news   []record.Observation
+	errata []erratum
 }
 
 // problem is something that does not hold, as an error.

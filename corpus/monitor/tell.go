@@ -115,7 +115,7 @@ func (s *step) holds(digest string) string {
 			}
 		}
 		for _, o := range f.refreshes {
-			if o.Refresh.EvidenceDigest == digest {
+			if o.Refresh != nil && o.Refresh.EvidenceDigest == digest {
 				return f.name
 			}
 		}

@@ -101,3 +101,16 @@ func (r *Record) Leaves(ctx context.Context, round Round) iter.Seq2[[]byte, erro
 		yield(leaf, err)
 	}
 }
+
+// ObservationLeaf is the log index of an observation: those that the log holds stand in their order
+// wherever no round does. It is false for one that is not in the log yet.
+func (r *Record) ObservationLeaf(number int64) (int64, bool) {
+	at := number - 1
+	for _, round := range r.rounds {
+		if at < round.FirstLeaf {
+			break
+		}
+		at += round.LeavesEnd() - round.FirstLeaf
+	}
+	return at, number >= 1 && at < r.Log.Head().Size
+}

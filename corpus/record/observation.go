@@ -83,6 +83,17 @@ func (o Observation) Subject() string {
 	return ""
 }
 
+// JudgedBy is the digest of the judgement that a refresh or an erratum rests on, "" for none.
+func (o Observation) JudgedBy() string {
+	switch {
+	case o.Refresh != nil:
+		return o.Refresh.EvidenceDigest
+	case o.Erratum != nil:
+		return o.Erratum.EvidenceDigest
+	}
+	return ""
+}
+
 // Check demands an observation that may stand in the record.
 func (o Observation) Check() error {
 	switch {

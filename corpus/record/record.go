@@ -185,6 +185,8 @@ type StoredRow struct {
 	Row
 	Raw  []byte
 	Leaf int64
+	// Corrected is the erratum that Row follows in place of Raw, nil for none (see Errata).
+	Corrected *Correction
 }
 
 // raws yields the exact bytes of a round's rows, one part in memory at a time.
@@ -277,7 +279,7 @@ func (r *rowsOf) hostOf(raw []byte) ([]byte, error) {
 
 // parse reads a row that the header commits to, all but Raw.
 func (r *rowsOf) parse(row *StoredRow, text string, leaf int64, room *rowRoom) error {
-	row.Leaf = leaf
+	row.Leaf, row.Corrected = leaf, nil
 	if rest, ok := strings.CutPrefix(text, r.lead); ok {
 		row.Row = Row{Format: RowFormat, Origin: r.Origin, Sequence: r.Sequence, Week: r.Week}
 		c := scanner{rest: rest, room: room}

@@ -68,27 +68,42 @@ func (w *Writer) Observe(ctx context.Context, fresh ...record.Observation) (_ []
 	return out, w.catchUp(ctx, dir, r)
 }
 
-// putObserved writes what a refresh was judged by, if it came with it, before the refresh itself.
+// putObserved writes what a refresh or an erratum was judged by, if it came with it, before the
+// observation itself.
 func (w *Writer) putObserved(dir *durable.Folder, o record.Observation, withdrawn []string) error {
-	if o.Refresh == nil || o.Judgement == "" || slices.Contains(withdrawn, o.Refresh.EvidenceDigest) {
+	digest := o.JudgedBy()
+	if digest == "" || o.Judgement == "" || slices.Contains(withdrawn, digest) {
 		return nil
 	}
 	raw := []byte(o.Judgement)
 	if w.Judge == nil {
 		return fmt.Errorf("adding observation %d: %w", o.Number, errNoJudge)
 	}
-	if err := w.Judge.Refresh(*o.Refresh, o.At, raw); err != nil {
+	err := w.judged(o, raw)
+	if err != nil {
 		return fmt.Errorf("adding observation %d: %w", o.Number, err)
 	}
 	keep, err := newPacker(record.MaxPack)
 	if err == nil {
-		err = keep.add(o.Refresh.Host, o.Refresh.EvidenceDigest, raw)
+		err = keep.add(o.Subject(), digest, raw)
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(dir.Put(record.ObservedEvidence(o.Refresh.EvidenceDigest), keep.members[0].zipped),
+	return errors.Join(dir.Put(record.ObservedEvidence(digest), keep.members[0].zipped),
 		dir.SyncUp("evidence/observations"))
+}
+
+// judged demands that a judgement gives what an observation says.
+func (w *Writer) judged(o record.Observation, raw []byte) error {
+	if o.Refresh != nil {
+		return w.Judge.Refresh(*o.Refresh, o.At, raw)
+	}
+	walk, err := w.Judge.Walk(raw)
+	if err == nil && walk.Verdict != o.Erratum.VerdictNow {
+		err = fmt.Errorf("it says %s, what it was judged by gives %s", o.Erratum.VerdictNow, walk.Verdict)
+	}
+	return err
 }
 
 // putWords writes the files of an observation's public texts, before the observation itself.

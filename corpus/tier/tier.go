@@ -21,30 +21,6 @@ func Names() []string {
 	return []string{TierBroken, TierIndeterminate, TierStanding, TierEstablished, TierObserved}
 }
 
-// Words is a tier with its rule.
-type Words struct {
-	Tier string `json:"tier"`
-	Rule string `json:"rule"`
-}
-
-// rules are in the order in which they are tested.
-var rules = []Words{
-	{TierBroken, "The newest signed observation, by a round or a paid refresh, is not_ready or unreachable."},
-	{TierIndeterminate, "Fewer than 4 of the last 8 rounds observed the host, or one of the last 4 was suspect and " +
-		"did not, or the last 2 were both turned away."},
-	{TierStanding, "Ready in all of the last 8 rounds."},
-	{TierEstablished, "Ready in all of the last 4 rounds."},
-	{TierObserved, "Observed in at least 4 of the last 8 rounds, and none of the other rules holds."},
-}
-
-// Rules says in words when a host has each tier, in the order in which the rules are tested.
-func Rules() []Words { return slices.Clone(rules) }
-
-// Rule says it of one.
-func Rule(tier string) string {
-	return rules[slices.IndexFunc(rules, func(t Words) bool { return t.Tier == tier })].Rule
-}
-
 // The rounds that the rules look at.
 const (
 	WindowRounds      = 8

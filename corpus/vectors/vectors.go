@@ -20,6 +20,7 @@ import (
 	"store.example/agentstore/corpus/attest/filetree"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule"
+	"store.example/agentstore/corpus/rule/rulebook"
 )
 
 // Good is a record that holds.
@@ -153,7 +154,7 @@ func All() ([]Good, []Bad, error) {
 	var out []Bad
 	defects := broken()
 	var errs []error
-	for _, entry := range rule.Table() {
+	for _, entry := range rulebook.Table() {
 		for _, b := range defects {
 			if b.rule != entry.Rule {
 				continue

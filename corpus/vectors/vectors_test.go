@@ -13,6 +13,7 @@ import (
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/rule"
+	"store.example/agentstore/corpus/rule/rulebook"
 )
 
 // tree is a record as a verifier meets it.
@@ -65,7 +66,7 @@ func TestVectors(t *testing.T) {
 			t.Errorf("%s: refused by %v: %v %v", b.Name, rules, r.Problems, err)
 		}
 	}
-	for _, e := range rule.Table() {
+	for _, e := range rulebook.Table() {
 		if of[e.Rule] == 0 {
 			t.Errorf("no vector breaks %s", e.Rule)
 		}

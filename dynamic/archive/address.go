@@ -173,7 +173,7 @@ func (s *State) door(base string, p record.PayTo, d view.AddressDoor) (AddressDo
 		Rounds:   len(d.Sequences),
 		EntryURL: base + derive.RoundPath(last), HistoryURL: base + derive.HostPath(d.Host), Weeks: []AddressWeek{},
 		Drift: []TermDrift{}}
-	h, _, err := s.View.Host(d.Host)
+	h, _, err := s.Rows(d.Host)
 	if err != nil {
 		return out, err
 	}

@@ -169,7 +169,7 @@ func TestObservationsAreFoundInTheLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		leaf, ok := s.ObservationLeaf(o.Number)
+		leaf, ok := s.Record.ObservationLeaf(o.Number)
 		proof, err := s.Record.Log.Prove(leaf, s.Record.Log.Head().Size, s.Record.Ring())
 		if err != nil || !ok {
 			t.Fatal(err)
@@ -182,7 +182,7 @@ func TestObservationsAreFoundInTheLog(t *testing.T) {
 		}
 	}
 	for _, n := range []int64{0, -1, 8} {
-		if leaf, ok := s.ObservationLeaf(n); ok {
+		if leaf, ok := s.Record.ObservationLeaf(n); ok {
 			t.Errorf("observation %d is leaf %d", n, leaf)
 		}
 	}

@@ -139,7 +139,7 @@ func (c *Catalogue) stale(s *State, now time.Time) bool {
 		return true
 	}
 	return now.Sub(c.made) >= catalogueEvery && slices.ContainsFunc(s.Feed[min(c.feed, len(s.Feed)):],
-		func(o record.Observation) bool { return o.Refresh != nil })
+		func(o record.Observation) bool { return o.Refresh != nil || o.Erratum != nil })
 }
 
 func newCatalogue(ctx context.Context, s *State) (*Catalogue, error) {
@@ -155,7 +155,7 @@ func newCatalogue(ctx context.Context, s *State) (*Catalogue, error) {
 		return at
 	}
 	var room derive.HostRoom
-	for h, err := range s.View.Recent(derive.WindowRounds) {
+	for h, err := range derive.Corrected(s.View.Recent(derive.WindowRounds), s.errata) {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -249,7 +249,7 @@ func (a *Archive) Page(ctx context.Context, c *Catalogue, f Filter, after string
 	for i, e := range found {
 		names[i] = e.host
 	}
-	for h, err := range s.View.RecentOf(names, 2*cataloguesKept) {
+	for h, err := range derive.Corrected(s.View.RecentOf(names, 2*cataloguesKept), s.errata) {
 		if err == nil {
 			err = ctx.Err()
 		}

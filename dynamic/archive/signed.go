@@ -64,7 +64,7 @@ func (s *State) Signed(id string) (Signed, bool, error) {
 		}
 		out.Leaf, size = n, round.LeavesEnd()
 	case ClassObservation:
-		if out.Leaf, _ = s.ObservationLeaf(n); n < 1 || n > int64(len(s.Feed)) || out.Leaf >= size {
+		if out.Leaf, _ = s.Record.ObservationLeaf(n); n < 1 || n > int64(len(s.Feed)) || out.Leaf >= size {
 			return Signed{}, false, nil
 		}
 	default:

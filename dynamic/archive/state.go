@@ -2,7 +2,6 @@ package archive
 
 import (
 	"slices"
-	"sort"
 
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
@@ -16,6 +15,7 @@ type State struct {
 	Rounds []record.Round // those that the view holds, oldest first
 	Feed   []record.Observation
 
+	errata   record.Errata
 	byHost   map[string][]int32     // places in Feed
 	notes    map[record.PayTo]int32 // place of the newest note by an address
 	words    map[string]int32       // place of each retired word
@@ -23,7 +23,7 @@ type State struct {
 }
 
 func newState(rec *record.Record, view *view.View, rounds []record.Round, feed []record.Observation) *State {
-	s := &State{Record: rec, View: view, Rounds: rounds, Feed: feed,
+	s := &State{Record: rec, View: view, Rounds: rounds, Feed: feed, errata: record.ErrataOf(feed),
 		byHost: map[string][]int32{}, notes: map[record.PayTo]int32{}, words: map[string]int32{},
 		evidence: map[string]int32{}}
 	for i, o := range feed {
@@ -79,9 +79,17 @@ func find[K comparable](feed []record.Observation, places map[K]int32, key K) (r
 // Weeks are those for which there is a round, oldest first.
 func (s *State) Weeks() []string { return slices.Clone(s.View.Head().Weeks) }
 
+// Rows returns the rows of a host as errata correct them, oldest first; false for one that no round
+// ever named.
+func (s *State) Rows(host string) (record.History, bool, error) {
+	h, ok, err := s.View.Host(host)
+	s.errata.Correct(h.Rows)
+	return h, ok, err
+}
+
 // History derives what the record shows of a host; false for one that no round ever named.
 func (s *State) History(host string) (derive.History, bool, error) {
-	rows, ok, err := s.View.Host(host)
+	rows, ok, err := s.Rows(host)
 	if err != nil || !ok {
 		return derive.History{Host: host}, false, err
 	}
@@ -92,25 +100,4 @@ func (s *State) History(host string) (derive.History, bool, error) {
 func (s *State) Others(sequence int64, p record.PayTo) (int64, error) {
 	sum, err := s.View.Address(p)
 	return max(0, sum.In[sequence]-1), err
-}
-
-// ObservationLeaf is the log index of an observation: those that the log holds stand in their order
-// wherever no round does. It is false for one that is not in the log yet.
-func (s *State) ObservationLeaf(number int64) (int64, bool) {
-	// Before round i, as many leaves were no round's as begin it less those of the rounds before
-	// it.
-	rounds := s.Record.Rounds()
-	i := sort.Search(len(rounds), func(i int) bool {
-		return rounds[i].FirstLeaf-leavesBefore(rounds, i) >= number
-	})
-	at := leavesBefore(rounds, i) + number - 1
-	return at, number >= 1 && at < s.Record.Log.Head().Size
-}
-
-// leavesBefore counts the leaves of the rounds before the i-th.
-func leavesBefore(rounds []record.Round, i int) (n int64) {
-	for _, r := range rounds[:i] {
-		n += r.LeavesEnd() - r.FirstLeaf
-	}
-	return n
 }

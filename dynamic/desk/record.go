@@ -95,6 +95,8 @@ type Cited struct {
 	Advisories []string      `json:"advisories"`
 	Catalog    string        `json:"catalog,omitzero"`
 	Battery    string        `json:"battery"`
+	// Corrected is the erratum that Verdict follows in place of the signed row.
+	Corrected *record.Correction `json:"corrected,omitzero"`
 	// Inclusion is the text of c2sp.org/tlog-proof: the row under the checkpoint that was signed
 	// with its round. It is there for the row that Row returns.
 	Inclusion string `json:"-"`

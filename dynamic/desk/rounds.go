@@ -159,7 +159,7 @@ func (r Rounds) cite(s *archive.State, row record.StoredRow) *Cited {
 		EntryURL: r.BaseURL + derive.RoundPath(row.Sequence), Digest: round.Digest.String(),
 		RowSHA256: attest.Digest(sha256.Sum256(row.Raw)).String(), Leaf: row.Leaf, Verdict: probe.Verdict(row.Verdict),
 		Failed: row.Failed, Advisories: row.Advisories, Catalog: row.Catalog, Battery: row.Battery,
-		License: derive.LicenseOf(s.Rounds)}
+		Corrected: row.Corrected, License: derive.LicenseOf(s.Rounds)}
 }
 
 // Row finds the signed row of a host in a week, or the last in which the host was probed, with its
@@ -169,7 +169,7 @@ func (r Rounds) Row(_ context.Context, host, week string) (*Cited, []string, err
 	if s == nil {
 		return nil, []string{}, nil
 	}
-	h, _, err := s.View.Host(host)
+	h, _, err := s.Rows(host)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -243,7 +243,7 @@ func (r Rounds) Declared(_ context.Context, host, url string) (probe.Declaration
 	if s == nil {
 		return probe.Declaration{}, nil
 	}
-	h, _, err := s.View.Host(host)
+	h, _, err := s.Rows(host)
 	if err != nil {
 		return probe.Declaration{}, err
 	}

@@ -12,6 +12,7 @@ package feed
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"store.example/agentstore/corpus/attest"
@@ -91,6 +92,40 @@ func Since(tx ledger.Tx, from int64, limit int) ([]record.Observation, error) {
 		all = append(all, o)
 	}
 	return all, nil
+}
+
+// both yields what a record and the feed hold, whichever holds more: of the record the observations
+// that a younger ledger has not.
+func both(tx ledger.Tx, rec []record.Observation) iter.Seq2[record.Observation, error] {
+	return func(yield func(record.Observation, error) bool) {
+		for _, o := range rec {
+			if !yield(o, nil) {
+				return
+			}
+		}
+		for e, err := range tx.Scan(ledger.Prefix(ledger.GoodsKey("observation"))) {
+			var o record.Observation
+			if err == nil {
+				o, err = decode(e)
+			}
+			if !yield(o, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// observeOnce puts what a keeper says on the feed and returns its number, 0 where nothing is to be
+// changed: who rehearses is told as well what would be refused.
+func observeOnce(tx ledger.Tx, o record.Observation, dry bool) (int64, error) {
+	o.Format, o.Number, o.At = record.ObservationFormat, 1, tx.Now().UTC().Format("2006-01-02T15:04:05Z")
+	if err := o.Check(); err != nil || dry {
+		return 0, err
+	}
+	if err := Observe(tx, o); err != nil {
+		return 0, err
+	}
+	return ledger.Last(tx, Counter)
 }
 
 // Fresh reports whether the ledger gave no number yet, so that Follow needs to be told what a

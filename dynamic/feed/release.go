@@ -26,46 +26,22 @@ type Released struct {
 // changes nothing.
 func Release(tx ledger.Tx, rec []record.Observation, r record.Release, dry bool) (Released, error) {
 	out := Released{Version: r.Version, Files: len(r.Files), DryRun: dry}
-	look := func(o record.Observation) error {
-		if o.Release == nil || o.Release.Version != r.Version {
-			return nil
-		}
-		if !o.Release.Same(r) {
-			return fmt.Errorf("%w: observation %d has commit %s; hint: give the changed files a version of their own",
-				ErrReleased, o.Number, o.Release.Commit)
-		}
-		out.Observation, out.Already = o.Number, true
-		return nil
-	}
-	for _, o := range rec {
-		if err := look(o); err != nil {
+	for o, err := range both(tx, rec) {
+		switch {
+		case err != nil:
 			return out, err
-		}
-	}
-	for e, err := range tx.Scan(ledger.Prefix(ledger.GoodsKey("observation"))) {
-		if err != nil {
-			return out, err
-		}
-		o, err := decode(e)
-		if err == nil {
-			err = look(o)
-		}
-		if err != nil {
-			return out, err
+		case o.Release == nil || o.Release.Version != r.Version:
+		case !o.Release.Same(r):
+			return out, fmt.Errorf("%w: observation %d has commit %s; hint: give the changed files a version of their "+
+				"own", ErrReleased, o.Number, o.Release.Commit)
+		default:
+			out.Observation, out.Already = o.Number, true
 		}
 	}
 	if out.Already {
 		return out, nil
 	}
-	o := record.Observation{Kind: record.ObservationRelease, Release: &r}
-	// Who rehearses is told as well what would be refused.
-	o.Format, o.Number, o.At = record.ObservationFormat, 1, tx.Now().UTC().Format("2006-01-02T15:04:05Z")
-	if err := o.Check(); err != nil || dry {
-		return out, err
-	}
-	err := Observe(tx, o)
-	if err == nil {
-		out.Observation, err = ledger.Last(tx, Counter)
-	}
+	var err error
+	out.Observation, err = observeOnce(tx, record.Observation{Kind: record.ObservationRelease, Release: &r}, dry)
 	return out, err
 }

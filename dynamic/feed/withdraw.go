@@ -27,26 +27,15 @@ type Withdrawal struct {
 // dry changes nothing.
 func Withdraw(tx ledger.Tx, rec []record.Observation, w record.Withdrawn, dry bool) (Withdrawal, error) {
 	out := Withdrawal{SHA256: w.SHA256, DryRun: dry}
-	look := func(o record.Observation) {
+	for o, err := range both(tx, rec) {
 		switch {
+		case err != nil:
+			return out, err
 		case o.Withdrawn != nil && o.Withdrawn.SHA256 == w.SHA256:
 			out.WithdrawnBy, out.Already = o.Number, true
 		case out.Observation == 0 && o.HasText(w.SHA256):
 			out.Kind, out.Observation = o.Kind, o.Number
 		}
-	}
-	for _, o := range rec {
-		look(o)
-	}
-	for e, err := range tx.Scan(ledger.Prefix(ledger.GoodsKey("observation"))) {
-		if err != nil {
-			return out, err
-		}
-		o, err := decode(e)
-		if err != nil {
-			return out, err
-		}
-		look(o)
 	}
 	if out.Observation == 0 {
 		return out, fmt.Errorf("%w; hint: it is the sha256 beside the text in its observation, and the name of its "+
@@ -55,18 +44,7 @@ func Withdraw(tx ledger.Tx, rec []record.Observation, w record.Withdrawn, dry bo
 	if out.Already {
 		return out, nil
 	}
-	o := record.Observation{Kind: record.ObservationWithdrawn, Withdrawn: &w}
-	// Who rehearses is told as well what would be refused.
-	o.Format, o.Number, o.At = record.ObservationFormat, 1, tx.Now().UTC().Format("2006-01-02T15:04:05Z")
-	if err := o.Check(); err != nil {
-		return out, err
-	}
-	if dry {
-		return out, nil
-	}
-	err := Observe(tx, o)
-	if err == nil {
-		out.WithdrawnBy, err = ledger.Last(tx, Counter)
-	}
+	var err error
+	out.WithdrawnBy, err = observeOnce(tx, record.Observation{Kind: record.ObservationWithdrawn, Withdrawn: &w}, dry)
 	return out, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/paidpage"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
@@ -90,8 +91,8 @@ func Pages(key *attest.Key) Shelf {
 		url := site.Config.BaseURL + i.Path()
 		p := goods.PageDelivered{Title: i.Title, URL: url, Published: i.Date.Format(time.DateOnly),
 			Body: site.Expand(i.Body)}
-		salt := attest.PageSalt(key, url, p.Body)
-		p.Salt, p.Digest = salt.String(), attest.PageDigest(salt, p.Body).String()
+		salt := paidpage.Salt(key, url, p.Body)
+		p.Salt, p.Digest = salt.String(), paidpage.Digest(salt, p.Body).String()
 		p.HowToCheck = "digest is the SHA-256 of the 32 bytes of salt and the bytes of body behind them; " +
 			site.Config.BaseURL + i.Publication.Index + ".json has it signed."
 		return &Offer{ID: id, Path: i.Path(), About: i.Publication.Index, Name: i.Title, Description: i.Summary,

@@ -10,6 +10,7 @@ import (
 	"store.example/agentstore/cmd/devnet/clients"
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/paidpage"
 )
 
 // A page of the shelf that is paid for: Markdown for who asks for nothing, the whole delivery for
@@ -75,20 +76,20 @@ func TestPagesOfTheAlmanacAreSold(t *testing.T) {
 // A salt follows from key, address and text alone, and tells nothing to who has no key.
 func TestPageSalt(t *testing.T) {
 	key, other := attest.SpecimenKey(), attest.SpecimenKeyFor(attest.PurposeLog)
-	first := attest.PageSalt(key, "https://a.example/almanac/x", "text")
-	if again := attest.PageSalt(key, "https://a.example/almanac/x", "text"); again.String() != first.String() {
+	first := paidpage.Salt(key, "https://a.example/almanac/x", "text")
+	if again := paidpage.Salt(key, "https://a.example/almanac/x", "text"); again.String() != first.String() {
 		t.Error("another salt for the same page")
 	}
 	for what, salt := range map[string]attest.Hex{
-		"key":  attest.PageSalt(other, "https://a.example/almanac/x", "text"),
-		"url":  attest.PageSalt(key, "https://a.example/almanac/y", "text"),
-		"body": attest.PageSalt(key, "https://a.example/almanac/x", "text."),
+		"key":  paidpage.Salt(other, "https://a.example/almanac/x", "text"),
+		"url":  paidpage.Salt(key, "https://a.example/almanac/y", "text"),
+		"body": paidpage.Salt(key, "https://a.example/almanac/x", "text."),
 	} {
 		if salt.String() == first.String() {
 			t.Errorf("the same salt for another %s", what)
 		}
 	}
-	if attest.PageDigest(first, "text").String() == attest.PageDigest(first, "text.").String() {
+	if paidpage.Digest(first, "text").String() == paidpage.Digest(first, "text.").String() {
 		t.Error("two texts with one digest")
 	}
 }

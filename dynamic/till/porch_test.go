@@ -13,6 +13,7 @@ import (
 	"store.example/agentstore/cmd/devnet/clients"
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/paidpage"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -133,8 +134,8 @@ func TestDigestsTellNothingOfGuesses(t *testing.T) {
 	salts := make(map[string]bool)
 	for _, i := range site.IssuesOf("zodiac") {
 		body, url := site.Expand(i.Body), site.Config.BaseURL+i.Path()
-		salt := attest.PageSalt(key, url, body)
-		digest := attest.PageDigest(salt, body).String()
+		salt := paidpage.Salt(key, url, body)
+		digest := paidpage.Digest(salt, body).String()
 		for _, guess := range []string{body, url + body, i.Title + body, i.Summary + "\n\n" + body} {
 			if sum := sha256.Sum256([]byte(guess)); hex.EncodeToString(sum[:]) == digest {
 				t.Fatalf("%s: the digest has no salt", i.ID)

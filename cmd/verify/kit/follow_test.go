@@ -190,6 +190,7 @@ func between(t *testing.T, w *seal.Writer, s *site) {
 	code, out := s.follow("-host", "door.example", "-host", "new.example")
 	for _, want := range []string{"door.example: observation 2, paid_refresh: " + refresh.Refresh.Verdict + "\n",
 		"door.example: observation 3, erratum: round 3 (2026-W39) should have said not_probed: the path was",
+		"door.example: tier indeterminate, was observed",
 		"door.example: observation 4, withdrawn: asked for\n", "new.example: observation 5, declaration: 1 doors\n"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("exit %d, and it does not say %q: %s", code, want, out)

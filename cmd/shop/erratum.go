@@ -1,0 +1,139 @@
+package shop
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
+)
+
+// Erratum says what a row of the record should have said.
+type Erratum struct {
+	Leaf   int64 // of the row in the log
+	Reason string
+	// Battery is the one by which what is kept of the walk is judged again, "" for a row that
+	// should have told of no observation.
+	Battery string
+}
+
+// Correct puts an erratum on the feed, through the process that serves the store where there is
+// one. dry changes nothing.
+func Correct(ctx context.Context, c *Config, e Erratum, dry bool, log *slog.Logger) (out feed.Corrected, err error) {
+	if c.Record == "" {
+		return out, errors.New("record, the folder of the signed record, is not configured")
+	}
+	q := url.Values{"leaf": {strconv.FormatInt(e.Leaf, 10)}, "reason": {e.Reason}, "battery": {e.Battery}}
+	if dry {
+		q.Set("dry", "")
+	}
+	var b bytes.Buffer
+	err = asKeeper(ctx, c, log, http.MethodPost, "/erratum?"+q.Encode(), &b,
+		func(s *Shop) error { return s.correct(ctx, e, dry, &b) })
+	if err == nil {
+		err = json.Unmarshal(b.Bytes(), &out, json.RejectUnknownMembers(true))
+	}
+	return out, err
+}
+
+// correct writes what came of it as JSON.
+func (s *Shop) correct(ctx context.Context, e Erratum, dry bool, to io.Writer) error {
+	rec, err := record.Open(os.DirFS(s.Config.Record), s.Ring)
+	if err != nil {
+		return fmt.Errorf("reading the record: %w", err)
+	}
+	have, err := rec.Observations()
+	if err != nil {
+		return fmt.Errorf("reading the record: %w", err)
+	}
+	row, err := rowAt(rec, e.Leaf)
+	if err != nil {
+		return err
+	}
+	says, judgement, err := again(rec, row, e)
+	if err != nil {
+		return err
+	}
+	var out feed.Corrected
+	do := s.DB.Update
+	if dry {
+		do = s.DB.View
+	}
+	err = do(ctx, func(tx ledger.Tx) (err error) {
+		if !dry {
+			if err := feed.Follow(tx, int64(len(have)), have); err != nil {
+				return err
+			}
+		}
+		out, err = feed.Correct(tx, have, row, says, judgement, dry)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	switch {
+	case out.Already:
+		out.NextStep = "nothing was changed: the last erratum of the row says so"
+	case dry:
+		out.NextStep = "nothing was changed: leave -dry-run out to put it on the record"
+	default:
+		out.NextStep = "run store build, which signs it into the log and has tiers and counts follow it, and store " +
+			"publish where the record is published"
+	}
+	return json.MarshalWrite(to, out)
+}
+
+// rowAt is the row at a leaf of the log.
+func rowAt(rec *record.Record, leaf int64) (record.Row, error) {
+	if !slices.ContainsFunc(rec.Rounds(), func(r record.Round) bool {
+		return r.FirstLeaf <= leaf && leaf < r.RoundLeaf()
+	}) {
+		return record.Row{}, fmt.Errorf("leaf %d of the log is no row; hint: the leaf of each row of a host stands in "+
+			"/corpus/host/HOST.json, beside its week", leaf)
+	}
+	raw, err := rec.Log.Entry(leaf)
+	if err != nil {
+		return record.Row{}, err
+	}
+	return record.ParseRow(raw)
+}
+
+// again is what a row should have said, and the judgement that gives it, nil for none.
+func again(rec *record.Record, row record.Row, e Erratum) (record.Erratum, []byte, error) {
+	out := record.Erratum{Leaf: e.Leaf, Reason: e.Reason, VerdictNow: record.VerdictNotProbed}
+	if e.Battery == "" {
+		return out, nil, nil
+	}
+	kept, err := rec.RawEvidence(row.Sequence, row.Host)
+	if err == nil && kept == nil {
+		err = fmt.Errorf("nothing is kept of the walk of %s in %s that could be judged again", row.Host, row.Week)
+	}
+	if err != nil {
+		return out, nil, err
+	}
+	raw, walk, err := judge.Again(kept, e.Battery)
+	if err != nil {
+		return out, nil, err
+	}
+	out.VerdictNow = walk.Verdict
+	if out.VerdictNow == record.VerdictNotProbed {
+		return out, nil, nil
+	}
+	out.EvidenceDigest = attest.Digest(sha256.Sum256(raw)).String()
+	return out, raw, nil
+}

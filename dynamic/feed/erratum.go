@@ -1,0 +1,54 @@
+package feed
+
+import (
+	"errors"
+	"fmt"
+
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
+)
+
+// ErrNoErratum is returned for an erratum that would say what the row says already.
+var ErrNoErratum = errors.New("the row says that already")
+
+// Corrected is what came of an erratum.
+type Corrected struct {
+	Leaf        int64  `json:"leaf"`
+	Host        string `json:"host"`
+	Week        string `json:"week"`
+	Signed      string `json:"verdict_signed"`
+	Now         string `json:"verdict_now"`
+	Evidence    string `json:"evidence_digest,omitzero"` // of the judgement that gives it
+	Observation int64  `json:"observation"`              // that says so, 0 in a dry run
+	Already     bool   `json:"already_corrected"`        // it said so, and nothing was changed
+	DryRun      bool   `json:"dry_run"`
+	NextStep    string `json:"next_step"`
+}
+
+// Correct puts on the feed what a row should have said, and what it was judged by, nil for a row
+// that should have told of no observation. Of several errata of one row the last counts, so that
+// what the last one says is not said again. dry changes nothing.
+func Correct(tx ledger.Tx, rec []record.Observation, row record.Row, e record.Erratum, judgement []byte,
+	dry bool) (Corrected, error) {
+	out := Corrected{Leaf: e.Leaf, Host: row.Host, Week: row.Week, Signed: row.Verdict, Now: e.VerdictNow, DryRun: dry}
+	counts := row.Verdict
+	for o, err := range both(tx, rec) {
+		if err != nil {
+			return out, err
+		}
+		if o.Erratum != nil && o.Erratum.Leaf == e.Leaf {
+			counts, out.Observation, out.Evidence = o.Erratum.VerdictNow, o.Number, o.Erratum.EvidenceDigest
+		}
+	}
+	if counts == e.VerdictNow {
+		if out.Already = out.Observation > 0; out.Already {
+			return out, nil
+		}
+		return out, fmt.Errorf("%w: %s of %s is %s", ErrNoErratum, row.Host, row.Week, row.Verdict)
+	}
+	var err error
+	out.Evidence = e.EvidenceDigest
+	out.Observation, err = observeOnce(tx, record.Observation{Kind: record.ObservationErratum, Erratum: &e,
+		Judgement: string(judgement)}, dry)
+	return out, err
+}

@@ -1,0 +1,57 @@
+package feed_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
+)
+
+// TestARowIsCorrectedOnce: the same again changes nothing, also where only the record knows of it;
+// what the row says already is no erratum, and what was said last counts.
+func TestARowIsCorrectedOnce(t *testing.T) {
+	row := record.Row{Host: "door.example", Week: "2026-W47", Verdict: record.VerdictReady}
+	gone := record.Erratum{Leaf: 7, Reason: "the path was down", VerdictNow: record.VerdictNotProbed}
+	back := record.Erratum{Leaf: 7, Reason: "it was not", VerdictNow: record.VerdictReady,
+		EvidenceDigest: strings.Repeat("ab", 32)}
+	db := ledger.NewMem(ledger.MemOptions{})
+	tell := func(db ledger.DB, rec []record.Observation, e record.Erratum, dry bool) (out feed.Corrected, err error) {
+		err = db.Update(t.Context(), func(tx ledger.Tx) (err error) {
+			out, err = feed.Correct(tx, rec, row, e, []byte("judgement"), dry)
+			return err
+		})
+		return out, err
+	}
+	if _, err := tell(db, nil, back, false); !errors.Is(err, feed.ErrNoErratum) {
+		t.Errorf("what the row says: %v", err)
+	}
+	if out, err := tell(db, nil, gone, true); err != nil || out.Observation != 0 || len(since(t, db, 1, 9)) != 0 ||
+		out.Signed != record.VerdictReady || out.Now != record.VerdictNotProbed || out.Host != row.Host {
+		t.Errorf("a rehearsal: %+v %v", out, err)
+	}
+	if out, err := tell(db, nil, gone, false); err != nil || out.Observation != 1 || out.Already {
+		t.Errorf("%+v %v", out, err)
+	}
+	if out, err := tell(db, nil, gone, false); err != nil || out.Observation != 1 || !out.Already {
+		t.Errorf("once more: %+v %v", out, err)
+	}
+	rec := since(t, db, 1, 9)
+	if len(rec) != 1 || rec[0].Judgement != "judgement" {
+		t.Fatalf("%+v", rec)
+	}
+	if out, err := tell(ledger.NewMem(ledger.MemOptions{}), rec, gone, false); err != nil || !out.Already {
+		t.Errorf("beside the record: %+v %v", out, err)
+	}
+	if out, err := tell(db, nil, back, false); err != nil || out.Observation != 2 || out.Already ||
+		out.Evidence != back.EvidenceDigest {
+		t.Errorf("taken back: %+v %v", out, err)
+	}
+	long := gone
+	long.Reason = strings.Repeat("r", 501)
+	if _, err := tell(db, nil, long, true); err == nil || !strings.Contains(err.Error(), "500 bytes") {
+		t.Errorf("a reason that is too long: %v", err)
+	}
+}
