@@ -86,7 +86,7 @@ func keeperVerbs() []keeperVerb {
 			return reopen(ctx, k.call, k.cfg, till.ReopenOptions{Network: k.network, Dry: k.dry}, k.wait && !k.dry)
 		}},
 		{name: "owed", short: "list money that no purchase credits", run: verbOf((*keeperCall).owed)},
-		{name: "withdraw", about: "SHA256", short: "withdraw a stranger's text", form: withdrawForm,
+		{name: "withdraw", about: "SHA256", short: "withdraw a stranger's text, or evidence", form: withdrawForm,
 			run: verbOf((*keeperCall).withdraw)},
 		{name: "erratum", about: "LEAF", short: "say what a row of the record should have said", form: erratumForm,
 			run: verbOf((*keeperCall).erratum)},
@@ -224,7 +224,7 @@ func withdrawForm(k *keeperCall) string {
 	switch {
 	case k.about == "":
 		return "name the text by its SHA-256, which stands beside it in its observation and in the name of its file " +
-			"words/SHA256.json"
+			"words/SHA256.json, or what a walk was judged by by the evidence_digest of its row"
 	case !digestForm.MatchString(k.about):
 		return fmt.Sprintf("%.80q is not 64 lower-case hexadecimal digits", k.about)
 	case k.reason == "":
@@ -322,7 +322,7 @@ func (k *keeperCall) note(ctx context.Context) error {
 	return shop.WriteNote(ctx, k.cfg, k.about, text, k.dry, k.logger, k.stdout)
 }
 
-// withdraw takes a stranger's text off the record.
+// withdraw takes a stranger's text, or evidence, off the record.
 func (k *keeperCall) withdraw(ctx context.Context) error {
 	out, err := shop.Withdraw(ctx, k.cfg, record.Withdrawn{SHA256: k.about, Reason: k.reason}, k.dry, k.logger)
 	if err != nil {

@@ -72,7 +72,7 @@ func TestAKeeperWithdrawsAText(t *testing.T) {
 	s.serve()
 
 	if code, said := s.store("keeper", "withdraw", strings.Repeat("ab", 32), "-reason", "asked for"); code != 1 ||
-		!strings.Contains(said, "no public text of the record has this digest; hint:") {
+		!strings.Contains(said, "no public text and no evidence of the record has this digest; hint:") {
 		t.Errorf("an unknown digest: exit code %d: %s", code, said)
 	}
 	withdraw := func(flags ...string) (out feed.Withdrawal) {

@@ -15,28 +15,47 @@ import (
 	"store.example/agentstore/corpus/record"
 )
 
-// thin takes what was judged, and is withdrawn, out of the pack that holds it, if one does. The
-// digest is salted, so that no other pack holds it too. The newest packs are looked through first.
-func thin(dir *durable.Folder, digest string) error {
-	names, err := fs.Glob(dir.Root.FS(), "evidence/*/*"+record.IndexSuffix)
+// Kept names the file of a record that tells of a judgement by its digest: that of an observation,
+// or the index of the pack that holds it; "" where none is kept. The digest is salted, so that no
+// other pack holds it too. The newest packs are looked through first.
+func Kept(fsys fs.FS, digest string) (string, error) {
+	name := record.ObservedEvidence(digest)
+	if _, err := fs.Stat(fsys, name); !errors.Is(err, fs.ErrNotExist) {
+		return name, err
+	}
+	name, _, err := indexOf(fsys, digest)
+	return name, err
+}
+
+func indexOf(fsys fs.FS, digest string) (string, record.EvidenceIndex, error) {
+	names, err := fs.Glob(fsys, "evidence/*/*"+record.IndexSuffix)
 	if err != nil {
-		return err
+		return "", record.EvidenceIndex{}, err
 	}
 	slices.Sort(names)
 	for _, name := range slices.Backward(names) {
-		raw, err := dir.Root.ReadFile(name)
+		raw, err := fs.ReadFile(fsys, name)
 		if err != nil {
-			return err
+			return "", record.EvidenceIndex{}, err
 		}
 		index, err := record.ParseEvidenceIndex(raw)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return "", index, fmt.Errorf("%s: %w", name, err)
 		}
 		if slices.ContainsFunc(index.Entries, func(e record.EvidenceEntry) bool { return e.SHA256 == digest }) {
-			return rewrite(dir, name, index, digest)
+			return name, index, nil
 		}
 	}
-	return nil
+	return "", record.EvidenceIndex{}, nil
+}
+
+// thin takes what was judged, and is withdrawn, out of the pack that holds it, if one does.
+func thin(dir *durable.Folder, digest string) error {
+	name, index, err := indexOf(dir.Root.FS(), digest)
+	if err != nil || name == "" {
+		return err
+	}
+	return rewrite(dir, name, index, digest)
 }
 
 // rewrite leaves one judgement out of a pack, then out of its index. Where a crash came between the

@@ -191,7 +191,7 @@ func TestANoteByTheHost(t *testing.T) {
 		if all, err = feed.Since(tx, 1, 10); err != nil || len(all) != 3 {
 			return errors.Join(err, fmt.Errorf("%d notes are kept", len(all)))
 		}
-		_, err = feed.Withdraw(tx, nil, record.Withdrawn{SHA256: all[2].Note.Statement.SHA256, Reason: "asked"},
+		_, err = feed.Withdraw(tx, nil, record.Withdrawn{SHA256: all[2].Note.Statement.SHA256, Reason: "asked"}, false,
 			false)
 		return err
 	}); err != nil {

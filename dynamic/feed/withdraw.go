@@ -8,25 +8,29 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 )
 
-// ErrNoText is returned for a digest that no public text on the record has.
-var ErrNoText = errors.New("no public text of the record has this digest")
+// ErrNoText is returned for a digest of nothing that the record could withdraw.
+var ErrNoText = errors.New("no public text and no evidence of the record has this digest")
 
 // Withdrawal is what came of a withdrawal.
 type Withdrawal struct {
 	SHA256      string `json:"sha256"`
-	Kind        string `json:"kind"`              // of the observation that holds the digest
-	Observation int64  `json:"observation"`       // its number
+	Kind        string `json:"kind"`              // of the observation that holds the text, or OfEvidence
+	Observation int64  `json:"observation"`       // its number, or that of the one judged by it; 0 for that of a row
 	WithdrawnBy int64  `json:"withdrawn_by"`      // the number of the observation that withdraws it, 0 in a dry run
 	Already     bool   `json:"already_withdrawn"` // it was, and nothing was changed
 	DryRun      bool   `json:"dry_run"`
 	NextStep    string `json:"next_step"`
 }
 
-// Withdraw puts on the feed that a text is withdrawn, once for each digest: ErrNoText where neither
-// the feed nor the record, whose observations a younger ledger has not, holds it as a public text.
-// dry changes nothing.
-func Withdraw(tx ledger.Tx, rec []record.Observation, w record.Withdrawn, dry bool) (Withdrawal, error) {
-	out := Withdrawal{SHA256: w.SHA256, DryRun: dry}
+// OfEvidence is the Kind of a withdrawal of what a walk was judged by.
+const OfEvidence = "evidence"
+
+// Withdraw puts on the feed that a text, or what a walk was judged by, is withdrawn, once for each
+// digest: ErrNoText where neither the feed nor the record, whose observations a younger ledger has
+// not, holds it as a public text or names it as evidence, and kept does not say that the record
+// keeps it as that of a round. dry changes nothing.
+func Withdraw(tx ledger.Tx, rec []record.Observation, w record.Withdrawn, kept, dry bool) (Withdrawal, error) {
+	out := Withdrawal{SHA256: w.SHA256, DryRun: dry, Kind: OfEvidence}
 	for o, err := range both(tx, rec) {
 		switch {
 		case err != nil:
@@ -35,14 +39,16 @@ func Withdraw(tx ledger.Tx, rec []record.Observation, w record.Withdrawn, dry bo
 			out.WithdrawnBy, out.Already = o.Number, true
 		case out.Observation == 0 && o.HasText(w.SHA256):
 			out.Kind, out.Observation = o.Kind, o.Number
+		case out.Observation == 0 && o.JudgedBy() == w.SHA256:
+			out.Observation = o.Number
 		}
-	}
-	if out.Observation == 0 {
-		return out, fmt.Errorf("%w; hint: it is the sha256 beside the text in its observation, and the name of its "+
-			"file words/SHA256.json in the record", ErrNoText)
 	}
 	if out.Already {
 		return out, nil
+	}
+	if out.Observation == 0 && !kept {
+		return out, fmt.Errorf("%w; hint: it is the sha256 beside the text in its observation, and the name of its "+
+			"file words/SHA256.json in the record; of a walk it is the evidence_digest of its row", ErrNoText)
 	}
 	var err error
 	out.WithdrawnBy, err = observeOnce(tx, record.Observation{Kind: record.ObservationWithdrawn, Withdrawn: &w}, dry)
