@@ -248,7 +248,7 @@ func TestEveryReasonHasWords(t *testing.T) {
 	for _, reason := range []string{derive.BeforeFirst, derive.GapNotListed, derive.GapCap, derive.GapDegraded,
 		census.ReasonBeyondCap, census.ReasonWeekOver, census.ReasonInterrupted, census.ReasonNotJudged,
 		record.ReasonControlFailed, record.ReasonOptedOut, record.ReasonMethodUnresolved, record.ReasonNotRecorded,
-		fetch.CodeTarget, fetch.CodeOwnHost, probe.ReasonChallenged} {
+		record.ReasonErratum, fetch.CodeTarget, fetch.CodeOwnHost, probe.ReasonChallenged} {
 		if !said[reason] {
 			t.Errorf("%s has no words", reason)
 		}
