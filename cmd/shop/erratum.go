@@ -1,14 +1,11 @@
 package shop
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -34,21 +31,10 @@ type Erratum struct {
 
 // Correct puts an erratum on the feed, through the process that serves the store where there is
 // one. dry changes nothing.
-func Correct(ctx context.Context, c *Config, e Erratum, dry bool, log *slog.Logger) (out feed.Corrected, err error) {
-	if c.Record == "" {
-		return out, errors.New("record, the folder of the signed record, is not configured")
-	}
+func Correct(ctx context.Context, c *Config, e Erratum, dry bool, log *slog.Logger) (feed.Corrected, error) {
 	q := url.Values{"leaf": {strconv.FormatInt(e.Leaf, 10)}, "reason": {e.Reason}, "battery": {e.Battery}}
-	if dry {
-		q.Set("dry", "")
-	}
-	var b bytes.Buffer
-	err = asKeeper(ctx, c, log, http.MethodPost, "/erratum?"+q.Encode(), &b,
-		func(s *Shop) error { return s.correct(ctx, e, dry, &b) })
-	if err == nil {
-		err = json.Unmarshal(b.Bytes(), &out, json.RejectUnknownMembers(true))
-	}
-	return out, err
+	return putOnFeed[feed.Corrected](ctx, c, "/erratum", q, dry, log,
+		func(s *Shop, out io.Writer) error { return s.correct(ctx, e, dry, out) })
 }
 
 // correct writes what came of it as JSON.
@@ -70,20 +56,10 @@ func (s *Shop) correct(ctx context.Context, e Erratum, dry bool, to io.Writer) e
 		return err
 	}
 	var out feed.Corrected
-	do := s.DB.Update
-	if dry {
-		do = s.DB.View
-	}
-	err = do(ctx, func(tx ledger.Tx) (err error) {
-		if !dry {
-			if err := feed.Follow(tx, int64(len(have)), have); err != nil {
-				return err
-			}
-		}
+	if err := s.besideRecord(ctx, have, dry, func(tx ledger.Tx) (err error) {
 		out, err = feed.Correct(tx, have, row, says, judgement, dry)
 		return err
-	})
-	if err != nil {
+	}); err != nil {
 		return err
 	}
 	switch {

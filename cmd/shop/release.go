@@ -1,12 +1,9 @@
 package shop
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
-	"net/http"
 	"net/url"
 
 	"github.com/go-json-experiment/json"
@@ -18,26 +15,13 @@ import (
 
 // Release puts the digests of a release on the feed, once for each version, through the process
 // that serves the store where there is one. dry changes nothing.
-func Release(ctx context.Context, c *Config, r record.Release, dry bool, log *slog.Logger) (out feed.Released,
-	err error) {
-	if c.Record == "" {
-		return out, errors.New("record, the folder of the signed record, is not configured")
-	}
+func Release(ctx context.Context, c *Config, r record.Release, dry bool, log *slog.Logger) (feed.Released, error) {
 	raw, err := json.Marshal(r)
 	if err != nil {
-		return out, err
+		return feed.Released{}, err
 	}
-	q := url.Values{"release": {string(raw)}}
-	if dry {
-		q.Set("dry", "")
-	}
-	var b bytes.Buffer
-	err = asKeeper(ctx, c, log, http.MethodPost, "/release?"+q.Encode(), &b,
-		func(s *Shop) error { return s.release(ctx, raw, dry, &b) })
-	if err == nil {
-		err = json.Unmarshal(b.Bytes(), &out, json.RejectUnknownMembers(true))
-	}
-	return out, err
+	return putOnFeed[feed.Released](ctx, c, "/release", url.Values{"release": {string(raw)}}, dry, log,
+		func(s *Shop, out io.Writer) error { return s.release(ctx, raw, dry, out) })
 }
 
 // release writes what came of it as JSON.
@@ -51,20 +35,10 @@ func (s *Shop) release(ctx context.Context, raw []byte, dry bool, to io.Writer) 
 		return err
 	}
 	var out feed.Released
-	do := s.DB.Update
-	if dry {
-		do = s.DB.View
-	}
-	err = do(ctx, func(tx ledger.Tx) (err error) {
-		if !dry {
-			if err := feed.Follow(tx, int64(len(have)), have); err != nil {
-				return err
-			}
-		}
+	if err := s.besideRecord(ctx, have, dry, func(tx ledger.Tx) (err error) {
 		out, err = feed.Release(tx, have, r, dry)
 		return err
-	})
-	if err != nil {
+	}); err != nil {
 		return err
 	}
 	out.NextStep = "run store build, which signs it into the log, and store publish where the record is published"

@@ -1,13 +1,10 @@
 package shop
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"os"
 
@@ -23,27 +20,16 @@ import (
 // through the process that serves
 // the store where there is one: that it is gone and why is put on the feed, and the next export
 // removes its file. dry changes nothing.
-func Withdraw(ctx context.Context, c *Config, w record.Withdrawn, dry bool, log *slog.Logger) (out feed.Withdrawal,
-	err error) {
-	if c.Record == "" {
-		return out, errors.New("record, the folder of the signed record, is not configured")
-	}
+func Withdraw(ctx context.Context, c *Config, w record.Withdrawn, dry bool, log *slog.Logger) (feed.Withdrawal,
+	error) {
 	q := url.Values{"sha256": {w.SHA256}, "reason": {w.Reason}}
-	if dry {
-		q.Set("dry", "")
-	}
-	var b bytes.Buffer
-	err = asKeeper(ctx, c, log, http.MethodPost, "/withdraw?"+q.Encode(), &b,
-		func(s *Shop) error { return s.withdraw(ctx, w, dry, &b) })
-	if err == nil {
-		err = json.Unmarshal(b.Bytes(), &out, json.RejectUnknownMembers(true))
-	}
-	return out, err
+	return putOnFeed[feed.Withdrawal](ctx, c, "/withdraw", q, dry, log,
+		func(s *Shop, out io.Writer) error { return s.withdraw(ctx, w, dry, out) })
 }
 
 // withdraw writes what came of it as JSON.
 func (s *Shop) withdraw(ctx context.Context, w record.Withdrawn, dry bool, to io.Writer) error {
-	record, err := observed(&s.Config, s.Ring)
+	have, err := observed(&s.Config, s.Ring)
 	if err != nil {
 		return err
 	}
@@ -52,20 +38,10 @@ func (s *Shop) withdraw(ctx context.Context, w record.Withdrawn, dry bool, to io
 		return fmt.Errorf("reading the record: %w", err)
 	}
 	var out feed.Withdrawal
-	do := s.DB.Update
-	if dry {
-		do = s.DB.View
-	}
-	err = do(ctx, func(tx ledger.Tx) (err error) {
-		if n := int64(len(record)); !dry {
-			if err := feed.Follow(tx, n, record); err != nil {
-				return err
-			}
-		}
-		out, err = feed.Withdraw(tx, record, w, kept != "", dry)
+	if err := s.besideRecord(ctx, have, dry, func(tx ledger.Tx) (err error) {
+		out, err = feed.Withdraw(tx, have, w, kept != "", dry)
 		return err
-	})
-	if err != nil {
+	}); err != nil {
 		return err
 	}
 	switch {

@@ -1,8 +1,6 @@
 package derive
 
-import (
-	"slices"
-)
+import "slices"
 
 // TierWords is a tier with its rule.
 type TierWords struct {

@@ -36,7 +36,7 @@ func Correct(tx ledger.Tx, rec []record.Observation, row record.Row, e record.Er
 		if err != nil {
 			return out, err
 		}
-		if o.Erratum != nil && o.Erratum.Leaf == e.Leaf {
+		if o.Erratum != nil && o.Erratum.Leaf == e.Leaf && o.Number >= out.Observation {
 			counts, out.Observation, out.Evidence = o.Erratum.VerdictNow, o.Number, o.Erratum.EvidenceDigest
 		}
 	}

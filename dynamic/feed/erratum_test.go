@@ -49,6 +49,15 @@ func TestARowIsCorrectedOnce(t *testing.T) {
 		out.Evidence != back.EvidenceDigest {
 		t.Errorf("taken back: %+v %v", out, err)
 	}
+	// A ledger that is behind the record does not make what it holds the last word.
+	behind := since(t, db, 1, 9)
+	old := ledger.NewMem(ledger.MemOptions{})
+	if _, err := tell(old, nil, gone, false); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := tell(old, behind, back, true); err != nil || !out.Already || out.Observation != 2 {
+		t.Errorf("behind the record: %+v %v", out, err)
+	}
 	long := gone
 	long.Reason = strings.Repeat("r", 501)
 	if _, err := tell(db, nil, long, true); err == nil || !strings.Contains(err.Error(), "500 bytes") {
