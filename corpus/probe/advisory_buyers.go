@@ -3,7 +3,6 @@ package probe
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -99,7 +98,7 @@ var buyerAdvisories = []Advisory{
 			`{"version":1,"resources":["POST /path/of/the/door"]}, or describe the path's operation post in ` +
 			`/openapi.json.`,
 		Run: func(v *View) string {
-			if v.Evidence.Status != http.StatusNotFound || v.Declared != "" || v.redirected {
+			if !v.othersUntried() || v.redirected {
 				return ""
 			}
 			if v.filesRead {

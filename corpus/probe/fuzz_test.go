@@ -77,6 +77,7 @@ func FuzzBody(f *testing.F) {
 	f.Add(402, "", []byte(goodChallenge))
 	f.Add(405, "POST, \xff", []byte(`{"x402Version":1,"accepts":[{"maxAmountRequired":"1"}]}`))
 	f.Add(200, "GET", []byte("<html>"))
+	f.Add(404, "", []byte("its own files follow, which no recording holds"))
 	f.Add(-1, "", []byte{0xff})
 	good := base64.StdEncoding.EncodeToString([]byte(goodChallenge))
 	f.Fuzz(func(t *testing.T, status int, allow string, body []byte) {

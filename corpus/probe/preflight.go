@@ -304,7 +304,6 @@ func (p *Preflight) views(evidence []exchange.Redacted, parsed [][]any, found De
 	case last.Method == http.MethodPost && last.Status != 0:
 		judged := newView(last, its)
 		judged.Unresolved = refusesMethod(judged.Evidence.Status)
-		judged.filesRead = len(evidence) > 2
 		return looked{judged, first, cmp.Or(by, found.By)}
 	case by == "" && redirect(evidence[0]) != "" && last.Status != 0:
 		judged := newView(last, its)
@@ -313,7 +312,7 @@ func (p *Preflight) views(evidence []exchange.Redacted, parsed [][]any, found De
 		return looked{judged, first, ""}
 	}
 	seen := *first
-	seen.filesRead = true
+	seen.filesRead = !slices.ContainsFunc(evidence, func(r exchange.Redacted) bool { return r.Status == 0 })
 	if found.Method != "" { // it declares POST and did not answer it
 		seen.Declared, seen.Unresolved = found.By, true
 	}

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"math"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ type View struct {
 	// Declared is where the door named the method that was used or could be used, "" for nowhere.
 	Declared string
 
-	filesRead  bool // the host's own files were read for a declaration
+	filesRead  bool // the host answered for each of its own files, which were read for a declaration
 	redirected bool // this is the answer of the place to which the door redirects
 
 	headers  []told           // of PAYMENT-REQUIRED, however many
@@ -241,6 +242,12 @@ func number(m *exchange.Object, name string) float64 {
 
 // extension returns an extension of the header's challenge, nil when it is absent or no object.
 func (v *View) extension(name string) *exchange.Object { return obj(obj(v.terms, "extensions"), name) }
+
+// othersUntried reports whether the door may be one that answers 404 to GET and takes another
+// method, which nobody declares.
+func (v *View) othersUntried() bool {
+	return v.Evidence.Status == http.StatusNotFound && v.Evidence.Method == http.MethodGet && v.Declared == ""
+}
 
 // declares reports whether the header's challenge names the extension at all.
 func (v *View) declares(name string) bool { return has(obj(v.terms, "extensions"), name) }

@@ -1,7 +1,5 @@
 package probe
 
-import "net/http"
-
 // singleProbeNote stands in every report.
 const singleProbeNote = "One look, from one place, at one moment, paying nothing. A stock seller whose facilitator " +
 	"was down when it started answers its first request with 500 and recovers by itself: look again before you act " +
@@ -47,7 +45,7 @@ func nextSteps(o outcome, v *View, version string) []string {
 		return []string{"Sellers: send Allow with the 405, or declare POST in /.well-known/x402 or /openapi.json of " +
 			"the same host; POST /api/preflight/v2 reads both after 404, 405 and 501, and then asks with POST."}
 	}
-	if v.Evidence.Status == http.StatusNotFound && v.Declared == "" {
+	if v.othersUntried() {
 		return []string{"Buyers: the door may take another method than GET, which it declares nowhere.",
 			"Sellers: a door that takes POST says so in /.well-known/x402 or /openapi.json of the same host; " +
 				"POST /api/preflight/v2 reads both after 404, 405 and 501."}
