@@ -47,7 +47,7 @@ func RecordPaper(v RecordView) Paper {
 			}
 			text = string(b)
 		}
-		if text == "" {
+		if text == "" || text == v.ID { // the id stands first
 			continue
 		}
 		if len(text) > longFact {
