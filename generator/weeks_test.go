@@ -57,7 +57,9 @@ func happens(t *testing.T, rng *rand.Rand, w *seal.Writer, step int) string {
 			VerdictNow: record.VerdictNotProbed}},
 		{Kind: record.ObservationErratum, Erratum: &record.Erratum{Leaf: rng.Int64N(20), Reason: "it was asked wrongly",
 			VerdictNow: record.VerdictReady, EvidenceDigest: digest}},
-	}[rng.IntN(9)]
+		{Kind: record.ObservationRelease, Release: &record.Release{Version: fmt.Sprintf("v1.%d.%d", step, rng.Int()),
+			Commit: digest[:40], Files: []record.ReleaseFile{{Name: "a.zip", SHA256: digest}}}},
+	}[rng.IntN(10)]
 	o.At = at
 	told, err := w.Observe(t.Context(), o)
 	if err != nil {

@@ -254,9 +254,11 @@ func TestTheLaunchCheckDoesNotComeAtOnce(t *testing.T) {
 }
 
 func TestAPaperNamesItselfOnce(t *testing.T) {
-	p := templates.RecordPaper(templates.RecordView{ID: "order_1", Class: "order", Order: []string{"order_id", "item", "answer"},
+	p := templates.RecordPaper(templates.RecordView{ID: "order_1", Class: "order",
+		Order:  []string{"order_id", "item", "answer"},
 		Report: map[string]any{"order_id": "order_1", "item": "audit", "answer": ""}, Shown: strings.ToUpper})
-	want := []templates.Fact{{Name: "Id", Value: "order_1", Mono: true}, {Name: "Item", Value: "AUDIT", Mono: true}}
+	want := []templates.Fact{{Name: "Id", Value: "order_1", Mono: true},
+		{Name: "Item", Value: "AUDIT", Mono: true}}
 	if !slices.Equal(p.Facts, want) {
 		t.Errorf("%+v, want %+v", p.Facts, want)
 	}
