@@ -125,20 +125,20 @@ func TestArtifactFiles(t *testing.T) {
 		var out bytes.Buffer
 		files[file] = judging([]string{"-ring", keys, "-artifact", file}, &out, &out) == 0
 	}
-	artifactsByPython(t, dir, files)
+	published := fmt.Sprintf(`{"public_key":%q,"since":%q,"retired":[]}`, attest.Hex(attest.SpecimenKey().Public()),
+		attest.SpecimenRing().Current[0].Since)
+	artifactsByPython(t, dir, []byte(published), files)
 }
 
 // artifactsByPython holds artifact.py, which was made from the page /spec/store-attestation/v1 and
-// from nothing else, to what our kit says of files.
-func artifactsByPython(t *testing.T, dir string, files map[string]bool) {
+// from nothing else, to what our kit says of files with the published keys.
+func artifactsByPython(t *testing.T, dir string, published []byte, files map[string]bool) {
 	t.Helper()
 	if err := exec.Command(python, "-c", "import cryptography").Run(); err != nil {
 		t.Skip("no python3 with the package cryptography is here")
 	}
 	keys := filepath.Join(dir, "signing-key.json")
-	published := fmt.Sprintf(`{"public_key":%q,"since":%q,"retired":[]}`, attest.Hex(attest.SpecimenKey().Public()),
-		attest.SpecimenRing().Current[0].Since)
-	if err := os.WriteFile(keys, []byte(published), 0o600); err != nil {
+	if err := os.WriteFile(keys, published, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	names := slices.Sorted(maps.Keys(files))

@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -65,18 +66,19 @@ func TestCertificatesInTheLog(t *testing.T) {
 		out.Issued.Observation.Entry, out.Issued.Observation.Proof = string(entry), string(proof.Text())
 		return out
 	}
-	good := func() counted { return answer(one, 0, "11", leaf(two)) }
+	first := func() counted { return answer(one, 0, "11", leaf(two)) }
 	edited := func(f func(c *counted)) counted {
-		c := good()
+		c := first()
 		f(&c)
 		return c
 	}
+	verdicts := make(map[string]bool) // by file: whether it is accepted
 	for name, c := range map[string]struct {
 		file counted
 		code int
 		says string
 	}{
-		"the first":    {good(), 0, "certificate 0 of those through 2026-W52, whose tree observation 1 of 2026-12-30"},
+		"the first":    {first(), 0, "certificate 0 of those through 2026-W52, whose tree observation 1 of 2026-12-30"},
 		"the second":   {answer(two, 1, "11", leaf(one)), 0, "certificate 1 of those"},
 		"in the next":  {answer(other, 1, "12", leaf(two)), 0, "through 2026-W53, whose tree observation 2"},
 		"another":      {answer(other, 0, "11", leaf(two)), 3, "is not at leaf 0"},
@@ -106,27 +108,31 @@ func TestCertificatesInTheLog(t *testing.T) {
 			!strings.Contains(out, c.says) {
 			t.Errorf("%s: exit %d, want %d and %q: %s", name, code, c.code, c.says, out)
 		}
+		verdicts[file] = c.code == 0
 		// Whose log it is, nobody knows without keys.
 		if code, out := checkWith(file, "-artifact"); code != 4 || strings.Contains(out, "In the log") {
 			t.Errorf("%s without keys: exit %d: %s", name, code, out)
 		}
 	}
-	raw, err := json.Marshal(good())
+	raw, err := json.Marshal(answer(two, 1, "11", leaf(one)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := p.put(t, "good.json", raw)
-	if code, out := checkWith(file, "-json", "-ring", p.ring, "-artifact"); code != 0 ||
+	good := p.put(t, "good.json", raw)
+	if code, out := checkWith(good, "-json", "-ring", p.ring, "-artifact"); code != 0 ||
 		!strings.Contains(out, `"log_size":13`) {
 		t.Errorf("as JSON: exit %d: %s", code, out)
 	}
 	// A byte of what shows it is another: it is refused, or what is found is the same.
-	_, want := checkWith(file, "-ring", p.ring, "-artifact")
+	_, want := checkWith(good, "-ring", p.ring, "-artifact")
 	refused := 0
 	for i := strings.Index(string(raw), `"issued"`) + 8; i < len(raw)-2; i++ {
 		bad := slices.Clone(raw)
 		bad[i] ^= 1
-		code, out := checkWith(p.put(t, "good.json", bad), "-ring", p.ring, "-artifact")
+		file := p.put(t, fmt.Sprintf("byte %d.json", i), bad)
+		code, out := checkWith(file, "-ring", p.ring, "-artifact")
+		verdicts[file] = code == 0
+		out = strings.Replace(out, file, good, 1)
 		switch {
 		case code != 0:
 			refused++
@@ -137,4 +143,9 @@ func TestCertificatesInTheLog(t *testing.T) {
 	if refused < 600 {
 		t.Errorf("%d bytes are refused when they are others", refused)
 	}
+	published, err := attest.SigningKeyDocument("store.example", p.w.Ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	artifactsByPython(t, p.dir, published, verdicts)
 }

@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 """artifact KEYS FILE... checks saved answers of a store, to purchases and of /api/verify.
 
-It was made from the page /spec/store-attestation/v1 and from nothing else. KEYS is a copy of
-/.well-known/store-signing-key. For each file it says "verified:" with class, id and date of what is
-signed in it, or why it is refused; it ends with 0, or with 1 where one was refused.
+It was made from the page /spec/store-attestation/v1, for the log from /spec/store-corpus/v1 and the
+formats of C2SP that it names, and from nothing else. KEYS is a copy of /.well-known/store-signing-key.
+For each file it says "verified:" with class, id and date of what is signed in it, and which leaf of the
+certificates counted in the log a certificate is; or why it is refused. It ends with 0, or with 1 where
+one was refused.
 """
-import datetime, hashlib, json, re, sys
+import base64, datetime, hashlib, json, re, sys
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -89,12 +91,17 @@ def is_date(text):
         return False
     return bool(re.fullmatch(r"\d{4}-\d\d-\d\d(T([01]\d|2[0-3])(:[0-5]\d){2}Z)?", text, re.A))
 
-def read_keys(raw):
-    """The identity keys: public key in hex, since when, and until when, "" for the one in force."""
-    v = parse(raw)
-    keys = {v["public_key"]: (v["since"], "")}
-    keys.update({k["public_key"]: (k["since"], k["retired_on"]) for k in v["retired"] if k["purpose"] == "identity"})
-    return keys
+class Keys(dict):
+    """The identity keys: public key in hex, since when, and until when, "" for the one in force. log has the log's
+    keys from the first to the one in force, heads the last head that each but the last signed."""
+    def __init__(self, raw):
+        v = parse(raw)
+        super().__init__({v["public_key"]: (v["since"], "")})
+        self.update((k["public_key"], (k["since"], k["retired_on"])) for k in v["retired"] if k["purpose"] == "identity")
+        turns = [h for h in v.get("handovers", []) if h["purpose"] == "log"]
+        self.log = [h["from_public_key"] for h in turns] + [
+            k["public_key"] for k in v.get("other_keys", []) if k["purpose"] == "log"]
+        self.heads = [h["last_head"] for h in turns]
 
 def check_proof(p, keys):
     """Checks both signatures, by a key of the store; returns the object that was signed, and its bytes."""
@@ -138,6 +145,85 @@ def check_audit(v, payload):
     need("evidence_sha256" not in v and not seen or v.get("evidence_sha256") == sha(compact(seen)),
          "evidence_sha256 is another")
 
+# Certificates in the log.
+
+def tree_hash(*parts):
+    return hashlib.sha256(b"".join(parts)).digest()
+
+def root_above(leaf, index, size, hashes):
+    """The root to which hashes lead from a leaf (RFC 9162, section 2.1.3.2)."""
+    need(type(index) is int and type(size) is int and 0 <= index < size, "a leaf outside its tree")
+    at, last, h = index, size - 1, tree_hash(b"\0", leaf)
+    for beside in hashes:
+        need(last and len(beside) == 32, "hashes that lead past the root")
+        if at & 1 or at == last:
+            h = tree_hash(b"\1", beside, h)
+            while at and not at & 1:
+                at, last = at >> 1, last >> 1
+        else:
+            h = tree_hash(b"\1", h, beside)
+        at, last = at >> 1, last >> 1
+    need(not last, "hashes that do not lead to the root")
+    return h
+
+def number(text):
+    need(re.fullmatch(r"0|[1-9]\d{0,17}", text, re.A), f"the number {text}")
+    return int(text)
+
+def base64_of(text):
+    raw = base64.b64decode(text, validate=True)
+    need(base64.b64encode(raw).decode() == text, "base64 in another way")
+    return raw
+
+def check_head(text, keys):
+    """Checks a checkpoint of the log; returns its size and root."""
+    head, _, signatures = text.partition("\n\n")
+    lines = head.split("\n")
+    need(len(lines) == 3 and lines[0] and signatures.endswith("\n"), "no checkpoint")
+    size, root, ours = number(lines[1]), base64_of(lines[2]), []
+    need(len(root) == 32, "a checkpoint without a root")
+    for line in signatures[:-1].split("\n"):
+        m = re.fullmatch("\u2014 ([^ +]+) (\\S+)", line)
+        need(m, "no signature line")
+        raw = base64_of(m[2])
+        need(len(raw) > 4, "no signature")
+        for i, key in enumerate(keys.log):
+            key = bytes.fromhex(key)
+            if m[1] == lines[0] and raw[:4] == tree_hash(lines[0].encode(), b"\n\1", key)[:4]:
+                Ed25519PublicKey.from_public_bytes(key).verify(raw[4:], (head + "\n").encode())
+                need(all(size >= h["size"] for h in keys.heads[:i]) and all(size <= h["size"] for h in keys.heads[i:]),
+                     "the log's key was not in force")
+                ours.append(key)
+    need(len(ours) == 1, "not signed once by the log")
+    need(all(h["size"] != size or h["root"] == root.hex() for h in keys.heads), "another head than the log's key left")
+    return size, root
+
+def check_issued(issued, payload, keys):
+    """Checks that signed bytes are a leaf of a tree of certificates, and that its root is in the log."""
+    entry, (head, _, note) = issued["observation"]["entry"].encode(), issued["observation"]["proof"].partition("\n\n")
+    name, index, *hashes = head.split("\n")
+    need(name == "c2sp.org/tlog-proof@v1" and index.startswith("index ") and len(hashes) <= 64, "no proof of the log")
+    size, root = check_head(note, keys)
+    need(root_above(entry, number(index[6:]), size, list(map(base64_of, hashes))) == root, "the log has no such leaf")
+    o = parse(entry.decode())
+    need(compact(o) == entry and o["format"] == "store-observation/v1" and o["kind"] == "artifacts_issued" and
+         list(o)[-1] == "signature", "a leaf that counts nothing")
+    body, _, signature = entry.rpartition(b',"signature":"')
+    by, day = [k for k in keys if kid_of(k) == o["kid"]], o["at"][:10]
+    need(by and keys[by[0]][0] <= day and (keys[by[0]][1] or day) >= day, "the leaf is by no key in force")
+    key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(by[0]))
+    key.verify(bytes.fromhex(signature[:128].decode()), body + b"}")
+    tree = o["issued"]["certificates"]
+    leaf, hashes = hashlib.sha256(payload).digest(), [bytes.fromhex(h) for h in issued["hashes"] or []]
+    need(root_above(leaf, issued["index"], tree["size"], hashes).hex() == tree["root"], "it is not in that tree")
+    return f"certificate {issued['index']} of those through {tree['through']}"
+
+def kid_of(key):
+    """The key's thumbprint (RFC 7638)."""
+    x = base64.urlsafe_b64encode(bytes.fromhex(key)).rstrip(b"=")
+    thumb = tree_hash(b'{"crv":"Ed25519","kty":"OKP","x":"' + x + b'"}')
+    return base64.urlsafe_b64encode(thumb).rstrip(b"=").decode()
+
 def check_answer(raw, keys):
     answer = parse(raw)
     need(type(answer) is dict, "no answer")
@@ -154,20 +240,23 @@ def check_answer(raw, keys):
         if "evidence" in paper:
             need(certificate.get("attests") == paper.get("published_sha256", paper["evidence_sha256"]),
                  "the certificate attests other evidence")
-    return "; ".join(what for _, _, what in found.values())
+    said = [what for _, _, what in found.values()]
+    if top and answer.get("issued") is not None:
+        said.append(check_issued(answer["issued"], found["top"][1], keys))
+    return "; ".join(said)
 
 def main(args):
     if len(args) < 2:
         print(__doc__)
         return 2
     with open(args[0], encoding="utf-8") as f:
-        keys = read_keys(f.read())
+        keys = Keys(f.read())
     worst = 0
     for name in args[1:]:
         try:
             with open(name, encoding="utf-8", newline="") as f:
                 said = "verified: " + check_answer(f.read(), keys)
-        except (Refused, KeyError, TypeError, AttributeError, ValueError) as e:
+        except (Refused, InvalidSignature, KeyError, TypeError, AttributeError, ValueError) as e:
             said, worst = f"refused: {e!r}", 1
         print(f"{name}: {said}".encode("ascii", "backslashreplace").decode(), flush=True)
     return worst
