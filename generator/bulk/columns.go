@@ -45,8 +45,9 @@ var columns = []column{
 	{"catalog", typeText, "catalog", true, "the catalogue that listed it"},
 	{"late", typeFlag, "late", true, "true for a host that declared itself after the week's roster was closed, whose " +
 		"turn was not drawn by the week's lot"},
-	{"verdict", typeText, "verdict", false, "ready, not_ready, unreachable or not_probed; not_probed is a gap of " +
-		"ours and says nothing about the host"},
+	{"verdict", typeText, "verdict", false, "ready, not_ready, unreachable or not_probed, as it was signed: an " +
+		"erratum of the feed, which names the leaf, may say another since; not_probed is a gap of ours and says " +
+		"nothing about the host"},
 	{"reason", typeText, "reason", true, "why it was not probed or not reached"},
 	{"reached_level", typeText, "reached_level", true, "how far the walk came, L0 to L6; absent if not probed"},
 	{"failed", typeList, "failed", false, "names of the checks that failed, in the battery's order"},

@@ -83,6 +83,9 @@ func (d Dictionary) markdown() []byte {
 	b.WriteString("In CSV a list is JSON, a flag is true or false, and what is absent is empty. In Parquet a list is " +
 		"a string of the logical type JSON, a flag a boolean, and what is absent null. In SQLite a list is JSON " +
 		"text, a flag is 1 or 0, and what is absent is NULL.\n\n")
+	b.WriteString("Rows stand here as they were signed, and so the views count them. Where the store has corrected " +
+		"one since, an observation of kind `erratum` in the feed, `/corpus/feed.json`, names its `leaf` and the " +
+		"`verdict_now` that is counted on the pages of hosts and weeks.\n\n")
 	b.WriteString("## Columns\n\n| column | type | member of the row | meaning |\n| --- | --- | --- | --- |\n")
 	for _, c := range d.Columns {
 		kind, member := c.Type, "–"
