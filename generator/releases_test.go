@@ -51,3 +51,27 @@ func TestReleasesAreOnThePage(t *testing.T) {
 		has(digest(told-1), true) // its commit
 	}
 }
+
+// TestAnotherRecordsReleases: over the tree of a record, the build of another one, whose release
+// has the same number, says what that one says.
+func TestAnotherRecordsReleases(t *testing.T) {
+	var first Input
+	for _, version := range []string{"v1.0.0", "v2.0.0"} {
+		in, w := recordInput(t, 20, 1)
+		digest := strings.Repeat("ab", 32)
+		if _, err := w.Observe(t.Context(), record.Observation{Kind: record.ObservationRelease,
+			At: "2026-12-01T00:00:00Z", Release: &record.Release{Version: version, Commit: digest,
+				Files: []record.ReleaseFile{{Name: "a.zip", SHA256: digest}}}}); err != nil {
+			t.Fatal(err)
+		}
+		if first.OutDir == "" {
+			first = in
+		}
+		in.OutDir, in.Record = first.OutDir, first.Record
+		mustBuild(t, in)
+		page, err := os.ReadFile(filepath.Join(in.OutDir, "verify", "run.md"))
+		if err != nil || !bytes.Contains(page, []byte("### "+version)) {
+			t.Errorf("%s is not on its page: %v", version, err)
+		}
+	}
+}

@@ -20,13 +20,14 @@ func depsVerifier(s *source, _ int, d *digester) {
 	s.page(d, "verify-run")
 	s.depsVerifying(d, "record/evidence")
 	d.flag(s.Verifier != nil)
-	for _, r := range s.releases() {
-		d.number(r.Number)
+	for _, o := range s.feed {
+		if o.Release != nil {
+			d.text(o.Signature.String())
+		}
 	}
 }
 
-// mostReleases is of how many releases the page tells. A release's files do not change, and the
-// feed names those of all.
+// mostReleases is of how many releases the page tells; the feed names the files of all.
 const mostReleases = 20
 
 // releases are the newest that the record tells of, and the files of the first of them.
