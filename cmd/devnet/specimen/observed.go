@@ -3,6 +3,7 @@ package specimen
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"store.example/agentstore/corpus/attest"
@@ -114,9 +115,30 @@ func (m *maker) rest(ctx context.Context, week int) ([]record.Observation, error
 			word("revolutionary", "It went round once and came back to where it had been.")}, err
 	case 46:
 		back, err := m.refresh(ctx, week, "vane.dock.street")
-		return []record.Observation{back, issued(3, 8, 34)}, err
+		if err != nil {
+			return nil, err
+		}
+		missed, err := m.row(40, "bridge.quay.street")
+		return []record.Observation{back, issued(3, 8, 34),
+			{At: at(week, 6, 23), Kind: record.ObservationErratum, Erratum: &record.Erratum{Leaf: missed.Leaf,
+				Reason: "The resolver that was asked for this name that morning was the one at fault: nothing was " +
+					"seen of the door.", VerdictNow: record.VerdictNotProbed}}}, err
 	}
 	return nil, nil
+}
+
+// row is what the record says of a host in a week.
+func (m *maker) row(week int, host string) (record.StoredRow, error) {
+	r, err := record.Open(os.DirFS(m.dir), m.writer().Ring)
+	if err != nil {
+		return record.StoredRow{}, err
+	}
+	for row, err := range r.Rows(int64(week - firstWeek + 1)) {
+		if err != nil || row.Host == host {
+			return row, err
+		}
+	}
+	return record.StoredRow{}, fmt.Errorf("week %d has no row of %s", week, host)
 }
 
 // refresh walks one door between two rounds, as a buyer of a refresh has it done.
