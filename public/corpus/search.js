@@ -37,7 +37,7 @@
     "sequence": 12,
     "digest": "9a34766d9500be507379d9c5238cc7e3c1be1588636782a062733cc0a74c1598",
     "rounds": 12,
-    "observations": 33,
+    "observations": 34,
     "index": "https://store.example/corpus.json",
     "license": "CC-BY-4.0",
     "signed": "This view is not signed. It is a function of signed rows, rounds and observations, and anybody can work it out again."
