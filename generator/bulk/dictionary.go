@@ -7,13 +7,14 @@ import (
 	"store.example/agentstore/corpus/attest"
 )
 
-// Dictionary says what is in the files, column by column.
+// Dictionary says what is in the files, column by column and field by field.
 type Dictionary struct {
 	Format  string             `json:"format"` // DictionaryFormat
 	InEvery []string           `json:"in_every_row"`
 	Columns []DictionaryColumn `json:"columns"`
 	Tables  []DictionaryTable  `json:"tables"`
 	Views   []DictionaryView   `json:"views"`
+	Files   []DictionaryFile   `json:"files"`
 }
 
 // DictionaryFormat names the format of a Dictionary.
@@ -42,9 +43,22 @@ type DictionaryView struct {
 	Query    string `json:"query"`
 }
 
+// DictionaryFile is a file, or one a week, that has no columns.
+type DictionaryFile struct {
+	Name    string            `json:"name"`
+	Meaning string            `json:"meaning"`
+	Fields  []DictionaryField `json:"fields"`
+}
+
+// DictionaryField is a field of a file's records or lines.
+type DictionaryField struct {
+	Name    string `json:"name"`
+	Meaning string `json:"meaning"`
+}
+
 // dictionary is a function of this package's tables alone.
 func dictionary() Dictionary {
-	d := Dictionary{Format: DictionaryFormat, InEvery: inEvery}
+	d := Dictionary{Format: DictionaryFormat, InEvery: inEvery, Files: fileMeanings}
 	for _, c := range columns {
 		d.Columns = append(d.Columns, DictionaryColumn{Name: c.name, Type: c.kind, Member: c.member, Absent: c.absent,
 			Meaning: c.meaning})
@@ -104,6 +118,13 @@ func (d Dictionary) markdown() []byte {
 	b.WriteString("\n## Views of the database\n\n")
 	for _, v := range d.Views {
 		fmt.Fprintf(&b, "- `%s`: %s\n", v.Name, v.Question)
+	}
+	b.WriteString("\n## Evidence\n")
+	for _, f := range d.Files {
+		fmt.Fprintf(&b, "\n`%s`: %s\n\n", f.Name, f.Meaning)
+		for _, n := range f.Fields {
+			fmt.Fprintf(&b, "- `%s`: %s\n", n.Name, n.Meaning)
+		}
 	}
 	return []byte(b.String())
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -41,6 +42,32 @@ func TestMemoryDoesNotFollowRows(t *testing.T) {
 	few, lots := run(record.MaxPartRows), run(8*record.MaxPartRows)
 	if lots > few+few/2+(24<<20) {
 		t.Errorf("memory follows the rows: %d MiB, then %d MiB", few>>20, lots>>20)
+	}
+}
+
+// TestMemoryDoesNotFollowEvidence writes many times as many walks in about the same memory.
+func TestMemoryDoesNotFollowEvidence(t *testing.T) {
+	run := func(n int) uint64 {
+		began := time.Now()
+		most := peak(func() {
+			fillArchive(t, t.TempDir(), "2026-W47", func(a *archive) {
+				for i := range n {
+					k := record.Kept{EvidenceEntry: record.EvidenceEntry{SHA256: fmt.Sprintf("%064d", i)}}
+					raw := fmt.Appendf(nil, `{"url":"https://h%09d.example/%[2]s"}
+{"url":"https://h%09[1]d.example/%[2]s","started_at":"2026-11-16T06:00:20Z"}
+`, i, strings.Repeat("x", 500))
+					if err := a.add(k, raw); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		})
+		t.Logf("%d walks: peak %d MiB, %v", n, most>>20, time.Since(began))
+		return most
+	}
+	few, lots := run(500), run(24_000)
+	if lots > few+2*sortMemory+(8<<20) {
+		t.Errorf("memory follows the walks: %d MiB, then %d MiB", few>>20, lots>>20)
 	}
 }
 

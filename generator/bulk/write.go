@@ -52,7 +52,11 @@ type File struct {
 	SHA256 attest.Digest `json:"sha256"`
 	Bytes  int64         `json:"bytes"`
 	Rows   int64         `json:"rows,omitzero"`
-	Round  attest.Digest `json:"round,omitzero"` // digest of the last round that it has rows of
+	Round  attest.Digest `json:"round,omitzero"` // digest of the last round that it has something of
+	// Evidence is the SHA-256 of what a file of evidence has: a line with its version, and for each
+	// judgement a line with its digest, a space and the file that names it. It changes where
+	// something is withdrawn.
+	Evidence attest.Digest `json:"evidence,omitzero"`
 }
 
 // Report says what Write found or made.
@@ -116,6 +120,9 @@ type writer struct {
 	json  []byte // of the dictionary
 	parts []part // by weeks and years
 	files []File // of next, in the making
+
+	evidence  []evidencePart
+	withdrawn map[string]bool // digests
 }
 
 // readDigests reads what an earlier Write left. Without it, or with one that cannot be read,
@@ -151,8 +158,10 @@ func (w *writer) plan() error {
 	}
 	w.parts = parts(w.rec.Rounds())
 	var err error
-	w.json, err = dictionary().json()
-	return err
+	if w.json, err = dictionary().json(); err != nil {
+		return err
+	}
+	return w.planEvidence()
 }
 
 // holds returns the entry of a file that stands in the folder as digests.json says.
@@ -168,7 +177,8 @@ func (w *writer) holds(path string) (File, bool) {
 
 // kept reports what stands in the folder if it is of this record and was made with these tables.
 func (w *writer) kept() (Report, bool) {
-	if w.held.State != w.next.State || len(w.held.Files) != len(w.parts)+2 || !w.sameColumns() {
+	if w.held.State != w.next.State || len(w.held.Files) != len(w.parts)+2*len(w.evidence)+2 ||
+		!w.sameEvidence() || !w.sameColumns() {
 		return Report{}, false
 	}
 	for _, f := range w.held.Files {
@@ -252,6 +262,9 @@ func (w *writer) make(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if err := w.makeEvidence(ctx); err != nil {
+		return err
+	}
 	for _, f := range []struct {
 		path string
 		body []byte
@@ -322,8 +335,8 @@ func (w *writer) round(ctx context.Context, round record.Round) error {
 	return nil
 }
 
-// place moves what was made into the folder, digests.json last, and removes what an earlier state
-// of the folder had and this one has not.
+// place removes what an earlier state of the folder had and this one has not, and moves what was
+// made into the folder, digests.json last.
 func (w *writer) place() (Report, error) {
 	slices.SortFunc(w.files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	w.next.Files = w.files
@@ -345,6 +358,14 @@ func (w *writer) place() (Report, error) {
 		names = append(names, f.Path)
 	}
 	slices.Reverse(names)
+	// As long as digests.json tells of them, a crash leaves none behind.
+	for _, f := range w.held.Files {
+		if !slices.Contains(names, f.Path) {
+			if err := os.Remove(filepath.Join(w.dir, f.Path)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return Report{}, err
+			}
+		}
+	}
 	for _, name := range names {
 		made := filepath.Join(w.work, name)
 		if _, err := os.Stat(made); errors.Is(err, os.ErrNotExist) {
@@ -359,13 +380,6 @@ func (w *writer) place() (Report, error) {
 			return Report{}, err
 		}
 		r.Written = append(r.Written, name)
-	}
-	for _, f := range w.held.Files {
-		if !slices.Contains(names, f.Path) {
-			if err := os.Remove(filepath.Join(w.dir, f.Path)); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return Report{}, err
-			}
-		}
 	}
 	slices.Sort(r.Written)
 	return r, nil
