@@ -294,8 +294,8 @@ func (s *source) dataFiles() []derive.DataFile {
 // inBulk reports whether the record is published in bulk.
 func (s *source) inBulk() bool { return s.Bulk != nil && len(s.rounds) > 0 }
 
-// archived reports whether the bulk files have what the newest round was judged by, which a clone of
-// the record does not.
+// archived reports whether the bulk files have what the newest round was judged by, which a clone
+// of the record does not.
 func (s *source) archived() bool {
 	if s.inBulk() {
 		for _, err := range s.record.Kept(s.rounds[len(s.rounds)-1].Sequence) {
