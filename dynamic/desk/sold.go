@@ -256,7 +256,6 @@ type reported struct {
 // reading makes the reading of what checkers said, the first of which has the verdict.
 func (a ask) reading(said ...reported) (*goods.Reading, error) {
 	r := &goods.Reading{Target: a.target, Host: a.host, Verdict: said[0].verdict}
-	var first time.Time
 	for _, s := range said {
 		raw, err := signable.Of(s.report, cmp.Or(s.limit, maxFinding), visible.Text)
 		if err != nil {
@@ -269,13 +268,10 @@ func (a ask) reading(said ...reported) (*goods.Reading, error) {
 			}
 		}
 		for _, x := range s.rests {
-			if first.IsZero() || x.StartedAt.Before(first) {
-				first = x.StartedAt
-			}
 			r.Evidence = append(r.Evidence, seen(x))
 		}
 	}
-	r.ReadAt = first.UTC().Format(time.RFC3339)
+	r.ReadAt = r.Evidence[0].At // of the target; a file of its host may have been read minutes before
 	r.Says = fmt.Sprintf("Read once, at %s: %s.", r.ReadAt, strings.ReplaceAll(r.Verdict, "_", " "))
 	return r, nil
 }
