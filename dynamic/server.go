@@ -171,6 +171,9 @@ func Describe(rows []route.Row) []api.Route { return route.Describe(rows) }
 // ServeHTTP answers one request: with a kept answer that holds, or a document from memory if its
 // address is one, else whatever row the mux finds.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if of := r.Header["Range"]; of != nil && !strings.HasPrefix(of[0], "bytes=") {
+		delete(r.Header, "Range") // of another unit, which asks for nothing (RFC 9110, section 14.2)
+	}
 	if s.again(w, r) {
 		return
 	}

@@ -3,6 +3,7 @@ package dynamic
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -136,6 +137,7 @@ func (s *Server) serveContent(w http.ResponseWriter, r *http.Request, a *answer)
 		e := &problem.Error{Code: "precondition_failed",
 			Detail: "The version that was asked for is not the current one. Fetch it without the condition."}
 		if c.status == http.StatusRequestedRangeNotSatisfiable {
+			h.Set("Content-Range", fmt.Sprintf("bytes */%d", a.size))
 			e = &problem.Error{Code: "range_not_satisfiable",
 				Detail: "The range is beyond the end of the file or malformed; Content-Range has its length."}
 		}
@@ -306,6 +308,10 @@ func (s *Server) pageNotFound(c *call, r *http.Request) bool {
 
 // methodNotAllowed answers for a path that has rows, but none for the method.
 func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	if len(s.allowed(r.URL.Path)) == 0 { // a method that the mux does not know, and no row
+		s.notFound(w, r)
+		return
+	}
 	s.refuse(w.(*call), r, s.notAllowed(r))
 }
 

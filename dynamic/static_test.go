@@ -115,9 +115,28 @@ func TestRanges(t *testing.T) {
 			res.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: a range behind the end: %d %v %s", target, res.StatusCode, res.Header, text)
 		}
+		res = ask(t, s, "GET", target, "Range", "bytes=5-2")
+		if res.StatusCode != 416 || res.Header.Get("Content-Range") != fmt.Sprintf("bytes */%d", len(whole)) {
+			t.Errorf("%s: a range that ends before it begins: %d %v", target, res.StatusCode, res.Header)
+		}
+		if res := ask(t, s, "GET", target, "Range", "items=0-1"); res.StatusCode != 200 || body(t, res) != whole {
+			t.Errorf("%s: a range of another unit: %d", target, res.StatusCode)
+		}
 		res = ask(t, s, "GET", target, "Range", "bytes=0-3", "Accept-Encoding", "gzip")
 		if got := body(t, res); res.Header.Get("Content-Encoding") != "gzip" || got[:2] != "\x1f\x8b" {
 			t.Errorf("%s: a range of the compressed form is %q", target, got)
+		}
+	}
+}
+
+// TestAMethodOfNobody: a method that no row has is 405 at an address that takes others, and 404
+// where there is nothing.
+func TestAMethodOfNobody(t *testing.T) {
+	s := testServer(t)
+	for target, want := range map[string]int{"/": 405, "/nothing/here": 404} {
+		res := ask(t, s, "BREW", target)
+		if allow := res.Header.Get("Allow"); res.StatusCode != want || (allow != "") != (want == 405) {
+			t.Errorf("BREW %s: %d, Allow %q, want %d", target, res.StatusCode, allow, want)
 		}
 	}
 }

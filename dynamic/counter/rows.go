@@ -28,6 +28,10 @@ func (c *Counter) BuyTime() time.Duration {
 	return c.SettleWait + before
 }
 
+// bearerLength bounds an Authorization field: the scheme, and a status token of at most 64
+// characters.
+const bearerLength = len("Bearer ") + 64
+
 func statuses(codes ...int) []api.Response {
 	var out []api.Response
 	for _, c := range codes {
@@ -133,7 +137,7 @@ func readings() []face {
 				Params: []api.Param{
 					{Name: "purchase_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 64,
 						Pattern: "^[a-z0-9_]+$", Description: "recovery.purchase_id"},
-					{Name: "Authorization", In: api.Header, Type: "string", MaxLength: 80,
+					{Name: "Authorization", In: api.Header, Type: "string", MaxLength: bearerLength,
 						Description: "Bearer and recovery.status_token"},
 				},
 				Responses: ok(api.Response{Schema: api.SchemaFor[PurchaseStatus](), Headers: private,
@@ -278,7 +282,7 @@ func artifacts() []face {
 				Description: "The same bytes under the same webhook-id, now. Once a minute, for the holder of the " +
 					"status token. What comes of it stands in the order.",
 				Params: append(idParam("order_id", "order_"), api.Param{Name: "Authorization", In: api.Header,
-					Type: "string", MaxLength: 80, Description: "Bearer and recovery.status_token"}),
+					Type: "string", MaxLength: bearerLength, Description: "Bearer and recovery.status_token"}),
 				Responses: ok(api.Response{Schema: api.SchemaFor[CallbackView](), Headers: private,
 					Description: "The callback as it stands"}, statuses(401, 409, 429, 503)...),
 			},
