@@ -178,8 +178,9 @@ func watchPayload(o *Order, g *Made, f Facts) (any, error) {
 	}
 	asked := sha256.Sum256([]byte(d.Target))
 	v := attest.Order{OrderID: f.ID, Class: attest.ClassOrder, PatronNumber: f.PatronNumber, Date: f.Date,
-		Item: o.Good.ID, Status: "queued", PaidUSDC: f.PaidUSDC, WindowHours: int(d.Readings * d.EveryHours),
-		DueAt: d.DueAt, Asked: "sha256:" + hex.EncodeToString(asked[:]), FromTheStore: f.Store}
+		Item: o.Good.ID, Status: "queued", PaidUSDC: f.PaidUSDC,
+		WindowHours: int(d.Readings*d.EveryHours) + int(watchLate.Hours()),
+		DueAt:       d.DueAt, Asked: "sha256:" + hex.EncodeToString(asked[:]), FromTheStore: f.Store}
 	if d.CompletedAt != "" {
 		v.Status, v.CompletedAt, v.Answer = "completed", d.CompletedAt, d.Answer
 	}

@@ -30,7 +30,7 @@ type HumanOrder struct {
 	At       time.Time
 	Purchase *Purchase
 	Work     goods.Handwork
-	Window   int // hours
+	Window   int // hours from its date to when it is due, as its artifact has them
 	Name     string
 	Term     *goods.Watched  // of what is kept by itself over a term; nil for the keeper's own work
 	Launch   *goods.Launched // of a purchase at a door, likewise
@@ -90,11 +90,16 @@ func (t *Till) humanOrder(tx ledger.Tx, id string) (HumanOrder, error) {
 	}
 	o := HumanOrder{ID: id, At: tx.Now(), Purchase: &p, Name: p.Item}
 	if offer, err := t.offerOf(&p); err == nil { // off the shelf it is an order all the same
-		o.Name, o.Window = offer.Name, offer.Good.WindowHours
+		o.Name = offer.Name
 	}
 	if o.Work, err = goods.ReadHandwork(p.Made); err != nil {
 		return o, err
 	}
+	ordered, err := time.Parse(time.RFC3339, p.Date)
+	if err != nil {
+		return o, fmt.Errorf("order %s: %w", id, err)
+	}
+	o.Window = int(o.Work.DueAt.Sub(ordered).Hours())
 	if o.Term, err = goods.ReadWatched(p.Made); err != nil {
 		return o, err
 	}

@@ -2,13 +2,15 @@ package till_test
 
 import (
 	"testing"
+	"time"
 
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/watch"
 )
 
 // Who proves the wallet finds a term that it bought among its watches, with how it stands, and not
-// among the orders that somebody works on.
+// among the orders that somebody works on; and with the window of its answer and its artifact, from
+// its date to when it is due.
 func TestAWatchIsClaimed(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, shopOptions{buyers: 1, config: func(c *till.Config) {
@@ -29,5 +31,13 @@ func TestAWatchIsClaimed(t *testing.T) {
 	if w["order_id"] != r.str("order_id") || w["status"] != "queued" || term["readings"] != 7.0 ||
 		term["next_due_at"] == nil {
 		t.Errorf("the watch: %v", w)
+	}
+	signed := r.body["artifact"].(map[string]any)["record"].(map[string]any)
+	ordered, err := time.Parse(time.RFC3339, signed["date"].(string))
+	due, err2 := time.Parse(time.RFC3339, signed["due_at"].(string))
+	hours := due.Sub(ordered).Hours()
+	if err != nil || err2 != nil || signed["window_hours"] != hours || r.body["window_hours"] != hours ||
+		w["window_hours"] != hours || w["due_at"] != signed["due_at"] {
+		t.Errorf("%v hours: signed %v, answered %v, claimed %v", hours, signed, r.body["window_hours"], w)
 	}
 }
