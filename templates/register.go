@@ -23,8 +23,8 @@ type RetiredWord struct {
 func (v WordsView) Empty() Emptiness {
 	return Emptiness{
 		Says: "No word has been retired yet.",
-		Why: "The register is written from the store's signed observations, and there is none of a retired word in " +
-			"them. The language is, for now, complete.",
+		Why: "The register is written from the store's signed observations when they are published, and there is " +
+			"none of a retired word in them. The language is, for now, complete.",
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/till"
@@ -50,6 +51,9 @@ var problems = []row{
 					return "There is no such " + p.One + ". Those that are sold are listed at " + c.BaseURL +
 						p.Index + "."
 				}
+			}
+			if id, ok := goods.IsCommission(e.Item); ok {
+				return "No request that was accepted has the id " + id + ". It stands in the answer of POST /api/request."
 			}
 			return "No good has this id. The shelf is at " + c.BaseURL + "/menu.json."
 		}},

@@ -129,6 +129,7 @@ func bearer(r *http.Request) string {
 		return ""
 	}
 	scheme, token, _ := strings.Cut(vs[0], " ")
+	token = strings.TrimLeft(token, " ") // one space or more (RFC 9110, section 11.4)
 	if !strings.EqualFold(scheme, "Bearer") || len(token) > 64 {
 		return ""
 	}

@@ -157,3 +157,22 @@ func TestRefusedKeySpendsNothing(t *testing.T) {
 		t.Errorf("the one use was spent by what was never fetched: %d %v", code, doc)
 	}
 }
+
+// TestARefusedForm: who asks for a page has the refusal as one, everybody else as a problem.
+func TestARefusedForm(t *testing.T) {
+	h := openTest(t, street(t, door(nil)))
+	for accept, want := range map[string]string{"": "application/problem+json", "*/*": "application/problem+json",
+		"application/problem+json": "application/problem+json", "text/html,*/*;q=0.8": "text/html",
+		"text/markdown": "text/markdown"} {
+		r := httptest.NewRequest("POST", base+"/try", strings.NewReader("url=https%3A%2F%2F10.0.0.1%2F"))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if accept != "" {
+			r.Header.Set("Accept", accept)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if got := w.Header().Get("Content-Type"); w.Code != 400 && w.Code != 422 || !strings.HasPrefix(got, want) {
+			t.Errorf("Accept %q: %d %s", accept, w.Code, got)
+		}
+	}
+}

@@ -21,7 +21,7 @@ import (
 const tryLimit = 16 << 10
 
 // try answers the form of the page /try: the same reading as preflight, as a page for people, in
-// Markdown or as JSON. A refusal is a page too, with the status that an agent would get.
+// Markdown or as JSON. A refusal is a page too for who asks for one, with the status that an agent would get.
 func (d *Desk) try(w http.ResponseWriter, r *http.Request) error {
 	raw, battery, err := readForm(r)
 	p := Preflight{}
@@ -29,8 +29,9 @@ func (d *Desk) try(w http.ResponseWriter, r *http.Request) error {
 		p, err = d.tryOne(w, r, raw, battery)
 	}
 	w.Header().Set("Vary", "Accept, Accept-Encoding, User-Agent")
-	mediaType := wanted(strings.Join(r.Header.Values("Accept"), ","))
-	if mediaType == api.JSON {
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	mediaType := wanted(accept)
+	if mediaType == api.JSON || err != nil && !strings.Contains(accept, "text/") {
 		if err != nil {
 			return err
 		}

@@ -62,7 +62,8 @@ var word = Kind{
 			}
 			epitaph = e.Text
 		}
-		g := made(o, retired{text{epitaph}, o.Word}, fmt.Sprintf("%q has stopped work.", o.Word),
+		g := made(o, retired{text{epitaph}, o.Word}, fmt.Sprintf("%q has stopped work. It stands on "+
+			"the register when the record is next published.", o.Word),
 			fmt.Sprintf("%s. %s", o.Word, epitaph))
 		g.Tag = o.Word
 		return g, nil
@@ -141,8 +142,8 @@ func wordTaken(tx ledger.Tx, w string) (bool, error) {
 func wordKey(w string) []byte { return ledger.GoodsKey("word", w) }
 
 // foldWord is the spelling under which a word is retired: compatibility forms composed, case
-// folded, single spaces, nothing invisible. So no word comes back in full width, in ligatures or
-// with a joiner inside.
+// folded, single spaces, nothing invisible, and no punctuation around it. So no word comes back in
+// full width, in ligatures, with a joiner inside or with a dot behind it.
 func foldWord(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) {
@@ -151,7 +152,7 @@ func foldWord(s string) string {
 		return r
 	}, s)
 	s = norm.NFKC.String(strings.ToLower(norm.NFKC.String(s)))
-	return strings.Join(strings.Fields(s), " ")
+	return strings.Trim(strings.Join(strings.Fields(s), " "), " .&/'’-")
 }
 
 // MarkRetired notes that a word was retired, when a ledger was restored from before that.

@@ -1,6 +1,7 @@
 package till_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
 
@@ -53,6 +54,11 @@ func TestACommissionIsBought(t *testing.T) {
 	s.state(r.purchase(), till.Promised)
 	if again := s.present(door, p); again.str("recovery", "purchase_id") != r.purchase() {
 		t.Errorf("the repeat: %s", again.raw)
+	}
+	none := s.do("GET", "/api/commission/req_zzzzzzzzzz2345672345", nil)
+	s.want("one that nobody filed", none, 404, "not_found")
+	if !strings.Contains(none.str("detail"), "No request that was accepted has the id req_") {
+		t.Errorf("one that nobody filed: %s", none.raw)
 	}
 	s.want("to others", s.do("GET", door, nil), 409, "sold_out")
 	s.want("another buyer", s.present(door, s.sign(ch, 0, s.net.Buyers[1], nil)), 409, "sold_out")

@@ -229,6 +229,11 @@ func TestHeldWord(t *testing.T) {
 		if r.status != 409 || r.code() != "word_already_retired" || r.str("held_until") != "" {
 			t.Errorf("a word that is retired = %d %s", r.status, r.raw)
 		}
+		for _, other := range []string{"SYNERGY.", "synergy%20-", "ＳＹＮＥＲＧＹ"} {
+			if r, _ := m.do("/api/buy/retired_word?detail="+other, nil); r.code() != "word_already_retired" {
+				t.Errorf("%s, spelt otherwise = %d %s", other, r.status, r.raw)
+			}
+		}
 	})
 }
 

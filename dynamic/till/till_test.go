@@ -26,7 +26,7 @@ func TestHello(t *testing.T) {
 		t.Fatalf("verify = %d %s", v.status, v.raw)
 	}
 	st := s.do("GET", "/api/purchase-status/"+r.str("recovery", "purchase_id"),
-		map[string]string{"Authorization": "Bearer " + r.str("recovery", "status_token")})
+		map[string]string{"Authorization": "bearer  " + r.str("recovery", "status_token")})
 	if st.status != 200 || st.str("state") != "delivered" || st.str("billed") != "yes" {
 		t.Fatalf("status = %d %s", st.status, st.raw)
 	}
