@@ -1,0 +1,327 @@
+package rulebook_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rule/rulebook"
+	"store.example/agentstore/corpus/vectors"
+)
+
+// member is a member of an object in the table of forms. text says that an expression stands in the
+// place of its kind.
+type member struct {
+	name, kind     string
+	optional, text bool
+}
+
+// form is a line of the table: members, kinds of which one fits, or the expression of a text.
+type form struct {
+	members    []member
+	kinds      []string
+	expression string
+}
+
+var (
+	aMember = regexp.MustCompile(`^(\w+)(\??)([:=])(.*)$`)
+	aList   = regexp.MustCompile(`^(\w+)[*+](\d*)(\^([\w,]*))?$`)
+	aText   = regexp.MustCompile(`^[ts]\d*$`)
+)
+
+// table reads the forms as their head says.
+func table(t *testing.T) map[string]form {
+	t.Helper()
+	text := regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(string(rulebook.Forms()), "")
+	all := make(map[string]form)
+	for line := range strings.Lines(regexp.MustCompile(`\n +`).ReplaceAllString(text, " ")) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		name, words := words[0], words[1:]
+		if _, twice := all[name]; twice || len(words) == 0 {
+			t.Fatalf("%s stands twice, or for nothing", name)
+		}
+		var f form
+		switch words[0] {
+		case "=":
+			f.expression = strings.Join(words[1:], "")
+		case "|":
+			for i := 1; i < len(words); i += 2 {
+				f.kinds = append(f.kinds, words[i])
+			}
+		default:
+			for _, word := range words {
+				m := aMember.FindStringSubmatch(word)
+				if m == nil {
+					t.Fatalf("%s: %q is no member", name, word)
+				}
+				f.members = append(f.members, member{m[1], m[4], m[2] != "", m[3] == "="})
+			}
+		}
+		all[name] = f
+	}
+	return all
+}
+
+// objects are the forms of the table that types of ours are written in.
+var objects = map[string]any{
+	"row": record.Row{}, "also_under": record.AlsoUnder{}, "probe_method": record.ProbeMethod{},
+	"offer": record.RowOffer{}, "pay_to": record.PayTo{}, "vantage": record.Vantage{},
+	"round": record.Round{}, "roster": record.Roster{}, "source": record.RosterSource{}, "lot": record.Lot{},
+	"coverage": record.Coverage{}, "control": record.Control{}, "inflows": record.Inflows{},
+	"inflow": record.NetworkInflow{}, "part": record.Part{},
+	"observation": record.Observation{}, "words": record.Said{}, "refresh": record.Refresh{},
+	"walk": record.PaidWalk{}, "claim": record.WalkClaim{}, "declaration": record.Declaration{},
+	"note": record.StandingNote{}, "tip": record.Tip{}, "issued": record.Issued{}, "class": record.IssuedClass{},
+	"certificates": record.IssuedTree{}, "withdrawn": record.Withdrawn{}, "closed_roster": record.ClosedRoster{},
+	"erratum": record.Erratum{}, "release": record.Release{}, "built": record.ReleaseFile{},
+	"ring": attest.Ring{}, "key": attest.PublicKey{}, "retired_key": attest.RetiredKey{},
+	"handover": attest.Handover{}, "head": attest.LogHead{}, "walker": attest.Walker{},
+	"manifest": attest.Manifest{}, "left_out": attest.LeftOut{}, "manifest_part": attest.PartRef{},
+	"file": attest.Entry{}, "index": record.EvidenceIndex{}, "entry": record.EvidenceEntry{},
+	"exchange": exchange.Redacted{}, "header": exchange.HeaderLine{}, "body": exchange.BodyFacts{},
+	"challenge": exchange.Challenge{}, "error": exchange.Error{},
+}
+
+// unwritten are members that types have besides, which travel with an object and stand in no
+// record.
+var unwritten = map[string][]string{"words": {"salt", "text"}, "observation": {"judgement"}}
+
+// field is a member as a type writes it.
+type field struct {
+	name     string
+	optional bool
+	of       reflect.Type
+}
+
+func fieldsOf(t reflect.Type, but []string) (all []field) {
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "":
+			all = append(all, fieldsOf(f.Type, but)...)
+		case f.IsExported() && name != "-" && !slices.Contains(but, name):
+			// What is signed always has its digest and its signature.
+			signed := name == "signature" || name == "digest" && t == reflect.TypeFor[record.Round]()
+			all = append(all, field{name, strings.HasPrefix(options, "omit") && !signed, f.Type})
+		}
+	}
+	return all
+}
+
+// TestFormsAreThoseOfTheCode holds the published forms to the types by which records are written:
+// the same members in the same order, left out by the same, of a kind that the type can be.
+func TestFormsAreThoseOfTheCode(t *testing.T) {
+	all := table(t)
+	told := map[string]bool{"words_file": true, "manifest_files": true, "judgement": true, "declared": true,
+		"opt_out": true, "known": true} // by the test below, or by that of the batteries
+	for name, value := range objects {
+		fields := fieldsOf(reflect.TypeOf(value), unwritten[name])
+		if _, there := all[name]; !there {
+			t.Errorf("there is no form %s", name)
+		}
+		ways := []string{name}
+		if kinds := all[name].kinds; kinds != nil {
+			ways = kinds
+		}
+		told[name] = true
+		seen := make(map[string]bool)
+		for _, way := range ways {
+			told[way] = true
+			agree(t, all, way, fields, len(ways) > 1)
+			for _, m := range all[way].members {
+				seen[m.name] = true
+			}
+		}
+		for _, f := range fields {
+			if !seen[f.name] {
+				t.Errorf("%s: no form has the member %s, which %T is written with", name, f.name, value)
+			}
+		}
+	}
+	for name, f := range all {
+		for _, kind := range f.kinds {
+			told[kind] = told[kind] || told[name]
+		}
+	}
+	for name, f := range all {
+		if f.members != nil && !told[name] {
+			t.Errorf("%s is the form of nothing", name)
+		}
+	}
+}
+
+// agree holds the members of a form to those of a type, of which one way of several has some.
+func agree(t *testing.T, all map[string]form, name string, fields []field, some bool) {
+	t.Helper()
+	left := fields
+	for _, m := range all[name].members {
+		i := slices.IndexFunc(left, func(f field) bool { return f.name == m.name })
+		if i < 0 {
+			t.Errorf("%s: %s stands in another place than it is written in, or in none", name, m.name)
+			continue
+		}
+		skipped, f := left[:i], left[i]
+		left = left[i+1:]
+		if !some && (len(skipped) > 0 || m.optional != f.optional) {
+			t.Errorf("%s: %s stands behind %v, and is left out: %v", name, m.name, skipped, f.optional)
+		}
+		for _, s := range skipped {
+			if !s.optional {
+				t.Errorf("%s: %s is missing", name, s.name)
+			}
+		}
+		if m.optional && !f.optional || !isOf(all, m, f.of) {
+			t.Errorf("%s: %s is %s, left out: %v; it is written of %v", name, m.name, m.kind, m.optional, f.of)
+		}
+	}
+	for _, f := range left {
+		if !f.optional || !some {
+			t.Errorf("%s: %s is missing", name, f.name)
+		}
+	}
+}
+
+// isOf reports whether a type can be of a member's kind.
+func isOf(all map[string]form, m member, of reflect.Type) bool {
+	if of.Kind() == reflect.Pointer {
+		return (m.kind != "place" || of.Elem().Kind() == reflect.Int64) && isOf(all, m, of.Elem())
+	}
+	written := of == reflect.TypeFor[attest.Hex]() || of == reflect.TypeFor[attest.Digest]() ||
+		of.Kind() == reflect.String
+	switch list := aList.FindStringSubmatch(m.kind); {
+	case m.text || aText.MatchString(m.kind):
+		return written
+	case list != nil:
+		return !written && of.Kind() == reflect.Slice && isOf(all, member{kind: list[1]}, of.Elem())
+	}
+	switch m.kind {
+	case "n", "n1", "place":
+		return of.Kind() == reflect.Int64 || of.Kind() == reflect.Int
+	case "bool", "true":
+		return of.Kind() == reflect.Bool
+	case "date", "time", "week":
+		return written
+	case "any":
+		return true
+	}
+	if value, ok := objects[m.kind]; ok {
+		return of == reflect.TypeOf(value)
+	}
+	f, ok := all[m.kind]
+	for _, kind := range f.kinds {
+		ok = ok && isOf(all, member{kind: kind}, of)
+	}
+	return ok && f.members == nil && written
+}
+
+// TestFormsOfWhatIsWrittenElsewhere holds the forms of what is written by types that nobody else
+// sees to how it stands in the vectors.
+func TestFormsOfWhatIsWrittenElsewhere(t *testing.T) {
+	all, left := table(t), map[string]bool{"words_file": true, "manifest_files": true, "judgement": true,
+		"declared": true, "opt_out": true}
+	good, _, err := vectors.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	see := func(name string, raw []byte) {
+		var want []string
+		ways := all[name].kinds
+		if ways == nil {
+			ways = []string{name}
+		}
+		for _, m := range all[ways[0]].members {
+			want = append(want, m.name)
+		}
+		if names := namesOf(t, raw); !slices.Equal(names, want) {
+			t.Errorf("%s has %v, and is written as %s", name, want, raw)
+		}
+		delete(left, name)
+	}
+	for _, g := range good {
+		for path, raw := range g.Files {
+			switch {
+			case strings.HasPrefix(path, "words/"):
+				see("words_file", raw)
+			case strings.HasPrefix(path, "manifest/"):
+				see("manifest_files", raw)
+			case strings.HasPrefix(path, "evidence/") && strings.HasSuffix(path, ".gz"):
+				for line := range bytes.Lines(unzipped(t, raw)) {
+					if bytes.HasPrefix(line, []byte(`{"format":"store-opt-out/`)) {
+						see("opt_out", line)
+					}
+					if bytes.HasPrefix(line, []byte(`{"format":"store-judgement/`)) {
+						see("judgement", line)
+						var head struct{ Declared json.RawMessage }
+						if err := json.Unmarshal(line, &head); err != nil {
+							t.Fatal(err)
+						}
+						see("declared", head.Declared)
+					}
+				}
+			}
+		}
+	}
+	if len(left) > 0 {
+		t.Errorf("no vector has %v", slices.Sorted(maps.Keys(left)))
+	}
+}
+
+// TestFormsKnowTheBatteries holds the batteries of the table to those that a round may cite.
+func TestFormsKnowTheBatteries(t *testing.T) {
+	all, known := table(t), make(map[string]string)
+	for _, kind := range all["known"].kinds {
+		if m := all[kind].members; len(m) == 2 {
+			known[m[0].kind] = m[1].kind
+		}
+	}
+	if !maps.Equal(known, record.Batteries) {
+		t.Errorf("the forms know %v, a round may cite %v", known, record.Batteries)
+	}
+}
+
+// namesOf are the names of an object's members in their order.
+func namesOf(t *testing.T, raw []byte) (names []string) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := d.Token(); err != nil {
+		t.Fatal(err)
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name.(string))
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return names
+}
+
+func unzipped(t *testing.T, raw []byte) []byte {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
