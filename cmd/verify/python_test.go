@@ -22,7 +22,7 @@ import (
 const python = "/usr/bin/python3"
 
 // TestVerifierFromThePageAlone holds the verifier in testdata, which was made from the pages
-// /spec/store-corpus/v1, its rules and /spec/store-evidence/v1 and from nothing else, to ours: both
+// /spec/store-corpus/v1, its rules and forms and /spec/store-evidence/v1 alone, to ours: both
 // take each record as it is, and refuse it when a byte of a file of each kind is changed, when one
 // is missing and when one is there that nothing asks for. Without the manifest they agree, though
 // not all of it is seen then: anybody may add a proof of time.
@@ -111,7 +111,12 @@ func verdicts(t *testing.T, dir string, trees map[string]fstest.MapFS, flags ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := append([]string{"-B", script}, flags...)
+	// The forms are those that are published, which stand beside no record.
+	forms, err := filepath.Abs("../../corpus/rule/rulebook/forms.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"-B", script, "-forms", forms}, flags...)
 	for _, name := range slices.Sorted(maps.Keys(trees)) {
 		if err := write(filepath.Join(dir, name), trees[name]); err != nil {
 			t.Fatal(err)
