@@ -18,6 +18,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/sshsig"
 	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/rule/rulebook"
 	"store.example/agentstore/generator/bulk"
 )
 
@@ -219,8 +220,9 @@ func (s *source) besideRecord() (map[string][]byte, error) {
 		"LICENCE":      fmt.Appendf(nil, "The record of %s (%s): %s\n", s.Site.Config.Title, s.base, license),
 		format + ".md": fmt.Appendf(nil, "# %s\n\n%s\n", page.Title, strings.TrimSpace(s.Site.Expand(page.Body))),
 
-		"spec/store-corpus-v1-rules.md": recordRules.file(s.Input),
-		"spec/store-evidence-v1.md":     evidenceFormat.file(s.Input),
+		"spec/store-corpus-v1-rules.md":  recordRules.file(s.Input),
+		"spec/store-corpus-v1-forms.txt": rulebook.Forms(),
+		"spec/store-evidence-v1.md":      evidenceFormat.file(s.Input),
 	}
 	files, err := vectorFiles()
 	if err != nil {

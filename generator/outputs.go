@@ -11,6 +11,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rule/rulebook"
 	"store.example/agentstore/templates"
 )
 
@@ -130,6 +131,7 @@ func shopRows() []output {
 		{name: "store_bundle_v1", deps: depsPage("spec/store-bundle-v1"), render: renderProse("spec/store-bundle-v1")},
 		{name: "store_corpus_v1", deps: depsPage("spec/store-corpus-v1"), render: renderProse("spec/store-corpus-v1")},
 		{name: "store_corpus_v1_rules", deps: recordRules.deps, render: recordRules.render},
+		{name: "store_corpus_v1_forms", deps: depsForms, render: ready(rulebook.Forms), bare: true},
 		{name: "store_evidence_v1", deps: evidenceFormat.deps, render: evidenceFormat.render},
 		{name: "store_corpus_vectors_index", stream: vectorIndex, render: renderHeld, bare: true},
 		{name: "store_corpus_vectors", stream: vectorUnits, render: renderHeld, bare: true},

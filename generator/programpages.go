@@ -47,6 +47,9 @@ func programText(name string) string {
 	return strings.TrimSpace(string(b))
 }
 
+// depsForms: the table of the record's forms comes with the program too.
+func depsForms(_ *source, _ int, d *digester) { d.text(string(rulebook.Forms())) }
+
 func ruleTable() string {
 	var b strings.Builder
 	b.WriteString("| Rule | Is broken by |\n| --- | --- |")

@@ -43,6 +43,7 @@ func TestProgramPages(t *testing.T) {
 	}
 	format := read("spec/store-corpus/v1.md", "spec/store-corpus-v1.md")
 	rules := read("spec/store-corpus/v1/rules.md", "spec/store-corpus-v1-rules.md")
+	read("spec/store-corpus/v1/forms.txt", "spec/store-corpus-v1-forms.txt")
 	evidence := read("spec/store-evidence/v1.md", "spec/store-evidence-v1.md")
 	at := 0
 	for _, e := range rulebook.Table() {

@@ -58,6 +58,7 @@ var accepted = []acceptance{
 	{path: "/robots.txt", exempt: "crawlers alone read it"},
 	{path: "/sitemap.xml", exempt: "crawlers alone read it; generator holds its addresses against the tree"},
 	{path: "/spec/vectors/index.json", by: "cmd/verify.TestVectorsByTheVerifierFromThePage"},
+	{path: "/spec/store-corpus/v1/forms.txt", by: "cmd/verify.TestVectorsByTheVerifierFromThePage"},
 	{path: "/atlas.json", exempt: "a form of our own"},
 	{path: "/.well-known/mcp", exempt: "a locator of our own: TestGoMCPClientBuys asks every door that it names"},
 	{path: "/mcp/server-card", exempt: card},

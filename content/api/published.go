@@ -180,6 +180,13 @@ var storeDocuments = []Document{
 		Tags:    []string{tagSigning}, Files: pages("/spec/store-corpus/v1/rules", HTML, Markdown),
 	},
 	{
+		Name: "store_corpus_v1_forms", Path: "/spec/store-corpus/v1/forms.txt",
+		Summary: "The forms of the signed record, for programs: of every object its members and what each may be.",
+		Description: "A text with a line for each form; how it is read stands in its head. A verifier that reads it " +
+			"needs none of these forms in its own code.",
+		Tags: []string{tagSigning}, Files: pages("/spec/store-corpus/v1/forms.txt", PlainText), Cache: Checked,
+	},
+	{
 		Name: "store_evidence_v1", Path: "/spec/store-evidence/v1",
 		Summary:     "The format of what the rows of the record were judged by, version 1.",
 		Description: "Judgements, exchanges, opt-outs, and the packs that hold them, byte for byte.",
