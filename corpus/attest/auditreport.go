@@ -26,8 +26,8 @@ type Audit struct {
 	Item   string `json:"item,omitzero"`   // the good it was made for
 	Target string `json:"target,omitzero"` // what was read, as it was asked for: a URL or a host
 	Slot   *Slot  `json:"slot,omitzero"`   // of a watch, nil for others
-	// ReadAt is when the target was asked, RFC 3339 UTC; "" where nothing was read. Evidence has the
-	// times of everything else.
+	// ReadAt is when the target was asked, RFC 3339 UTC; "" where nothing was read. Evidence has
+	// the times of everything else.
 	ReadAt   string    `json:"read_at,omitzero"`
 	Verdict  string    `json:"verdict,omitzero"` // of the first finding, or what all come to
 	Findings []Finding `json:"findings,omitzero"`

@@ -52,8 +52,8 @@ var problems = []row{
 						p.Index + "."
 				}
 			}
-			if id, ok := goods.IsCommission(e.Item); ok {
-				return "No request that was accepted has the id " + id + ". It stands in the answer of POST /api/request."
+			if strings.HasPrefix(e.Item, goods.CommissionPrefix) {
+				return "No request has this id. It stands in the answer of POST /api/request."
 			}
 			return "No good has this id. The shelf is at " + c.BaseURL + "/menu.json."
 		}},

@@ -21,7 +21,8 @@ import (
 const tryLimit = 16 << 10
 
 // try answers the form of the page /try: the same reading as preflight, as a page for people, in
-// Markdown or as JSON. A refusal is a page too for who asks for one, with the status that an agent would get.
+// Markdown or as JSON. A refusal is a page too for who asks for one, with the status that an agent
+// would get.
 func (d *Desk) try(w http.ResponseWriter, r *http.Request) error {
 	raw, battery, err := readForm(r)
 	p := Preflight{}

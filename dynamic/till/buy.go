@@ -301,7 +301,7 @@ func gateError(err error) error {
 		return nil
 	}
 	if errors.Is(err, goods.ErrNoRequest) {
-		return &Error{Code: CodeUnknownItem}
+		return &Error{Code: CodeUnknownItem, Item: goods.CommissionPrefix}
 	}
 	if e, ok := errors.AsType[*goods.NotQuoted](err); ok {
 		if e.Declined {

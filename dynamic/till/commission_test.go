@@ -57,7 +57,7 @@ func TestACommissionIsBought(t *testing.T) {
 	}
 	none := s.do("GET", "/api/commission/req_zzzzzzzzzz2345672345", nil)
 	s.want("one that nobody filed", none, 404, "not_found")
-	if !strings.Contains(none.str("detail"), "No request that was accepted has the id req_") {
+	if !strings.Contains(none.str("detail"), "No request has this id.") {
 		t.Errorf("one that nobody filed: %s", none.raw)
 	}
 	s.want("to others", s.do("GET", door, nil), 409, "sold_out")
