@@ -123,9 +123,7 @@ func (w *htmlWriter) host(v *HostView) {
 		w.text(`<p class="lede">`, v.Page.Summary).markup("</p>\n")
 	}
 	if len(v.Weeks) > 0 {
-		w.markup("<figure>").weeks(v.Host.Host, v.Weeks, v.Legend)
-		w.text("\n<figcaption class=\"small faint\">",
-			v.Legend).markup(". The newest stands last.</figcaption></figure>\n")
+		w.weeks(v.Host.Host, v.Weeks, v.Legend)
 	}
 	w.markup("<h2 id=\"tier\">Tier and coverage</h2>\n").facts(v.Standing)
 	w.markup(`
@@ -386,11 +384,11 @@ const (
 )
 
 // weeks draws one square a week, oldest first. Every square says its week and word; the shapes
-// differ as the colours do. The legend counts the marks.
+// differ as the colours do. The legend counts the marks, each as it is drawn.
 func (w *htmlWriter) weeks(host string, marks []WeekMark, legend string) {
 	rows := (len(marks) + weeksARow - 1) / weeksARow
 	height := int64(rows*(weekSide+18) + 2)
-	w.number(`<svg class="chart weeks" role="img" viewBox="0 0 352 `, height).number(`" width="352" height="`, height)
+	w.markup("<figure>").number(`<svg class="chart weeks" role="img" viewBox="0 0 352 `, height).number(`" width="352" height="`, height)
 	w.text(`"><title>`, host).text(", ", marks[0].Week).text(" to ",
 		marks[len(marks)-1].Week).text(", one square a week: ", legend).markup("</title>")
 	for i, m := range marks {
@@ -405,7 +403,16 @@ func (w *htmlWriter) weeks(host string, marks []WeekMark, legend string) {
 			w.number(`<text x="`, x).number(`" y="`, y+weekSide+12).text(`">`, m.Week[len("2026-"):]).markup("</text>")
 		}
 	}
-	w.markup("</svg>")
+	w.markup("</svg>\n<figcaption class=\"small faint\">")
+	next := literal("")
+	for kind, n := range counted(marks) {
+		w.markup(next).text(`<svg class="chart key" viewBox="0 0 24 24" aria-hidden="true"><g class="`,
+			kind.Class).markup(`">`)
+		w.week(kind.Mark, 1, 1)
+		w.text("</g></svg> ", kind.Word).number(": ", n)
+		next = ", "
+	}
+	w.markup(". The newest stands last.</figcaption></figure>\n")
 }
 
 // week draws a mark as a square whose upper left corner is at x and y, or as a dot in its middle.

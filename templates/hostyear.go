@@ -72,9 +72,7 @@ func RenderHostYear(v HostYear) ([]byte, error) {
 		w.markup("<h1>").narrow(v.Page.Title).text("</h1>\n<p class=\"lede\">", v.Page.Summary)
 		w.text(" <a href=\"", derive.HostPath(v.Host)).markup(
 			"\">The host's page</a> has its newest rounds and its tier.</p>\n")
-		w.markup("<figure>").weeks(v.Host, v.Weeks, v.Legend)
-		w.text("\n<figcaption class=\"small faint\">",
-			v.Legend).markup(". The newest stands last.</figcaption></figure>\n")
+		w.weeks(v.Host, v.Weeks, v.Legend)
 		w.lines(rounds(len(v.Timeline))+" of "+v.Year, v.Timeline, v.Counted)
 		b = bytes.NewBuffer(w.b)
 		err = htmlPages.ExecuteTemplate(b, "bottom", v)

@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"iter"
 	"strconv"
 
 	"store.example/agentstore/corpus/derive"
@@ -42,23 +43,31 @@ func markWeek(w *derive.HostWeek) WeekMark {
 	return m
 }
 
-// legend counts the marks that are there: "■ ready: 7, ○ not observed: 1".
-func legend(marks []WeekMark) string {
-	b := make([]byte, 0, 128)
-	for _, kind := range weekMarks {
-		n := 0
-		for i := range marks {
-			if marks[i].Word == kind.Word {
-				n++
+// counted yields the kinds of marks that are there, in the order of their legend, and how many.
+func counted(marks []WeekMark) iter.Seq2[WeekMark, int64] {
+	return func(yield func(WeekMark, int64) bool) {
+		for _, kind := range weekMarks {
+			n := int64(0)
+			for i := range marks {
+				if marks[i].Word == kind.Word {
+					n++
+				}
+			}
+			if n > 0 && !yield(kind, n) {
+				return
 			}
 		}
-		if n == 0 {
-			continue
-		}
+	}
+}
+
+// legend counts the marks: "■ ready: 7, ○ not observed: 1".
+func legend(marks []WeekMark) string {
+	b := make([]byte, 0, 128)
+	for kind, n := range counted(marks) {
 		if len(b) > 0 {
 			b = append(b, ", "...)
 		}
-		b = strconv.AppendInt(add(b, kind.Mark, " ", kind.Word, ": "), int64(n), 10)
+		b = strconv.AppendInt(add(b, kind.Mark, " ", kind.Word, ": "), n, 10)
 	}
 	return string(b)
 }

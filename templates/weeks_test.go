@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -17,7 +18,7 @@ func TestWeeksAreDrawn(t *testing.T) {
 			marks[i] = weekMarks[i%len(weekMarks)]
 			marks[i].Week = fmt.Sprintf("2026-W%02d", i+1)
 		}
-		var drawn struct {
+		type picture struct {
 			ViewBox string `xml:"viewBox,attr"`
 			Title   string `xml:"title"`
 			Weeks   []struct {
@@ -38,8 +39,32 @@ func TestWeeksAreDrawn(t *testing.T) {
 				Text string `xml:",chardata"`
 			} `xml:"text"`
 		}
-		if err := xml.Unmarshal([]byte(drawnWeeks(host, marks, "L")), &drawn); err != nil {
+		var figure struct {
+			Drawn  picture `xml:"svg"`
+			Legend struct {
+				Says string    `xml:",chardata"`
+				Keys []picture `xml:"svg"`
+			} `xml:"figcaption"`
+		}
+		if err := xml.Unmarshal([]byte(drawnWeeks(host, marks, "L")), &figure); err != nil {
 			t.Fatal(err)
+		}
+		drawn := figure.Drawn
+		// The marks of the legend are those of the drawing.
+		if len(figure.Legend.Keys) != min(n, 5) || !strings.HasPrefix(figure.Legend.Says, fmt.Sprintf(" ready: %d", (n+4)/5)) {
+			t.Errorf("%d weeks: %d marks in the legend %q", n, len(figure.Legend.Keys), figure.Legend.Says)
+		}
+		for i, key := range figure.Legend.Keys {
+			of := drawn.Weeks[i]
+			if key.ViewBox != "0 0 24 24" || len(key.Weeks) != 1 || key.Weeks[0].Class != of.Class ||
+				len(key.Weeks[0].Paths) != len(of.Paths) || (key.Weeks[0].Dot != nil) != (of.Dot != nil) {
+				t.Errorf("%d weeks: the legend has %+v for %+v", n, key, of)
+			}
+			for j, p := range of.Paths {
+				if key.Weeks[0].Paths[j].Class != p.Class {
+					t.Errorf("%d weeks: the legend has %+v for %+v", n, key, of)
+				}
+			}
 		}
 		rows := (n + 12) / 13
 		if want := fmt.Sprintf("0 0 352 %d", 40*rows+2); drawn.ViewBox != want {
