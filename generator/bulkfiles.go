@@ -109,7 +109,7 @@ func (b *build) bulk(ctx context.Context, before map[string]recordUnit) ([]recor
 	if err := b.vouch(bulkFolder + "/digests.json"); err != nil {
 		return nil, err
 	}
-	report, err := bulk.Write(ctx, b.s.record, filepath.Join(b.in.OutDir, filepath.FromSlash(bulkFolder)))
+	report, err := bulk.Write(ctx, b.in.Corpus, b.s.record, filepath.Join(b.in.OutDir, filepath.FromSlash(bulkFolder)))
 	if err != nil {
 		return nil, err
 	}

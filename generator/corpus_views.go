@@ -7,6 +7,7 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record/kept"
 	"store.example/agentstore/templates"
 )
 
@@ -298,7 +299,8 @@ func (s *source) inBulk() bool { return s.Bulk != nil && len(s.rounds) > 0 }
 // of the record does not.
 func (s *source) archived() bool {
 	if s.inBulk() {
-		for _, err := range s.record.Kept(s.rounds[len(s.rounds)-1].Sequence) {
+		r := &kept.Reader{FS: s.Corpus, Record: s.record}
+		for _, err := range r.Round(s.rounds[len(s.rounds)-1].Sequence) {
 			return err == nil
 		}
 	}

@@ -49,12 +49,12 @@ func TestWeeksAreDrawn(t *testing.T) {
 		if err := xml.Unmarshal([]byte(drawnWeeks(host, marks, "L")), &figure); err != nil {
 			t.Fatal(err)
 		}
-		drawn := figure.Drawn
+		drawn, legend := figure.Drawn, figure.Legend
 		// The marks of the legend are those of the drawing.
-		if len(figure.Legend.Keys) != min(n, 5) || !strings.HasPrefix(figure.Legend.Says, fmt.Sprintf(" ready: %d", (n+4)/5)) {
-			t.Errorf("%d weeks: %d marks in the legend %q", n, len(figure.Legend.Keys), figure.Legend.Says)
+		if len(legend.Keys) != min(n, 5) || !strings.HasPrefix(legend.Says, fmt.Sprintf(" ready: %d", (n+4)/5)) {
+			t.Errorf("%d weeks: %d marks in the legend %q", n, len(legend.Keys), legend.Says)
 		}
-		for i, key := range figure.Legend.Keys {
+		for i, key := range legend.Keys {
 			of := drawn.Weeks[i]
 			if key.ViewBox != "0 0 24 24" || len(key.Weeks) != 1 || key.Weeks[0].Class != of.Class ||
 				len(key.Weeks[0].Paths) != len(of.Paths) || (key.Weeks[0].Dot != nil) != (of.Dot != nil) {

@@ -208,7 +208,7 @@ func (r *Record) RawEvidence(sequence int64, host string) ([]byte, error) {
 		if e.SHA256 != row.EvidenceDigest {
 			return fail(errors.New("what is kept is not what the row names"))
 		}
-		member, err := readRange(r.fsys, EvidencePack(sequence, part), e.Offset, e.Bytes)
+		member, err := ReadRange(r.fsys, EvidencePack(sequence, part), e.Offset, e.Bytes)
 		if err != nil {
 			return fail(err)
 		}
@@ -221,8 +221,8 @@ func (r *Record) RawEvidence(sequence int64, host string) ([]byte, error) {
 	return nil, nil
 }
 
-// readRange reads a part of a file without the whole of it, where the file system can.
-func readRange(fsys fs.FS, name string, offset, n int64) (_ []byte, err error) {
+// ReadRange reads a part of a file without the whole of it, where the file system can.
+func ReadRange(fsys fs.FS, name string, offset, n int64) (_ []byte, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err

@@ -114,7 +114,7 @@ func open(t testing.TB, w *seal.Writer) *record.Record {
 
 func write(t testing.TB, w *seal.Writer, dir string) Report {
 	t.Helper()
-	r, err := Write(t.Context(), open(t, w), dir)
+	r, err := Write(t.Context(), os.DirFS(w.Dir), open(t, w), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"store.example/agentstore/cmd/devnet/npmtest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/kept"
 )
 
 // TestKeysAreThoseOfOtherIndexers: the keys are those that the Internet Archive's program makes,
@@ -76,7 +77,7 @@ func TestHostileURLs(t *testing.T) {
 			lines := []string{fmt.Sprintf("{\"format\":\"f\",\"url\":%s}\n", spelt), fmt.Sprintf(
 				"{\"url\":%s,\"started_at\":\"2026-11-16T06:00:20Z\",\"status\":402}\n", spelt)}
 			blocks = append(blocks, lines...)
-			k := record.Kept{EvidenceEntry: record.EvidenceEntry{SHA256: fmt.Sprintf("%064d", i)}, Signed: "x"}
+			k := kept.Judgement{EvidenceEntry: record.EvidenceEntry{SHA256: fmt.Sprintf("%064d", i)}, Signed: "x"}
 			if err := a.add(k, []byte(strings.Join(lines, ""))); err != nil {
 				t.Errorf("%q: %v", address, err)
 			}
@@ -125,7 +126,7 @@ func TestEvidenceThatIsNoneIsRefused(t *testing.T) {
 			"{}\n{\"started_at\":\"2026-11-16T06:00:20Z\\r\\nX: y\"}\n", "{}\n{\"started_at\":\"2026-11-16\"}\n",
 			"{}\nx\n",
 			"{}\n{\"started_at\":\"2026-11-16T06:00:20Z\"}\n{\"url\":1}\n"} {
-			if err := a.add(record.Kept{}, []byte(raw)); err == nil {
+			if err := a.add(kept.Judgement{}, []byte(raw)); err == nil {
 				t.Errorf("%q is taken for evidence", raw)
 			}
 		}

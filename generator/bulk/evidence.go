@@ -17,6 +17,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/kept"
 )
 
 // What the rows of a round were judged by stands in a file for programs that read web archives: a
@@ -55,8 +56,8 @@ func evidenceName(week, ending string) string { return "evidence-" + week + endi
 // evidencePart is the two files of a round.
 type evidencePart struct {
 	round    record.Round
-	observed []record.Kept // what observations were judged by
-	has      attest.Digest // of what the files have, see File.Evidence
+	observed []kept.Judgement // what observations were judged by
+	has      attest.Digest    // of what the files have, see File.Evidence
 }
 
 // planEvidence says of which rounds there will be files, and what they will have.
@@ -66,7 +67,7 @@ func (w *writer) planEvidence() error {
 		return err
 	}
 	w.withdrawn = make(map[string]bool)
-	observed := make(map[int64][]record.Kept)
+	observed := make(map[int64][]kept.Judgement)
 	rounds := w.rec.Rounds()
 	for _, o := range feed {
 		if o.Withdrawn != nil {
@@ -77,7 +78,7 @@ func (w *writer) planEvidence() error {
 		if !logged || i < 0 || o.JudgedBy() == "" {
 			continue
 		}
-		k, there, err := w.rec.KeptOf(o)
+		k, there, err := w.judged.Observation(o)
 		if err != nil {
 			return err
 		}
@@ -105,9 +106,9 @@ func (w *writer) planEvidence() error {
 
 // keptIn yields what the files of a round have. What an observation withdrew is not among it, even
 // if the record should hold it.
-func (w *writer) keptIn(p evidencePart) iter.Seq2[record.Kept, error] {
-	return func(yield func(record.Kept, error) bool) {
-		for k, err := range w.rec.Kept(p.round.Sequence) {
+func (w *writer) keptIn(p evidencePart) iter.Seq2[kept.Judgement, error] {
+	return func(yield func(kept.Judgement, error) bool) {
+		for k, err := range w.judged.Round(p.round.Sequence) {
 			if !w.withdrawn[k.SHA256] && !yield(k, err) || err != nil {
 				return
 			}
@@ -157,7 +158,7 @@ func (w *writer) makeEvidence(ctx context.Context) error {
 				if err = errors.Join(err, ctx.Err()); err != nil {
 					return err
 				}
-				raw, err := w.rec.Open(k, &a.unpack)
+				raw, err := w.judged.Open(k)
 				if err == nil {
 					err = a.add(k, raw)
 				}
@@ -205,11 +206,10 @@ func (w *writer) archive(p evidencePart, fill func(*archive) error) (err error) 
 
 // archive is a WARC file and its index in the making.
 type archive struct {
-	part   evidencePart
-	warc   *warcFile
-	index  cdxj
-	unpack record.Unpacker
-	info   string // identifier of the warcinfo record
+	part  evidencePart
+	warc  *warcFile
+	index cdxj
+	info  string // identifier of the warcinfo record
 }
 
 // begin writes the record that says what the file is.
@@ -243,7 +243,7 @@ type evidenceLine struct {
 }
 
 // add writes the records of what something was judged by.
-func (a *archive) add(k record.Kept, raw []byte) error {
+func (a *archive) add(k kept.Judgement, raw []byte) error {
 	var lines []evidenceLine
 	for line := range bytes.Lines(raw) {
 		var l evidenceLine
@@ -270,7 +270,7 @@ func (a *archive) add(k record.Kept, raw []byte) error {
 }
 
 // line writes the record of the i-th line, counted from 0, and its line of the index.
-func (a *archive) line(k record.Kept, i int, lines []evidenceLine, block []byte) error {
+func (a *archive) line(k kept.Judgement, i int, lines []evidenceLine, block []byte) error {
 	id := func(i int) string { return recordID(a.part.round.Origin, k.SHA256, strconv.Itoa(i)) }
 	l := lines[i]
 	r := &warcRecord{kind: warcMetadata, id: id(i), date: l.StartedAt, media: mediaJSON, block: block,

@@ -113,7 +113,7 @@ func TestEvidenceOfTheSpecimen(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if _, err := Write(t.Context(), rec, dir); err != nil {
+	if _, err := Write(t.Context(), os.DirFS(specimen), rec, dir); err != nil {
 		t.Fatal(err)
 	}
 	want := packed(t, specimen)

@@ -3,6 +3,7 @@ package bulk
 import (
 	"fmt"
 	"iter"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/kept"
 )
 
 // TestMemoryDoesNotFollowRows writes many times as many rows in about the same memory.
@@ -32,7 +34,7 @@ func TestMemoryDoesNotFollowRows(t *testing.T) {
 		dir := t.TempDir()
 		began := time.Now()
 		most := peak(func() {
-			if _, err := Write(t.Context(), rec, dir); err != nil {
+			if _, err := Write(t.Context(), os.DirFS(w.Dir), rec, dir); err != nil {
 				t.Error(err)
 			}
 		})
@@ -52,7 +54,7 @@ func TestMemoryDoesNotFollowEvidence(t *testing.T) {
 		most := peak(func() {
 			fillArchive(t, t.TempDir(), "2026-W47", func(a *archive) {
 				for i := range n {
-					k := record.Kept{EvidenceEntry: record.EvidenceEntry{SHA256: fmt.Sprintf("%064d", i)}}
+					k := kept.Judgement{EvidenceEntry: record.EvidenceEntry{SHA256: fmt.Sprintf("%064d", i)}}
 					raw := fmt.Appendf(nil, `{"url":"https://h%09d.example/%[2]s"}
 {"url":"https://h%09[1]d.example/%[2]s","started_at":"2026-11-16T06:00:20Z"}
 `, i, strings.Repeat("x", 500))

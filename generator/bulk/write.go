@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/kept"
 )
 
 // The files that Write makes beside those of weeks and years.
@@ -68,11 +70,11 @@ type Report struct {
 	Head File
 }
 
-// Write brings the bulk files in dir to the state of the record. Files of rounds that they had
-// before stay as they are, so that a week costs what it has itself, and its year's database. Every
-// file is replaced as a whole, digests.json last. Only one Write may work on a folder at a time;
-// what else is in the folder stays, but for the files of an earlier Write.
-func Write(ctx context.Context, rec *record.Record, dir string) (_ Report, err error) {
+// Write brings the bulk files in dir to the state of rec, which was opened of fsys. Files of rounds
+// that they had before stay as they are, so that a week costs what it has itself, and its year's
+// database. Every file is replaced as a whole, digests.json last. Only one Write may work on a
+// folder at a time; what else is in the folder stays, but for the files of an earlier Write.
+func Write(ctx context.Context, fsys fs.FS, rec *record.Record, dir string) (_ Report, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("writing the bulk files: %w", err)
@@ -82,7 +84,7 @@ func Write(ctx context.Context, rec *record.Record, dir string) (_ Report, err e
 		return Report{}, err
 	}
 	held := readDigests(dir)
-	w := writer{rec: rec, dir: dir, held: held}
+	w := writer{rec: rec, judged: &kept.Reader{FS: fsys, Record: rec}, dir: dir, held: held}
 	if err := w.plan(); err != nil {
 		return Report{}, err
 	}
@@ -112,14 +114,15 @@ const workPrefix = ".making-"
 
 // writer is one Write.
 type writer struct {
-	rec   *record.Record
-	dir   string
-	held  Digests
-	work  string // folder of files in the making
-	next  Digests
-	json  []byte // of the dictionary
-	parts []part // by weeks and years
-	files []File // of next, in the making
+	rec    *record.Record
+	judged *kept.Reader
+	dir    string
+	held   Digests
+	work   string // folder of files in the making
+	next   Digests
+	json   []byte // of the dictionary
+	parts  []part // by weeks and years
+	files  []File // of next, in the making
 
 	evidence  []evidencePart
 	withdrawn map[string]bool // digests

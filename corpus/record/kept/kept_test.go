@@ -1,4 +1,4 @@
-package record_test
+package kept_test
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/kept"
 	"store.example/agentstore/corpus/record/recordtest"
 )
 
@@ -16,13 +17,13 @@ func TestKeptIsWhatRowsNameAndOpens(t *testing.T) {
 	hosts := recordtest.Hosts(12)
 	recordtest.Seal(t, w, recordtest.Judged(t, 1, hosts...))
 	rec := recordtest.Open(t, w)
+	r := &kept.Reader{FS: os.DirFS(w.Dir), Record: rec}
 	read := func() (opened int, failed error) {
-		var u record.Unpacker
-		for k, err := range rec.Kept(1) {
+		for k, err := range r.Round(1) {
 			if err != nil {
 				return opened, err
 			}
-			raw, err := rec.Open(k, &u)
+			raw, err := r.Open(k)
 			if err != nil {
 				return opened, err
 			}
@@ -49,7 +50,7 @@ func TestKeptIsWhatRowsNameAndOpens(t *testing.T) {
 	if err != nil || opened != named || named == 0 {
 		t.Fatalf("%d of %d opened: %v", opened, named, err)
 	}
-	for k, err := range rec.Kept(2) {
+	for k, err := range r.Round(2) {
 		if err == nil {
 			t.Errorf("of a round that is not there: %+v", k)
 		}
