@@ -406,7 +406,7 @@ func (w *htmlWriter) weeks(host string, marks []WeekMark, legend string) {
 	w.markup("</svg>\n<figcaption class=\"small faint\">")
 	next := literal("")
 	for kind, n := range counted(marks) {
-		w.markup(next).text(`<svg class="chart key" viewBox="0 0 24 24" aria-hidden="true"><g class="`,
+		w.markup(next).text(`<svg class="chart" viewBox="0 0 24 24" aria-hidden="true"><g class="`,
 			kind.Class).markup(`">`)
 		w.week(kind.Mark, 1, 1)
 		w.text("</g></svg> ", kind.Word).number(": ", n)
