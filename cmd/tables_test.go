@@ -335,7 +335,7 @@ var doors = []door{
 	{module: "github.com/gowebpki/jcs", only: []string{"corpus/attest"}},
 	{module: "github.com/holiman/uint256", only: []string{"cmd/devnet/..."}},
 	{module: "github.com/jackc/pgx", only: []string{"dynamic/ledger/ledgertest", "dynamic/ledger/postgres"}},
-	{module: "github.com/klauspost/compress", only: []string{"generator/..."}},
+	{module: "github.com/klauspost/compress", only: []string{"generator/...", "corpus/view"}},
 	{module: "github.com/lmittmann/tint", only: []string{"cmd/devnet", "cmd/store"}},
 	{module: "github.com/minio/minio-go", only: []string{"generator/bucket"}},
 	{module: "github.com/modelcontextprotocol/go-sdk", only: []string{"cmd/bench", "dynamic/mcp"},

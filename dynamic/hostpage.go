@@ -10,7 +10,6 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/templates"
@@ -147,7 +146,7 @@ func (p HostPages) describe(s *archive.State, h derive.History) (derive.Host, er
 			}
 			return n
 		},
-		Prove: func(leaf, size int64) (tlog.Proof, error) { return s.Record.Log.Prove(leaf, size, s.Record.Ring()) },
+		Prove: s.Prove,
 	})
 	if failed != nil {
 		return described, failed

@@ -7,11 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"syscall"
@@ -220,8 +222,10 @@ func sameViews(t *testing.T, a, b string) {
 }
 
 // askForMany asks the server for pages of hosts, without a network: once with nothing of the record
-// and of its view in memory, and once more for the same hosts.
+// and of its view in memory, and once more for the same hosts. Memory is collected as often as in a
+// store.
 func askForMany(t *testing.T, w *seal.Writer, dir string, hosts int) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: dir, Ring: w.Ring})
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +234,13 @@ func askForMany(t *testing.T, w *seal.Writer, dir string, hosts int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newServer(t, Config{Site: openTestSite(t, publish(t, t.TempDir(), "tree", base, "d1", testFiles()), ""),
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	s := newServer(t, Config{Log: slog.New(slog.NewTextHandler(log, nil)),
+		Site: openTestSite(t, publish(t, t.TempDir(), "tree", base, "d1", testFiles()), ""),
 		Renderers: map[string]Renderer{"host": HostPages{Archive: a, BaseURL: base,
 			Chrome: func() *templates.Chrome { return chrome }, Spell: func(host string) string { return host }}}})
 	random := rand.New(rand.NewPCG(17, uint64(hosts)))

@@ -105,7 +105,7 @@ func AppendHost(dst []byte, v *HostView) ([]byte, error) {
 // hostSize is about how long the page is. Too little costs a copy, too much some memory.
 func hostSize(v *HostView) int {
 	c := &v.Citation
-	size := 6<<10 + len(v.Chrome.Header) + len(v.Chrome.Footer) + len(v.Cite) + len(c.Inclusion) + len(c.Row)*5/4
+	size := 7<<10 + len(v.Chrome.Header) + len(v.Chrome.Footer) + len(v.Cite) + len(c.Inclusion) + len(c.Row)*5/4
 	for i := range v.Timeline {
 		size += 420 + len(v.Timeline[i].Failed)
 	}

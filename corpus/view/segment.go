@@ -142,18 +142,17 @@ type trees []tree
 // get returns the value of a key.
 func (t trees) get(key string) (value []byte, found bool, err error) {
 	for i := range t {
-		of, ok, err := t[i].get(key)
-		if err != nil {
+		var ok bool
+		if value, ok, err = t[i].get(value, key); err != nil {
 			return nil, false, err
 		}
-		if ok { // otherwise it is what stands behind the key
-			value, found = append(value, of...), true
-		}
+		found = found || ok
 	}
 	return value, found, nil
 }
 
-// from yields the entries from the first that is not before key, in order, until an error.
+// from yields the entries from the first that is not before key, in order, until an error. Their
+// values are lent until the next is asked for.
 func (t trees) from(key string) iter.Seq2[entry, error] {
 	if len(t) == 1 {
 		return t[0].from(key)

@@ -2,8 +2,6 @@ package view
 
 import (
 	"bufio"
-	"bytes"
-	"compress/flate"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -13,8 +11,11 @@ import (
 	"iter"
 	"os"
 	"path"
+	"slices"
 	"sort"
 	"sync"
+
+	"github.com/klauspost/compress/zstd"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
@@ -22,11 +23,18 @@ import (
 
 // A tree is a sorted map on disk that is written once, front to back, and read without being held:
 // compressed blocks of entries, and above them blocks that name others by first key, place and
-// SHA-256, up to one root. A damaged byte is therefore an error wherever it is, and a look-up reads
-// one block of each level. A large tree is several files.
+// SHA-256, up to one root, which are digests for the most part and stand as they are. A damaged
+// byte is therefore an error wherever it is, and a look-up reads one block of each level. A large
+// tree is several files.
 
 // blockBytes is how many bytes of entries are gathered into a block, before compression.
 const blockBytes = 8 << 10
+
+// packer and unpacker compress blocks of entries and decompress them, for any number at once.
+var (
+	packer, _   = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false))
+	unpacker, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0)) // neither fails with these options
+)
 
 // blockRef is where a block stands in its file, and what it is.
 type blockRef struct {
@@ -115,8 +123,7 @@ type treeWriter struct {
 	levels  []level
 	entries int64
 	last    string
-	packer  *flate.Writer
-	packed  bytes.Buffer
+	packed  []byte
 }
 
 // level is the block that is being filled in one level of a tree.
@@ -169,21 +176,16 @@ func (t *treeWriter) put(n int, e entry) error {
 
 // write puts the block of a level into the file.
 func (t *treeWriter) write(n int) (blockRef, error) {
-	t.packed.Reset()
-	if t.packer == nil {
-		t.packer, _ = flate.NewWriter(&t.packed, flate.BestSpeed) // fails for levels that there are not
-	} else {
-		t.packer.Reset(&t.packed)
+	block := t.levels[n].buf
+	if n == 0 {
+		t.packed = packer.EncodeAll(block, t.packed[:0])
+		block = t.packed
 	}
-	_, err := t.packer.Write(t.levels[n].buf)
-	if err = errors.Join(err, t.packer.Close()); err != nil {
-		return blockRef{}, err
-	}
-	ref := blockRef{Offset: t.at, Size: int64(t.packed.Len()), SHA256: sha256.Sum256(t.packed.Bytes())}
+	ref := blockRef{Offset: t.at, Size: int64(len(block)), SHA256: sha256.Sum256(block)}
 	t.at += ref.Size
+	_, err := t.w.Write(block)
 	t.levels[n].buf = t.levels[n].buf[:0]
 	t.levels[n].written++
-	_, err = t.w.Write(t.packed.Bytes())
 	return ref, err
 }
 
@@ -230,27 +232,69 @@ func (t *treeWriter) close() error {
 	return f.Close()
 }
 
-// tree reads what a treeWriter wrote.
+// errDamaged is a block that is not what was written.
+var errDamaged = errors.New("a block is damaged; remove the folder of views and build it anew")
+
+// tree reads what a treeWriter wrote. A file that was asked is kept open until nobody has the tree.
 type tree struct {
 	fsys   fs.FS
 	dir    string
 	shards []shard
+	files  []shardFile // one of each shard
 }
 
-// get returns the value of a key.
-func (t *tree) get(key string) ([]byte, bool, error) {
-	for e, err := range t.from(key) {
-		return e.value, err == nil && e.key == key, err
+// shardFile is the open file of a shard.
+type shardFile struct {
+	mu          sync.Mutex
+	io.ReaderAt // nil until the first look-up
+
+	// The blocks of references to references, by their offsets: one of 8 KiB for the rows of some
+	// 200,000 hosts.
+	upper sync.Map
+}
+
+func newTree(fsys fs.FS, dir string, shards []shard) tree {
+	return tree{fsys, dir, shards, make([]shardFile, len(shards))}
+}
+
+// file is the open file of a shard.
+func (t *tree) file(i int) (*shardFile, error) {
+	kept := &t.files[i]
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+	if kept.ReaderAt != nil {
+		return kept, nil
 	}
-	return nil, false, nil
+	f, err := t.fsys.Open(path.Join(t.dir, t.shards[i].File))
+	if err != nil {
+		return nil, err
+	}
+	r, ok := f.(io.ReaderAt)
+	if !ok {
+		return nil, errors.Join(errors.New("files of this kind cannot be read from within"), f.Close())
+	}
+	kept.ReaderAt = r
+	return kept, nil
 }
 
-// from yields the entries from the first that is not before key, in order, until an error.
+// get appends the value of a key.
+func (t *tree) get(into []byte, key string) (value []byte, found bool, err error) {
+	for e, err := range t.from(key) {
+		if err != nil || e.key != key { // what stands behind the key
+			return into, false, err
+		}
+		return append(into, e.value...), true, nil
+	}
+	return into, false, nil
+}
+
+// from yields the entries from the first that is not before key, in order, until an error. Their
+// values are lent until the next is asked for.
 func (t *tree) from(key string) iter.Seq2[entry, error] {
 	return func(yield func(entry, error) bool) {
 		at := max(0, sort.Search(len(t.shards), func(i int) bool { return t.shards[i].First > key })-1)
-		for _, s := range t.shards[at:] {
-			if !t.shard(s, key, yield) {
+		for ; at < len(t.shards); at++ {
+			if !t.shard(at, key, yield) {
 				return
 			}
 		}
@@ -258,99 +302,85 @@ func (t *tree) from(key string) iter.Seq2[entry, error] {
 }
 
 // shard yields the entries of one file and reports whether to go on.
-func (t *tree) shard(s shard, key string, yield func(entry, error) bool) bool {
+func (t *tree) shard(n int, key string, yield func(entry, error) bool) bool {
+	s := t.shards[n]
 	fail := func(err error) bool {
 		yield(entry{}, fmt.Errorf("reading view: %s: %w", path.Join(t.dir, s.File), err))
 		return false
 	}
-	f, err := t.fsys.Open(path.Join(t.dir, s.File))
+	f, err := t.file(n)
 	if err != nil {
 		return fail(err)
 	}
-	defer f.Close()
-	r, ok := f.(io.ReaderAt)
-	if !ok {
-		return fail(errors.New("files of this kind cannot be read from within"))
-	}
+	plain := rooms.Get().(*[]byte)
+	defer rooms.Put(plain)
 	var walk func(ref blockRef, depth int) bool
-	walk = func(ref blockRef, depth int) bool {
-		entries, err := readBlock(r, ref)
+	descend := func(value []byte, depth int) bool {
+		child, err := decodeRef(value)
 		if err != nil {
 			return fail(err)
 		}
-		// Of references, the one that may hold the key is the last that begins at or before it.
-		i := sort.Search(len(entries), func(i int) bool { return entries[i].key >= key })
-		if depth > 0 && (i == len(entries) || entries[i].key > key) {
-			i = max(0, i-1)
+		return walk(child, depth)
+	}
+	walk = func(ref blockRef, depth int) bool {
+		room := rooms.Get().(*[]byte)
+		defer rooms.Put(room)
+		block, err := f.block(ref, depth, room, plain)
+		if err != nil {
+			return fail(errors.Join(errDamaged, err))
 		}
-		for _, e := range entries[i:] {
-			if depth == 0 {
-				if !yield(e, nil) {
-					return false
-				}
-				continue
-			}
-			child, err := decodeRef(e.value)
-			if err != nil {
-				return fail(err)
-			}
-			if !walk(child, depth-1) {
+		var before []byte // the reference before, into which nobody has looked
+		for c := (cursor{rest: block}); len(c.rest) > 0; {
+			first, value := c.take(c.number()), c.take(c.number())
+			switch {
+			case c.bad:
+				return fail(errDamaged)
+			case depth == 0 && string(first) >= key && !yield(entry{string(first), value}, nil):
+				return false
+			// Of references, the one that may hold the key is the last that begins at or before it.
+			case depth > 0 && before != nil && string(first) > key && !descend(before, depth-1):
 				return false
 			}
+			before = value
 		}
-		return true
+		return depth == 0 || descend(before, depth-1)
 	}
 	return walk(s.Root, s.Depth)
 }
 
-// errDamaged is a block that is not what was written.
-var errDamaged = errors.New("a block is damaged; remove the folder of views and build it anew")
+// rooms are memory that blocks are read into.
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
 
-// readBlock reads one block and demands that it is what its reference says.
-func readBlock(r io.ReaderAt, ref blockRef) ([]entry, error) {
-	packed := make([]byte, ref.Size)
-	if _, err := r.ReadAt(packed, ref.Offset); err != nil {
-		return nil, errors.Join(errDamaged, err)
+// block returns a block of references, which may stand in room, or at depth 0 one of entries, which
+// stands in plain, until that is used again.
+func (f *shardFile) block(ref blockRef, depth int, room, plain *[]byte) ([]byte, error) {
+	if depth > 1 {
+		if kept, ok := f.upper.Load(ref.Offset); ok {
+			return kept.([]byte), nil
+		}
+		room = new([]byte)
 	}
-	if sha256.Sum256(packed) != ref.SHA256 {
-		return nil, errDamaged
+	block, err := f.read(ref, room)
+	switch {
+	case err != nil:
+		return nil, err
+	case depth == 0:
+		*plain, err = unpacker.DecodeAll(block, (*plain)[:0])
+		return *plain, err
+	case depth > 1:
+		f.upper.Store(ref.Offset, block)
 	}
-	plain, err := unpack(packed)
-	if err != nil {
-		return nil, errors.Join(errDamaged, err)
-	}
-	text := string(plain) // of which keys are parts: one piece of memory for all of a block
-	entries := make([]entry, 0, 64)
-	c := cursor{rest: plain}
-	for len(c.rest) > 0 {
-		n := c.number()
-		at := len(plain) - len(c.rest)
-		key := c.take(n)
-		entries = append(entries, entry{text[at : at+len(key)], c.take(c.number())})
-	}
-	return entries, c.end()
+	return block, nil
 }
 
-// unpacker is what a block is decompressed with, whose tables and window cost more than a block.
-type unpacker struct {
-	from  bytes.Reader
-	plain bytes.Buffer
-	flate io.ReadCloser
-}
-
-var unpackers = sync.Pool{New: func() any { return &unpacker{flate: flate.NewReader(bytes.NewReader(nil))} }}
-
-// unpack decompresses a block.
-func unpack(packed []byte) ([]byte, error) {
-	u := unpackers.Get().(*unpacker)
-	defer unpackers.Put(u)
-	u.from.Reset(packed)
-	u.plain.Reset()
-	if err := u.flate.(flate.Resetter).Reset(&u.from, nil); err != nil {
+// read reads one block into room and demands that it is what its reference says.
+func (f *shardFile) read(ref blockRef, room *[]byte) ([]byte, error) {
+	*room = slices.Grow((*room)[:0], int(ref.Size))[:ref.Size]
+	if _, err := f.ReadAt(*room, ref.Offset); err != nil {
 		return nil, err
 	}
-	if _, err := u.plain.ReadFrom(u.flate); err != nil {
-		return nil, err
+	if sha256.Sum256(*room) != ref.SHA256 {
+		return nil, errors.New("its digest is another")
 	}
-	return bytes.Clone(u.plain.Bytes()), nil
+	return *room, nil
 }

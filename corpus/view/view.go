@@ -1,7 +1,6 @@
 package view
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -18,7 +17,7 @@ import (
 )
 
 // Format names the format of a View on disk.
-const Format = "store-view/v3"
+const Format = "store-view/v4"
 
 // A folder of views holds
 //
@@ -72,7 +71,7 @@ type headFile struct {
 
 // open returns the view of a head whose files are in a folder.
 func (f *headFile) open(fsys fs.FS, dir string) *View {
-	of := func(shards []shard) tree { return tree{fsys: fsys, dir: dir, shards: shards} }
+	of := func(shards []shard) tree { return newTree(fsys, dir, shards) }
 	v := &View{head: f.Head, name: dir, segments: f.Segments, sums: of(f.SumFiles)}
 	for _, s := range f.Segments {
 		v.hosts, v.doors = append(v.hosts, of(s.HostFiles)), append(v.doors, of(s.DoorFiles))
@@ -173,7 +172,7 @@ func (v *View) Host(host string) (record.History, bool, error) {
 // others.
 func (v *View) Hashed(sum string) (host string, ok bool, err error) {
 	for i := range v.names {
-		if value, ok, err := v.names[i].get(sum); ok || err != nil {
+		if value, ok, err := v.names[i].get(nil, sum); ok || err != nil {
 			return string(value), ok, err
 		}
 	}
@@ -197,12 +196,13 @@ func encodeHistory(into []byte, h record.History) []byte {
 	return into
 }
 
+// decodeHistory takes over the memory of what it reads.
 func decodeHistory(host string, value []byte) (record.History, error) {
 	h := record.History{Host: host}
 	c := cursor{rest: value}
 	for len(c.rest) > 0 {
 		row := record.StoredRow{Leaf: int64(c.number())}
-		row.Raw = bytes.Clone(c.take(c.number()))
+		row.Raw = c.take(c.number())
 		if c.bad {
 			break
 		}
@@ -233,7 +233,7 @@ type AddressSum struct {
 
 // Address counts the hosts at which an address was advertised: none for one that was never seen.
 func (v *View) Address(p record.PayTo) (AddressSum, error) {
-	value, ok, err := v.sums.get(addressKey(p))
+	value, ok, err := v.sums.get(nil, addressKey(p))
 	sum := AddressSum{In: map[int64]int64{}}
 	if err != nil || !ok {
 		return sum, err

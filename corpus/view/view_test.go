@@ -491,11 +491,11 @@ func TestLookUpReadsLittle(t *testing.T) {
 		t.Fatalf("%d files, %v", len(shards), err)
 	}
 	var read int64
-	of := tree{fsys: countingFS{root.FS(), &read}, dir: ".", shards: shards}
+	of := newTree(countingFS{root.FS(), &read}, ".", shards)
 	for i := 0; i < n; i += 997 {
 		read = 0
 		host := fmt.Sprintf("h%09d.example", i)
-		if _, ok, err := of.get(host); !ok || err != nil {
+		if _, ok, err := of.get(nil, host); !ok || err != nil {
 			t.Fatalf("%s: %v, %v", host, ok, err)
 		}
 		if read > 4*blockBytes {

@@ -179,7 +179,7 @@ func (r Rounds) Row(_ context.Context, host, week string) (*Cited, []string, err
 			continue
 		}
 		c := r.cite(s, row)
-		proof, err := s.Record.Log.Prove(row.Leaf, s.Rounds[row.Sequence-1].LeavesEnd(), s.Record.Ring())
+		proof, err := s.Prove(row.Leaf, s.Rounds[row.Sequence-1].LeavesEnd())
 		if err != nil {
 			return nil, nil, err
 		}
