@@ -1,11 +1,13 @@
 package dynamic
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/derive"
@@ -25,6 +27,9 @@ type HostPages struct {
 	// no dot at its end.
 	Spell func(host string) string
 }
+
+// hostRooms are memory that views of hosts are made in, one after the other.
+var hostRooms = sync.Pool{New: func() any { return new(templates.HostRoom) }}
 
 // Canonical is the host as it stands in addresses.
 func (p HostPages) Canonical(name string) string {
@@ -47,7 +52,9 @@ func (p HostPages) Render(_ context.Context, name, mediaType string) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	view, err := templates.NewHostView(p.Chrome(), described)
+	room := hostRooms.Get().(*templates.HostRoom)
+	defer hostRooms.Put(room)
+	view, err := templates.NewHostViewIn(room, p.Chrome(), described)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +64,7 @@ func (p HostPages) Render(_ context.Context, name, mediaType string) ([]byte, er
 	case api.Markdown:
 		return templates.RenderHostMarkdown(view)
 	case api.JSON:
-		return templates.HostJSON(view), nil
+		return bytes.Clone(templates.HostJSON(view)), nil
 	}
 	return nil, fmt.Errorf("rendering %s: there is no form of type %s", described.Host, mediaType)
 }

@@ -161,6 +161,19 @@ func TestHostPagesAreThoseOfTheRecord(t *testing.T) {
 	}
 }
 
+// TestPagesKeepNothingOfEachOther: what was rendered stays as it is while others are.
+func TestPagesKeepNothingOfEachOther(t *testing.T) {
+	p, _ := hostPages(t)
+	for _, mediaType := range []string{api.HTML, api.Markdown, api.JSON} {
+		page, err := p.Render(t.Context(), "standing.example", mediaType)
+		before := strings.Clone(string(page))
+		_, other := p.Render(t.Context(), derive.HostName("odd(name.example"), mediaType)
+		if err != nil || other != nil || string(page) != before {
+			t.Errorf("%s: %v, %v: became\n%s", mediaType, err, other, page)
+		}
+	}
+}
+
 func TestHostThatWasNeverMet(t *testing.T) {
 	p, _ := hostPages(t)
 	for _, name := range []string{"nobody.example", "standing.exampl", "h-" + strings.Repeat("1", 64),

@@ -199,6 +199,12 @@ func encodeHistory(into []byte, h record.History) []byte {
 // decodeHistory takes over the memory of what it reads.
 func decodeHistory(host string, value []byte) (record.History, error) {
 	h := record.History{Host: host}
+	rows := 0
+	for c := (cursor{rest: value}); len(c.rest) > 0; rows++ {
+		c.number()
+		c.take(c.number())
+	}
+	h.Rows = make([]record.StoredRow, 0, rows)
 	c := cursor{rest: value}
 	for len(c.rest) > 0 {
 		row := record.StoredRow{Leaf: int64(c.number())}
