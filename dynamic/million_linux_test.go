@@ -39,8 +39,9 @@ const manyWeeks = 6
 // mostGrown is how much more the last week may take than the second.
 const mostGrown = 1.2
 
-// mostOfAPage is what 99 of 100 answers with a host's page take at most.
-const mostOfAPage = 2 * time.Millisecond
+// mostOfAPage is what 99 of 100 answers with a host's page take at most: where the kernel has some
+// of the files, and where each of some ten reads goes to the disk, whose speed is not ours.
+var mostOfAPage = map[string]time.Duration{"warm": 2 * time.Millisecond, "cold": 5 * time.Millisecond}
 
 // manyName is a host of the record.
 func manyName(i int) string { return fmt.Sprintf("h%09d.example", i) }
@@ -269,8 +270,8 @@ func askForMany(t *testing.T, w *seal.Writer, dir string, hosts int) {
 		at := func(share float64) time.Duration { return took[int(share*float64(len(took)))] }
 		t.Logf("%d pages of %d hosts, page cache %s: half within %v, 99 of 100 within %v, all within %v", len(took),
 			hosts, cache, at(0.5), at(0.99), took[len(took)-1])
-		if at(0.99) > mostOfAPage {
-			t.Errorf("page cache %s: 99 of 100 pages within %v, want %v", cache, at(0.99), mostOfAPage)
+		if most := mostOfAPage[cache]; at(0.99) > most {
+			t.Errorf("page cache %s: 99 of 100 pages within %v, want %v", cache, at(0.99), most)
 		}
 	}
 }
