@@ -12,6 +12,7 @@ import (
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // year writes twelve rounds in which door.example and two others stand, and an observation after
@@ -64,6 +65,21 @@ func cut(t testing.TB, r *record.Record, b Bundle, out ...int64) Bundle {
 	b.Rows = slices.DeleteFunc(slices.Clone(b.Rows), func(r Row) bool {
 		parsed, err := record.ParseRow([]byte(r.Row))
 		return err == nil && gone(parsed.Sequence)
+	})
+	left := make(map[int64]bool) // leaves of rows
+	for _, row := range b.Rows {
+		proof, err := tlog.ParseProof([]byte(row.Proof))
+		if err != nil {
+			t.Fatal(err)
+		}
+		left[proof.Index] = true
+	}
+	b.Errata = slices.DeleteFunc(slices.Clone(b.Errata), func(l Leaf) bool {
+		o, err := record.VerifyObservation([]byte(l.Leaf), r.Ring())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !left[o.Erratum.Leaf]
 	})
 	b.Hosts = slices.Clone(b.Hosts)
 	if newest == 0 {
@@ -164,9 +180,9 @@ func everySubset(t *testing.T, r *record.Record, b Bundle, held []int64, hosts m
 				gone = append(gone, n)
 			}
 		}
-		rowsAlone := b
-		rowsAlone.Rows = cut(t, r, b, gone...).Rows
-		for what, left := range map[string]Bundle{"rounds": cut(t, r, b, gone...), "rows": rowsAlone} {
+		rounds, rowsAlone := cut(t, r, b, gone...), b
+		rowsAlone.Rows, rowsAlone.Errata = rounds.Rows, rounds.Errata
+		for what, left := range map[string]Bundle{"rounds": rounds, "rows": rowsAlone} {
 			whole := subset == 0 || what == "rows" && len(left.Rows) == len(b.Rows)
 			wantLacking(t, left, what, gone, whole, held[len(held)-1], hosts)
 		}
