@@ -1,5 +1,6 @@
 // Package extsort sorts records that need not fit into memory: they gather in a buffer, full
-// buffers are sorted and written to a temporary file as runs, and reading merges the runs.
+// buffers are sorted and written to a temporary file as runs, and reading merges the runs. The
+// buffer is made of chunks, since one that grows is there twice while it does.
 //
 //	s := extsort.New(8 << 20)
 //	defer s.Close()
@@ -17,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"os"
 	"slices"
 )
@@ -28,7 +30,9 @@ type Record struct{ Key, Value []byte }
 // come in the order in which they were added. It is for one goroutine at a time.
 type Sorter struct {
 	memory int
-	buf    []byte
+	chunks [][]byte // the buffer
+	free   [][]byte // chunks of buffers before it
+	size   int      // bytes of records in the buffer
 	refs   []ref
 	sorted bool     // the buffer is
 	file   *os.File // of the runs, nil while none was written
@@ -37,8 +41,11 @@ type Sorter struct {
 	n      int64
 }
 
-// ref is a record in the buffer.
-type ref struct{ at, key, value int }
+// ref is a record in the buffer: its chunk, its place there and its lengths.
+type ref struct{ chunk, at, key, value uint32 }
+
+// A chunk has as many bytes as the buffer before it, within these.
+const leastChunk, mostChunk = 4 << 10, 1 << 20
 
 type run struct{ at, size int64 }
 
@@ -50,21 +57,44 @@ func (s *Sorter) Len() int64 { return s.n }
 
 // Add copies a record.
 func (s *Sorter) Add(key, value []byte) error {
-	const overhead = 24 // of a ref
-	if size := len(s.buf) + len(key) + len(value) + overhead*(len(s.refs)+1); size > s.memory && len(s.refs) > 0 {
+	const overhead = 16 // of a ref
+	n := len(key) + len(value)
+	if n > math.MaxUint32 {
+		return fmt.Errorf("sorting: a record of %d bytes, want at most %d", n, math.MaxUint32)
+	}
+	if s.size+n+overhead*(len(s.refs)+1) > s.memory && len(s.refs) > 0 {
 		if err := s.spill(); err != nil {
 			return fmt.Errorf("sorting on disk: %w", err)
 		}
 	}
 	s.sorted = false
-	s.refs = append(s.refs, ref{len(s.buf), len(key), len(value)})
-	s.buf = append(append(s.buf, key...), value...)
+	chunk := s.room(n)
+	s.refs = append(s.refs, ref{uint32(len(s.chunks) - 1), uint32(len(*chunk)), uint32(len(key)), uint32(len(value))})
+	*chunk = append(append(*chunk, key...), value...)
+	s.size += n
 	s.n++
 	return nil
 }
 
-func (s *Sorter) key(r ref) []byte   { return s.buf[r.at : r.at+r.key] }
-func (s *Sorter) value(r ref) []byte { return s.buf[r.at+r.key : r.at+r.key+r.value] }
+// room returns the last chunk, in which there is room for so many bytes.
+func (s *Sorter) room(n int) *[]byte {
+	if last := len(s.chunks) - 1; last >= 0 && cap(s.chunks[last])-len(s.chunks[last]) >= n {
+		return &s.chunks[last]
+	}
+	var chunk []byte
+	if last := len(s.free) - 1; last >= 0 {
+		chunk, s.free = s.free[last], s.free[:last]
+	}
+	if chunk == nil || cap(chunk) < n {
+		chunk = make([]byte, 0, max(n, min(mostChunk, max(leastChunk, s.size))))
+	}
+	s.chunks = append(s.chunks, chunk[:0])
+	return &s.chunks[len(s.chunks)-1]
+}
+
+// record is the key and the value of a record in the buffer.
+func (s *Sorter) record(r ref) []byte { return s.chunks[r.chunk][r.at:][:r.key+r.value] }
+func (s *Sorter) key(r ref) []byte    { return s.record(r)[:r.key:r.key] }
 
 // sort orders the buffer. The place in it breaks ties, so that equal keys stay in the order of Add.
 func (s *Sorter) sort() {
@@ -73,7 +103,7 @@ func (s *Sorter) sort() {
 	}
 	s.sorted = true
 	slices.SortFunc(s.refs, func(a, b ref) int {
-		return cmp.Or(bytes.Compare(s.key(a), s.key(b)), cmp.Compare(a.at, b.at))
+		return cmp.Or(bytes.Compare(s.key(a), s.key(b)), cmp.Compare(a.chunk, b.chunk), cmp.Compare(a.at, b.at))
 	})
 }
 
@@ -95,15 +125,16 @@ func (s *Sorter) spill() error {
 	for _, r := range s.refs {
 		head = binary.AppendUvarint(binary.AppendUvarint(head[:0], uint64(r.key)), uint64(r.value))
 		w.Write(head)
-		w.Write(s.buf[r.at : r.at+r.key+r.value])
-		size += int64(len(head) + r.key + r.value)
+		w.Write(s.record(r))
+		size += int64(len(head) + len(s.record(r)))
 	}
 	if err := w.Flush(); err != nil { // the writer keeps its first error
 		return err
 	}
 	s.runs = append(s.runs, run{s.end, size})
 	s.end += size
-	s.buf, s.refs = s.buf[:0], s.refs[:0]
+	s.free = append(s.free, s.chunks...)
+	s.chunks, s.refs, s.size = s.chunks[:0], s.refs[:0], 0
 	return nil
 }
 
@@ -175,7 +206,7 @@ func (c *source) next() error {
 		}
 		r := c.s.refs[c.at]
 		c.at++
-		c.held = Record{c.s.key(r), c.s.value(r)}
+		c.held = Record{c.s.key(r), c.s.record(r)[r.key:]}
 		return nil
 	}
 	if c.left == 0 {

@@ -76,6 +76,32 @@ func TestReadingMayStop(t *testing.T) {
 	}
 }
 
+// TestLongRecordsHaveChunksOfTheirOwn: no chunk is made again for each buffer.
+func TestLongRecordsHaveChunksOfTheirOwn(t *testing.T) {
+	s := New(3 << 20)
+	defer s.Close()
+	for i := range 200 {
+		if err := s.Add(fmt.Appendf(nil, "%03d", 199-i), bytes.Repeat([]byte{byte(i)}, i%7*(300<<10))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, held := 0, 0
+	for r, err := range s.Sorted() {
+		i := 199 - n
+		if err != nil || string(r.Key) != fmt.Sprintf("%03d", n) ||
+			!bytes.Equal(r.Value, bytes.Repeat([]byte{byte(i)}, i%7*(300<<10))) {
+			t.Fatalf("record %d is %q with %d bytes, %v", n, r.Key, len(r.Value), err)
+		}
+		n++
+	}
+	for _, chunk := range append(s.chunks, s.free...) {
+		held += cap(chunk)
+	}
+	if n != 200 || len(s.runs) < 50 || held > 6<<20 {
+		t.Errorf("%d records in %d runs, and %d bytes of chunks", n, len(s.runs), held)
+	}
+}
+
 // TestACutFileIsAnError shortens the file of the runs.
 func TestACutFileIsAnError(t *testing.T) {
 	s := New(64)
