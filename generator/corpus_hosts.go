@@ -6,7 +6,6 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
-	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/templates"
 )
 
@@ -95,7 +94,7 @@ func (s *source) viewHost(h *hostRows, memory *scratch) (templates.HostView, err
 	history := memory.host.History(s.rounds, rows, h.feed)
 	host, err := derive.DescribeHost(s.rounds, history, derive.Tier(history), derive.HostParts{
 		BaseURL: s.base, Feed: h.feed, Others: b.Others,
-		Prove: s.prove, Room: &memory.host,
+		Prove: s.prover.Prove, Room: &memory.host,
 	})
 	if err != nil {
 		return templates.HostView{}, err
@@ -104,18 +103,4 @@ func (s *source) viewHost(h *hostRows, memory *scratch) (templates.HostView, err
 	v, err := templates.NewHostViewIn(&memory.view, s.chrome, host)
 	v.Page.Reload = s.reload
 	return v, err
-}
-
-// prove is Log.Prove, with each checkpoint read and its signature checked once.
-func (s *source) prove(leaf, size int64) (tlog.Proof, error) {
-	held, ok := s.checkpoints.Load(size)
-	if !ok {
-		c, err := s.record.Log.Checkpoint(size, s.record.Ring())
-		if err != nil {
-			return tlog.Proof{}, err
-		}
-		held, _ = s.checkpoints.LoadOrStore(size, c)
-	}
-	hashes, err := s.record.Log.Inclusion(leaf, size)
-	return tlog.Proof{Index: leaf, Hashes: hashes, Note: held.(tlog.Checkpoint).Raw}, err
 }

@@ -26,6 +26,7 @@ func (s *source) open() error {
 	if s.record, err = record.Open(s.Corpus, s.Ring); err != nil {
 		return derive.Mend(err)
 	}
+	s.prover.Record = s.record
 	if s.record.Private() && !s.PrivateSite {
 		return fmt.Errorf("%w, and this site is a public one; hint: build it with the configuration that made them, "+
 			"or configure another record folder", ErrPrivateRecord)

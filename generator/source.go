@@ -34,18 +34,18 @@ type source struct {
 	checked sync.Map
 	sitemap func() (sitemapFacts, error) // worked out once
 
-	record      *record.Record                  // the signed record, nil for none
-	rounds      []record.Round                  // of the record, oldest first
-	feed        []record.Observation            // of the record, oldest first
-	about       map[string][]record.Observation // of the feed, by host
-	errata      record.Errata                   // of the feed
-	chain       attest.Digest                   // over all rounds
-	firstHost   string                          // of the record, for commands that name one
-	checkpoints sync.Map                        // of tlog.Checkpoint, by size
-	proofs      []string                        // state of each round's proof of time
-	state       attest.Digest                   // over rounds, proofs of time and observations
-	book        func() (*derive.Book, error)
-	search      func() (*derive.SearchIndex, error)
+	record    *record.Record                  // the signed record, nil for none
+	rounds    []record.Round                  // of the record, oldest first
+	feed      []record.Observation            // of the record, oldest first
+	about     map[string][]record.Observation // of the feed, by host
+	errata    record.Errata                   // of the feed
+	chain     attest.Digest                   // over all rounds
+	firstHost string                          // of the record, for commands that name one
+	prover    derive.Prover                   // of the record
+	proofs    []string                        // state of each round's proof of time
+	state     attest.Digest                   // over rounds, proofs of time and observations
+	book      func() (*derive.Book, error)
+	search    func() (*derive.SearchIndex, error)
 
 	shared    attest.Digest   // what every page depends on
 	goodFacts []attest.Digest // of goods, without their prose

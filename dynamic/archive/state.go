@@ -2,11 +2,9 @@ package archive
 
 import (
 	"slices"
-	"sync"
 
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/corpus/view"
 )
 
@@ -23,13 +21,13 @@ type State struct {
 	words    map[string]int32       // place of each retired word
 	evidence map[string]int32       // place of each refresh, by the digest of its evidence
 
-	checkpoints sync.Map // by the size of the log: what pages prove rows under, which are those of rounds
+	derive.Prover // of the record
 }
 
 func newState(rec *record.Record, view *view.View, rounds []record.Round, feed []record.Observation) *State {
 	s := &State{Record: rec, View: view, Rounds: rounds, Feed: feed, errata: record.ErrataOf(feed),
 		byHost: map[string][]int32{}, notes: map[record.PayTo]int32{}, words: map[string]int32{},
-		evidence: map[string]int32{}}
+		evidence: map[string]int32{}, Prover: derive.Prover{Record: rec}}
 	for i, o := range feed {
 		if host := o.Subject(); host != "" {
 			s.byHost[host] = append(s.byHost[host], int32(i))
@@ -104,21 +102,4 @@ func (s *State) History(host string) (derive.History, bool, error) {
 func (s *State) Others(sequence int64, p record.PayTo) (int64, error) {
 	sum, err := s.View.Address(p)
 	return max(0, sum.In[sequence]-1), err
-}
-
-// Prove makes the proof of a leaf in the log of a size at which a round was sealed.
-func (s *State) Prove(leaf, size int64) (tlog.Proof, error) {
-	kept, ok := s.checkpoints.Load(size)
-	if !ok {
-		c, err := s.Record.Log.Checkpoint(size, s.Record.Ring())
-		if err != nil {
-			return tlog.Proof{}, err
-		}
-		kept, _ = s.checkpoints.LoadOrStore(size, c)
-	}
-	hashes, err := s.Record.Log.Inclusion(leaf, size)
-	if err != nil {
-		return tlog.Proof{}, err
-	}
-	return tlog.Proof{Index: leaf, Hashes: hashes, Note: slices.Clone(kept.(tlog.Checkpoint).Raw)}, nil
 }
