@@ -23,7 +23,7 @@ type line struct {
 	serving bool            // a goroutine gives out turns; guarded by mu
 	blocks  [2]time.Time    // when the newest were seen, the newest first; guarded by mu
 	newest  <-chan struct{} // told of the newest; guarded by mu
-	come    chan struct{}   // has one when somebody came
+	come    chan struct{}   // has one when somebody came, a turn ended, or all was broadcast
 }
 
 func newLine() *line { return &line{come: make(chan struct{}, 1)} }
@@ -79,11 +79,20 @@ func (d *Driver) turn(ctx context.Context, r rail.Rail, w *waiter) (joined *Sett
 	return nil, nil, ctx.Err()
 }
 
-// end ends a turn.
+// end ends a turn, for which others may wait.
 func (l *line) end() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.out--
+	l.mu.Unlock()
+	l.stir()
+}
+
+// stir has whoever gives out turns look again.
+func (l *line) stir() {
+	select {
+	case l.come <- struct{}{}:
+	default:
+	}
 }
 
 // enter puts orders into a line, those that were in it before in front of the others.
@@ -96,14 +105,12 @@ func (d *Driver) enter(r rail.Rail, l *line, ws ...*waiter) {
 		l.serving = true
 		go d.serve(r, l)
 	}
-	select {
-	case l.come <- struct{}{}:
-	default:
-	}
+	l.stir()
 }
 
 // serve gives out turns until nobody waits, as many as there is room for, and looks again at each
-// block, whenever somebody comes, and when somebody has waited long enough for others.
+// block, whenever somebody comes or a transaction was made, and when somebody has waited long
+// enough for others.
 func (d *Driver) serve(r rail.Rail, l *line) {
 	for sealed := false; ; {
 		changed := r.Changed()
@@ -112,7 +119,7 @@ func (d *Driver) serve(r rail.Rail, l *line) {
 			// Who drafts hears from the node itself.
 			d.cfg.Log.Debug("room not known", "network", r.Info().Network, "err", err)
 		}
-		groups, wait, over := l.deal(v, err, r.Info().Together, sealed, time.Now())
+		groups, wait, over := l.deal(v, err, r.Info().Together, sealed, d.sending(r.Info().Network), time.Now())
 		for _, g := range groups {
 			go d.together(r, l, g)
 		}
@@ -158,7 +165,7 @@ func (l *line) gathered(since, now time.Time) time.Time {
 
 // deal gives turns to those who go alone, as many as there is room for, and returns who is to be
 // settled together. wait is how long the others are to wait at most; over says that there are none.
-func (l *line) deal(v room, unknown error, most int, sealed bool, now time.Time) (groups [][]*waiter,
+func (l *line) deal(v room, unknown error, most int, sealed, sending bool, now time.Time) (groups [][]*waiter,
 	wait time.Duration, over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,12 +196,17 @@ func (l *line) deal(v room, unknown error, most int, sealed bool, now time.Time)
 		}
 	}
 	wait = gathering
+	making := sending || l.out > 0
 	if len(shared) > 0 {
 		wait = l.gathered(shared[0].since, now).Sub(now)
+		if wait <= 0 && making {
+			wait = shared[0].since.Add(gathering).Sub(now)
+		}
 	}
+	ready := wait <= 0 || sealed && !making
 	for _, g := range gather(shared, most) {
 		switch {
-		case !g.full(most) && !sealed && wait > 0 || l.out >= free:
+		case !g.full(most) && !ready || l.out >= free:
 			rest = append(rest, g.all...)
 		case len(g.all) == 1:
 			alone(g.all[0])

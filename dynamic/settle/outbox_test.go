@@ -37,7 +37,7 @@ func (n *node) Send(_ context.Context, all ...rail.Signed) error {
 // signer died does so for a pause.
 func TestOutboxPostsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newOutbox()
+		b := newOutbox(func() {})
 		n := new(node)
 		const count, failed, died = 60, 20, 40
 		held := make([]*letter, count)

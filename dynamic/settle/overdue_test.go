@@ -39,7 +39,7 @@ func (n *hanging) Send(ctx context.Context, all ...rail.Signed) error {
 func TestOutboxDoesNotWaitForAHangingCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := &outbox{wake: make(chan struct{}, 1), recent: map[string]*letter{}}
+		b := newOutbox(func() {})
 		n := new(hanging)
 		began := time.Now()
 		var wg sync.WaitGroup

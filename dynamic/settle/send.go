@@ -229,6 +229,7 @@ type outbox struct {
 	recent  map[string]*letter // by transaction, those of the last pause; guarded by mu
 	posting bool               // a goroutine posts; guarded by mu
 	wake    chan struct{}      // has one when the letters changed
+	idle    func()             // called when all was posted
 }
 
 // letter is one transaction's place in an outbox.
@@ -243,12 +244,30 @@ type letter struct {
 
 // outboxOf is the outbox of an account.
 func (d *Driver) outboxOf(network, account string) *outbox {
-	box, _ := d.boxes.LoadOrStore([2]string{network, account}, newOutbox())
+	box, _ := d.boxes.LoadOrStore([2]string{network, account}, newOutbox(d.lines[network].stir))
 	return box.(*outbox)
 }
 
-func newOutbox() *outbox {
-	return &outbox{wake: make(chan struct{}, 1), recent: make(map[string]*letter)}
+func newOutbox(idle func()) *outbox {
+	return &outbox{wake: make(chan struct{}, 1), recent: make(map[string]*letter), idle: idle}
+}
+
+// sending reports whether this process has signed for an account of a network what it has not
+// broadcast.
+func (d *Driver) sending(network string) (yes bool) {
+	d.boxes.Range(func(of, box any) bool {
+		yes = of.([2]string)[0] == network && !box.(*outbox).empty()
+		return !yes
+	})
+	return yes
+}
+
+// empty reports whether nothing is to be posted, now or soon.
+func (b *outbox) empty() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	return !b.posting && !slices.ContainsFunc(b.letters, func(l *letter) bool { return l.ready || now.Before(l.until) })
 }
 
 // hold keeps a place for a number that is given out.
@@ -314,6 +333,7 @@ func (b *outbox) run(r rail.Rail) {
 	for {
 		batch, wait, over := b.next()
 		if over {
+			b.idle()
 			return
 		}
 		if len(batch) == 0 {

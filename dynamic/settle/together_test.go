@@ -244,6 +244,7 @@ func TestManyAtOnceAreSettledTogether(t *testing.T) {
 		synctest.Wait()
 		q.drafts("after 300 ms", 10)
 		q.waited(300 * time.Millisecond)
+		time.Sleep(time.Second) // what was signed is not sent by anybody, and not waited for any longer
 		q.begin(t.Context(), orders("payer", 80)[60:]...)
 		q.drafts("twenty more")
 		q.n.seal() // of which nothing was sent
