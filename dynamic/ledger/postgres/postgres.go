@@ -5,8 +5,8 @@
 // the first schema of the search path. What costs is neither reading nor writing
 // but waiting for an answer, so whatever waits at the same time is asked together:
 //
-//   - Views that begin together read one REPEATABLE READ transaction, and the
-//     Updates of a process that have queued up are one SERIALIZABLE transaction:
+//   - Views that begin together, or while another opens, read one REPEATABLE READ
+//     transaction, and the Updates of a process that have queued up are one SERIALIZABLE transaction:
 //     see batch.
 //   - What several calls ask at the same time is one round trip: see snapshot.
 //     What one call asks in turn is one each, unless it says ahead what it will
@@ -38,9 +38,13 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 )
 
-// defaultConns is the size of the pool where the connection string has no
-// pool_max_conns.
-const defaultConns = 16
+// The size of the pool where the connection string has no pool_max_conns, and how
+// many connections it keeps open where that has no pool_min_conns: the writer's,
+// and some for Views. To open one costs the server more than two purchases do.
+const (
+	defaultConns = 16
+	keptConns    = 4
+)
 
 // schema makes the table; schemaLZ4 does where the server has a compression that
 // costs it less. schemaTurn makes one without a column, for its lock alone.
@@ -71,6 +75,7 @@ type DB struct {
 	pool  *pgxpool.Pool
 	turns bool // the server lets the processes take turns
 	queue ledger.Queue
+	opens chan struct{} // has one while the transaction of a View opens
 	stop  chan struct{}
 	work  sync.WaitGroup
 
@@ -95,6 +100,9 @@ func Open(ctx context.Context, dsn string, options Options) (*DB, error) {
 	if !strings.Contains(dsn, "pool_max_conns") {
 		config.MaxConns = defaultConns
 	}
+	if !strings.Contains(dsn, "pool_min_conns") {
+		config.MinConns = min(keptConns, config.MaxConns)
+	}
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		return setup(ctx, conn, options)
 	}
@@ -102,7 +110,7 @@ func Open(ctx context.Context, dsn string, options Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening ledger in PostgreSQL: %w", err)
 	}
-	db := &DB{pool: pool, queue: ledger.NewQueue(), stop: make(chan struct{})}
+	db := &DB{pool: pool, queue: ledger.NewQueue(), stop: make(chan struct{}), opens: make(chan struct{}, 1)}
 	if err = db.createTables(ctx); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("opening ledger in PostgreSQL: %w", err)
@@ -230,7 +238,7 @@ func (db *DB) join() *snapshot {
 	defer db.mu.Unlock()
 	if db.next == nil || !db.next.join() {
 		db.next = newSnapshot(db.pool, "begin isolation level repeatable read read only")
-		db.next.users = 1
+		db.next.users, db.next.opening = 1, db.opens
 	}
 	return db.next
 }

@@ -19,6 +19,8 @@ const (
 	answerTime = 10 * time.Second
 	// mostKept is how many answers a snapshot keeps, for who asks again.
 	mostKept = 4096
+	// openingTime is how long a snapshot waits at most for the one that opens before it.
+	openingTime = 50 * time.Millisecond
 
 	selectClock = `select (extract(epoch from clock_timestamp()) * 1000000)::bigint`
 	selectKeys  = `select key, val from kv where key = any($1)`
@@ -51,8 +53,9 @@ type question struct {
 // read at once. What they ask while an answer is on its way is asked together,
 // in one round trip.
 type snapshot struct {
-	pool  *pgxpool.Pool
-	begin []string // what opens it, before the first question
+	pool    *pgxpool.Pool
+	begin   []string      // what opens it, before the first question
+	opening chan struct{} // has one while another opens, and calls may join this one; nil waits for none
 
 	mu      sync.Mutex // guards the fields below
 	free    sync.Cond  // signals that asking has become false
@@ -118,6 +121,7 @@ func (s *snapshot) put(of query) *question {
 
 // serve puts questions to the server until there is none.
 func (s *snapshot) serve() {
+	opens := s.waitToOpen()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.waiting) > 0 {
@@ -133,6 +137,10 @@ func (s *snapshot) serve() {
 		s.waiting, s.begun = nil, true
 		s.mu.Unlock()
 		err := s.roundTrip(all)
+		if opens {
+			<-s.opening
+			opens = false
+		}
 		s.mu.Lock()
 		s.asked++
 		if s.err == nil {
@@ -145,6 +153,25 @@ func (s *snapshot) serve() {
 	}
 	s.asking = false
 	s.free.Broadcast()
+}
+
+// waitToOpen waits before the first question for a snapshot that opens, and reports whether the next
+// one waits for this: then it takes from opening when it has an answer.
+func (s *snapshot) waitToOpen() bool {
+	s.mu.Lock()
+	begun := s.begun
+	s.mu.Unlock()
+	if begun || s.opening == nil {
+		return false
+	}
+	late := time.NewTimer(openingTime)
+	defer late.Stop()
+	select {
+	case s.opening <- struct{}{}:
+		return true
+	case <-late.C:
+		return false
+	}
 }
 
 // roundTrip asks the server, and opens the transaction if that is not done.
