@@ -25,9 +25,13 @@ const (
 	selectClock = `select (extract(epoch from clock_timestamp()) * 1000000)::bigint`
 	selectKeys  = `select key, val from kv where key = any($1)`
 	selectUp    = `select key, val from kv where key >= $1 and key < $2 order by key limit $3`
-	selectRest  = `select key, val from kv where key >= $1 order by key limit $2`
-	selectDown  = `select key, val from kv where key >= $1 and key < $2 order by key desc limit $3`
-	selectLast  = `select key, val from kv where key >= $1 order by key desc limit $2`
+	// selectAll is selectUp for many ranges, each of which has its number.
+	selectAll = `select n, kv.key, kv.val from unnest($1::bytea[], $2::bytea[]) with ordinality as of (lo, hi, n)
+		cross join lateral (select key, val from kv where key >= lo and key < hi order by key limit $3) as kv
+		order by n, kv.key`
+	selectRest = `select key, val from kv where key >= $1 order by key limit $2`
+	selectDown = `select key, val from kv where key >= $1 and key < $2 order by key desc limit $3`
+	selectLast = `select key, val from kv where key >= $1 order by key desc limit $2`
 )
 
 // A query asks for the entries with from <= key < to, up to a limit; an empty to
@@ -192,9 +196,13 @@ func (s *snapshot) roundTrip(all []*question) error {
 		batch.Queue(selectClock)
 	}
 	at := make(map[string][]*question)
-	var keys [][]byte
+	var keys, from, to [][]byte
+	var short, others []*question
 	for _, q := range all {
-		if q.limit > 0 {
+		if q.short() {
+			short, from, to = append(short, q), append(from, []byte(q.from)), append(to, []byte(q.to))
+		} else if q.limit > 0 {
+			others = append(others, q)
 			q.queue(&batch)
 		} else if q.limit == 0 {
 			if at[q.from] == nil {
@@ -203,6 +211,9 @@ func (s *snapshot) roundTrip(all []*question) error {
 			at[q.from] = append(at[q.from], q)
 		}
 	}
+	if len(short) > 0 {
+		batch.Queue(selectAll, from, to, firstRows)
+	}
 	if len(keys) > 0 {
 		batch.Queue(selectKeys, keys)
 	}
@@ -210,7 +221,7 @@ func (s *snapshot) roundTrip(all []*question) error {
 		return nil
 	}
 	results := s.conn.SendBatch(ctx, &batch)
-	err := s.read(results, opening, all, at)
+	err := s.read(results, opening, others, short, at)
 	if cerr := results.Close(); err == nil {
 		err = cerr
 	}
@@ -224,6 +235,10 @@ func inTime(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+// short reports whether it asks for the first portion of a bounded range, as most do: those are
+// asked in one statement.
+func (q *question) short() bool { return q.limit == firstRows && !q.down && q.to != "" }
 
 // queue asks for a portion of a range.
 func (q *question) queue(batch *pgx.Batch) {
@@ -240,9 +255,10 @@ func (q *question) queue(batch *pgx.Batch) {
 	}
 }
 
-// read takes the answers in the order of the questions: the clock, the ranges,
-// all single keys.
-func (s *snapshot) read(results pgx.BatchResults, opening bool, all []*question, at map[string][]*question) error {
+// read takes the answers in the order of the questions: the clock, ranges, all short ranges, all
+// single keys.
+func (s *snapshot) read(results pgx.BatchResults, opening bool, ranges, short []*question,
+	at map[string][]*question) error {
 	if opening {
 		for range s.begin {
 			if _, err := results.Exec(); err != nil {
@@ -257,15 +273,28 @@ func (s *snapshot) read(results pgx.BatchResults, opening bool, all []*question,
 		s.began, s.clock = time.Now(), time.UnixMicro(micros).UTC()
 		s.mu.Unlock()
 	}
-	for _, q := range all {
-		if q.limit <= 0 {
-			continue
-		}
+	for _, q := range ranges {
 		rows, err := results.Query()
 		if err != nil {
 			return err
 		}
 		if q.answer, err = pgx.CollectRows(rows, pgx.RowToStructByPos[ledger.Entry]); err != nil {
+			return err
+		}
+	}
+	if len(short) > 0 {
+		rows, err := results.Query()
+		if err != nil {
+			return err
+		}
+		var n int
+		var e ledger.Entry
+		_, err = pgx.ForEachRow(rows, []any{&n, &e.Key, &e.Value}, func() error {
+			short[n-1].answer = append(short[n-1].answer, e)
+			e = ledger.Entry{}
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -276,17 +305,15 @@ func (s *snapshot) read(results pgx.BatchResults, opening bool, all []*question,
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var e ledger.Entry
-		if err := rows.Scan(&e.Key, &e.Value); err != nil {
-			return err
-		}
+	var e ledger.Entry
+	_, err = pgx.ForEachRow(rows, []any{&e.Key, &e.Value}, func() error {
 		for _, q := range at[string(e.Key)] {
 			q.answer = []ledger.Entry{e}
 		}
-	}
-	return rows.Err()
+		e = ledger.Entry{}
+		return nil
+	})
+	return err
 }
 
 // join lets one more call read the snapshot, or reports that it is too late.
