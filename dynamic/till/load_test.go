@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -55,27 +56,28 @@ func TestSoakLoad(t *testing.T) {
 // Three stores that share a ledger on PostgreSQL sell together no less than four fifths of what one
 // sells that has its ledger in a file, with a block a second. Where a block comes at once nothing
 // waits for the chain, and all of it is a matter of processors, which the chain, the server, the
-// buyers and three stores share here. On two of them it is half to four fifths: one store on
-// PostgreSQL sells nine tenths, and three of them settle each its own third, in twice as many
-// transactions, of which each reads the blocks for itself. They take turns.
+// buyers and three stores share here: a fifth more is used for each purchase by the server, and a
+// tenth by three that put fewer payments into a transaction and read the blocks each for itself. On
+// two processors that is about four fifths, some days less. They take turns, and one pair differs
+// from the next by a tenth: it is the middle one of seven.
 func TestSoakReplicas(t *testing.T) {
 	soak(t)
 	for _, c := range []struct {
-		every time.Duration
-		least float64
-	}{{time.Second, 0.8}, {0, 0.45}} {
+		every    time.Duration
+		n, pairs int
+		least    float64
+	}{{time.Second, 512, 3, 0.8}, {0, 1024, 7, 0.7}} {
 		for _, atOnce := range []int{128, 512} {
-			var one, three []float64
-			for range 3 {
-				a, _ := load{every: c.every}.run(t, atOnce, 512)
-				b, _ := load{every: c.every, replicas: 3}.run(t, atOnce, 512)
-				one, three = append(one, a), append(three, b)
+			var ratios []float64
+			for range c.pairs {
+				one, _ := load{every: c.every}.run(t, atOnce, c.n)
+				three, _ := load{every: c.every, replicas: 3}.run(t, atOnce, c.n)
+				ratios = append(ratios, three/one)
 			}
-			slices.Sort(one)
-			slices.Sort(three)
-			t.Logf("%d at once, a block every %s: %.1f/s of three stores, %.1f/s of one, %.2f", atOnce, c.every,
-				three[1], one[1], three[1]/one[1])
-			if three[1] < c.least*one[1] {
+			slices.Sort(ratios)
+			t.Logf("%d at once, a block every %s: three stores sell %.2f times what one does, of %.2f", atOnce, c.every,
+				ratios[c.pairs/2], ratios)
+			if ratios[c.pairs/2] < c.least {
 				t.Errorf("want %.1f at least", c.least)
 			}
 		}
@@ -267,9 +269,9 @@ type load struct {
 	replicas int           // stores that share a PostgreSQL; 0 is one with a file
 }
 
-// run sells n goods, so many at once, and returns how many a second, and how many in each
-// transaction. Each has a chain of its own: one that seals for
-// whatever comes is soon as far ahead of the clock as it may be.
+// run sells n goods, so many at once, by stores that are configured as one that is served, and
+// returns how many a second, and how many in each transaction. Each has a chain of its own: one
+// that seals for whatever comes is soon as far ahead of the clock as it may be.
 func (l load) run(t *testing.T, atOnce, n int) (rate, each float64) {
 	net := chaintest.New(t, chaintest.Options{Manual: true, Buyers: 256, Lead: 250})
 	if l.anvil {
@@ -283,8 +285,10 @@ func (l load) run(t *testing.T, atOnce, n int) (rate, each float64) {
 	for range l.more {
 		more = append(more, chaintest.NewKey(t))
 	}
-	o := shopOptions{net: net, config: func(c *till.Config) { c.MaxInFlight = 512 }, evm: func(c *evm.Config) {
-		c.Poll = 100 * time.Millisecond
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as the store does
+	configured := func(c *till.Config) { c.MaxInFlight, c.Patience = 512, 0 }
+	o := shopOptions{net: net, config: configured, evm: func(c *evm.Config) {
+		c.Poll = l.every / 10 // 0 is the network's
 		if l.alone {
 			c.Together = 1
 		}
@@ -296,11 +300,15 @@ func (l load) run(t *testing.T, atOnce, n int) (rate, each float64) {
 	if l.replicas == 0 {
 		stores = append(stores, newShop(t, o))
 	} else {
-		o.config = func(c *till.Config) { c.MaxInFlight, c.BaseURL, c.Exclusive = 512, childBase, false }
+		o.config = func(c *till.Config) {
+			configured(c)
+			c.BaseURL, c.Exclusive = childBase, false
+		}
 		dsn := ledgertest.Postgres(t)
 		for range l.replicas {
 			o.db = openPostgres(t, dsn)
 			stores = append(stores, newShop(t, o))
+			defer o.db.Close() // the server has no room for those of all runs
 		}
 	}
 	for _, k := range more {
