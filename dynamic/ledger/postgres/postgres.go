@@ -6,8 +6,8 @@
 // but waiting for an answer, so whatever waits at the same time is asked together:
 //
 //   - Views that begin together, or while another opens, read one REPEATABLE READ
-//     transaction, and the Updates of a process that have queued up are one SERIALIZABLE transaction:
-//     see batch.
+//     transaction, and the Updates of a process that have queued up are one
+//     SERIALIZABLE transaction: see batch.
 //   - What several calls ask at the same time is one round trip: see snapshot.
 //     What one call asks in turn is one each, unless it says ahead what it will
 //     read (ledger.Ahead).

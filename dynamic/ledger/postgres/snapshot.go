@@ -159,8 +159,9 @@ func (s *snapshot) serve() {
 	s.free.Broadcast()
 }
 
-// waitToOpen waits before the first question for a snapshot that opens, and reports whether the next
-// one waits for this: then it takes from opening when it has an answer.
+// waitToOpen waits before the first question for a snapshot that opens, and
+// reports whether the next one waits for this: then it takes from opening when it
+// has an answer.
 func (s *snapshot) waitToOpen() bool {
 	s.mu.Lock()
 	begun := s.begun
