@@ -15,12 +15,12 @@ import (
 // as many have come as one transaction settles, or gathering has passed: Nagle's algorithm (RFC
 // 896), with blocks in the place of acknowledgements. While a transaction of this process is being
 // made, until it is broadcast, those that come wait for it, however soon a block may be: what takes
-// up the processors takes longer the more of it is made at once. Nobody is to be gathered past the
-// block that it would be in by itself, and when that is made is known about as well as a node is
-// quick to tell of one: so each waits for half of the time that seems to be left, and the nearer
-// the block the more often some go. What keeps an order from sharing sends it alone, and never one
-// of the others: a draft or a ledger that refuses one member names it, and it is told why when its
-// own turn comes.
+// up the processors takes longer the more of it is made at once. Otherwise nobody is to be gathered
+// past the block that it would be in by itself, and when that is made is known about as well as a
+// node is quick to tell of one: so each waits for half of the time that seems to be left, and the
+// nearer the block the more often some go. What keeps an order from sharing sends it alone, and
+// never one of the others: a draft or a ledger that refuses one member names it, and it is told why
+// when its own turn comes.
 
 const (
 	// few is how many transactions of a network may be under way before orders are gathered.

@@ -56,10 +56,10 @@ func TestSoakLoad(t *testing.T) {
 // Three stores that share a ledger on PostgreSQL sell together no less than four fifths of what one
 // sells that has its ledger in a file, with a block a second. Where a block comes at once nothing
 // waits for the chain, and all of it is a matter of processors, which the chain, the server, the
-// buyers and three stores share here: a fifth more is used for each purchase by the server, and a
-// tenth by three that put fewer payments into a transaction and read the blocks each for itself. On
-// two processors that is about four fifths, some days less. They take turns, and one pair differs
-// from the next by a tenth: it is the middle one of seven.
+// buyers and three stores share here: the server uses a fifth more for each purchase, and three
+// that put fewer payments into a transaction and read the blocks each for itself some more. On two
+// processors that leaves seven to eight tenths. They take turns, and one pair differs from the next
+// by a tenth: it is the middle one of seven.
 func TestSoakReplicas(t *testing.T) {
 	soak(t)
 	for _, c := range []struct {

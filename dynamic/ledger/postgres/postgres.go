@@ -40,7 +40,7 @@ import (
 
 // The size of the pool where the connection string has no pool_max_conns, and how
 // many connections it keeps open where that has no pool_min_conns: the writer's,
-// and some for Views. To open one costs the server more than two purchases do.
+// and some for Views. To open one costs the server as much as ten purchases.
 const (
 	defaultConns = 16
 	keptConns    = 4

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,5 +76,20 @@ func TestViewsJoinWhileOneOpens(t *testing.T) {
 	}
 	if len(db.opens) != 1 {
 		t.Error("a View said for another that it has opened")
+	}
+}
+
+// A pool keeps some connections open, no more than it may have, and as many as its string says.
+func TestConnectionsKept(t *testing.T) {
+	dsn := ledgertest.Postgres(t)
+	and := "&"
+	if !strings.Contains(dsn, "://") {
+		and = " "
+	}
+	for settings, want := range map[string]int32{"": keptConns, and + "pool_max_conns=2": 2,
+		and + "pool_max_conns=8" + and + "pool_min_conns=1": 1} {
+		if got := open(t, dsn+settings).pool.Config().MinConns; got != want {
+			t.Errorf("%q keeps %d connections, want %d", settings, got, want)
+		}
 	}
 }
