@@ -125,6 +125,7 @@ func Open(ctx context.Context, dsn string, options Options) (*DB, error) {
 // setup prepares each new connection. Durability is asked on each one, because
 // it can be changed for a user or a database at any time.
 func setup(ctx context.Context, conn *pgx.Conn, options Options) error {
+	addByteas(conn.TypeMap())
 	if _, err := conn.Exec(ctx, settings); err != nil {
 		return err
 	}
