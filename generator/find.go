@@ -16,7 +16,7 @@ func depsFind(s *source, _ int, d *digester) {
 	depsCatalogue(s, 0, d)
 	for i := range s.Site.Pages {
 		if p := &s.Site.Pages[i]; p.Own || strings.HasPrefix(p.Name, docsFolder) {
-			d.page(p)
+			d.text(p.Name, p.Title, p.Summary)
 		}
 	}
 }

@@ -96,7 +96,12 @@ func enter(tx ledger.Tx, p Payment, until time.Time) error {
 
 // Leave counts a payment no longer; again changes nothing.
 func Leave(tx ledger.Tx, p Payment) error {
-	return errors.Join(tx.Delete(p.key()), tx.Delete(p.codedKey()))
+	if p.Local {
+		if err := tx.Delete(p.codedKey()); err != nil {
+			return err
+		}
+	}
+	return tx.Delete(p.key())
 }
 
 // Why there is no room for a payment.
