@@ -144,7 +144,9 @@ func SearchScript() []byte { return searchScript }
 // ContentSecurityPolicy is the policy of every page: nothing from elsewhere, of
 // scripts our own file alone, and of inline styles only the style sheet (in certificates) and that
 // of the drawings, by their digests (CSP Level 3, section 6.7).
-func ContentSecurityPolicy() string {
+func ContentSecurityPolicy() string { return policy() }
+
+var policy = sync.OnceValue(func() string {
 	hash := func(b []byte) string {
 		sum := sha256.Sum256(b)
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -152,7 +154,7 @@ func ContentSecurityPolicy() string {
 	return "default-src 'none'; style-src 'self' " + hash(style) + " " + hash([]byte(drawing.Style)) +
 		"; img-src 'self' data:; manifest-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; " +
 		"form-action 'self'; frame-ancestors 'none'"
-}
+})
 
 // Digest is the SHA-256 in hex over every template, the style sheet and the
 // icon: pages made under another digest are stale. What is written in Go is not

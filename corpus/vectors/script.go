@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"store.example/agentstore/corpus/attest"
@@ -203,11 +204,21 @@ type packed struct {
 	raw  []byte
 }
 
+// zips are compressors that are used again: to make one takes longer than what it does here.
+var zips = sync.Pool{New: func() any {
+	w, err := gzip.NewWriterLevel(nil, gzip.BestCompression)
+	if err != nil {
+		panic(err) // the level is one
+	}
+	return w
+}}
+
 func (f *forge) zipped(raw []byte) []byte {
 	var out bytes.Buffer
-	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	f.check(err)
-	_, err = w.Write(raw)
+	w := zips.Get().(*gzip.Writer)
+	defer zips.Put(w)
+	w.Reset(&out)
+	_, err := w.Write(raw)
 	f.check(err)
 	f.check(w.Close())
 	return out.Bytes()

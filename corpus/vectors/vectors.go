@@ -13,8 +13,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/filetree"
@@ -151,21 +154,27 @@ func All() ([]Good, []Bad, error) {
 		held[b.name] = files
 		good = append(good, Good{b.name, b.why, files})
 	}
-	var out []Bad
+	var ordered []bad
 	defects := broken()
-	var errs []error
 	for _, entry := range rulebook.Table() {
 		for _, b := range defects {
-			if b.rule != entry.Rule {
-				continue
+			if b.rule == entry.Rule {
+				ordered = append(ordered, b)
 			}
-			v, err := b.make(held)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("vector %s: %w", v.Name, err))
-			}
-			out = append(out, v)
 		}
 	}
+	out, errs := make([]Bad, len(ordered)), make([]error, len(ordered))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, b := range ordered {
+		g.Go(func() (err error) {
+			if out[i], err = b.make(held); err != nil {
+				errs[i] = fmt.Errorf("vector %s: %w", out[i].Name, err)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait()
 	return good, out, errors.Join(errs...)
 }
 
