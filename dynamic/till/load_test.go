@@ -58,8 +58,9 @@ func TestSoakLoad(t *testing.T) {
 // waits for the chain, and all of it is a matter of processors, which the chain, the server, the
 // buyers and three stores share here: the server uses from a fifth to two fifths of what one store
 // uses for each purchase, and three that put fewer payments into a transaction and read the blocks
-// each for itself some more. On two processors that leaves six to eight tenths, by the machine.
-// They take turns, and one pair differs from the next by a tenth: it is the middle one of seven.
+// each for itself some more. On two processors that left six to eight tenths, by the machine; less
+// than seven fails here. They take turns, and one pair differs from the next by a tenth: it is the
+// middle one of seven.
 func TestSoakReplicas(t *testing.T) {
 	soak(t)
 	for _, c := range []struct {
