@@ -53,7 +53,7 @@ func (k *keptRoom) watch() {
 }
 
 // adjust sets the percentage by what lived in the last collection, unless the keeper was stopped. A
-// limit a quarter above holds where the percentage is of a heap that has grown since; at the limit
+// limit half as much again holds where the percentage is of a heap that has grown since; at the limit
 // itself the runtime would give memory back to the system, only to take it again.
 func (k *keptRoom) adjust() bool {
 	k.mu.Lock()
@@ -66,6 +66,6 @@ func (k *keptRoom) adjust() bool {
 	live := sample[0].Value.Uint64()
 	more := k.room + live/4
 	debug.SetGCPercent(int(min(more*100/max(live, 1), math.MaxInt32)))
-	debug.SetMemoryLimit(int64((live + more) / 4 * 5))
+	debug.SetMemoryLimit(int64((live + more) / 2 * 3))
 	return true
 }

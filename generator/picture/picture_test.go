@@ -109,3 +109,13 @@ func TestMiddle(t *testing.T) {
 		t.Error("a size is not the largest with room")
 	}
 }
+
+// BenchmarkDraw draws the picture of a good, of which a build makes one each.
+func BenchmarkDraw(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Draw(pictures["good"]); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package picture
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"image"
 	"image/color"
@@ -75,31 +76,56 @@ type sheet struct {
 	*image.RGBA
 	fonts []*opentype.Font
 	err   error
+	pad   *pad
 }
 
+// pad is the memory of a picture in the making: some four megabytes, which take longer to get from
+// the system than to draw on.
+type pad struct{ colours, places []uint8 }
+
+var pads = sync.Pool{New: func() any { return new(pad) }}
+
+// encoders is the memory of what encodes pictures.
+type encoders struct{ sync.Pool }
+
+func (e *encoders) Get() *png.EncoderBuffer {
+	b, _ := e.Pool.Get().(*png.EncoderBuffer)
+	return b
+}
+
+func (e *encoders) Put(b *png.EncoderBuffer) { e.Pool.Put(b) }
+
+var encoder = png.Encoder{BufferPool: new(encoders)}
+
+// newSheet begins a picture, which encode ends.
 func newSheet(wide, high int) (*sheet, error) {
 	all, err := fonts()
-	s := &sheet{RGBA: image.NewRGBA(image.Rect(0, 0, wide, high)), fonts: all}
+	s := &sheet{fonts: all, pad: pads.Get().(*pad)}
+	s.pad.colours = slices.Grow(s.pad.colours[:0], 4*wide*high)[:4*wide*high]
+	s.RGBA = &image.RGBA{Pix: s.pad.colours, Stride: 4 * wide, Rect: image.Rect(0, 0, wide, high)}
 	s.box(s.Rect, paper)
 	return s, err
 }
 
 // encode returns the picture as PNG, in those colours of the palette that it has, since one of up
-// to 16 takes half the bytes.
+// to 16 takes half the bytes. The sheet is of no use afterwards.
 func (s *sheet) encode() ([]byte, error) {
+	defer pads.Put(s.pad)
 	if s.err != nil {
 		return nil, fmt.Errorf("drawing a picture: %w", s.err)
 	}
-	few := image.NewPaletted(s.Rect, nil)
-	place := make(map[color.RGBA]uint8) // in the palette of the picture
-	var last color.RGBA
+	n := len(s.Pix) / 4
+	s.pad.places = slices.Grow(s.pad.places[:0], n)[:n]
+	few := &image.Paletted{Pix: s.pad.places, Stride: s.Rect.Dx(), Rect: s.Rect}
+	place := make(map[uint32]uint8) // of a colour in the palette of the picture
+	var last uint32                 // which no pixel is, for all are opaque
 	var at uint8
 	for i := range few.Pix {
-		c := color.RGBA{s.Pix[4*i], s.Pix[4*i+1], s.Pix[4*i+2], s.Pix[4*i+3]}
-		if c != last { // most are as the one before
+		pixel := s.Pix[4*i:][:4]
+		if c := binary.LittleEndian.Uint32(pixel); c != last { // most are as the one before
 			var ok bool
 			if at, ok = place[c]; !ok {
-				nearest := palette().Convert(c)
+				nearest := palette().Convert(color.RGBA{pixel[0], pixel[1], pixel[2], pixel[3]})
 				j := slices.Index(few.Palette, nearest)
 				if j < 0 {
 					j, few.Palette = len(few.Palette), append(few.Palette, nearest)
@@ -111,7 +137,7 @@ func (s *sheet) encode() ([]byte, error) {
 		few.Pix[i] = at
 	}
 	var b bytes.Buffer
-	err := png.Encode(&b, few)
+	err := encoder.Encode(&b, few)
 	return b.Bytes(), err
 }
 
