@@ -193,7 +193,8 @@ func (l *loader) site() (*Site, error) {
 	if l.err() != nil {
 		return nil, l.err()
 	}
-	s := &Site{Digest: l.digest()}
+	s, digest := new(Site), make(chan string, 1)
+	go func() { digest <- l.digest() }()
 	s.Config = l.config()
 	s.Goods = l.goods()
 	s.Pages = l.pages()
@@ -202,6 +203,7 @@ func (l *loader) site() (*Site, error) {
 	s.Issues = l.issues()
 	s.Porch, s.Directory = l.porch(), l.directory()
 	l.refuseUnread()
+	s.Digest = <-digest
 	if l.err() != nil {
 		return nil, l.err()
 	}
@@ -346,9 +348,10 @@ func (l *loader) err() error { return errors.Join(l.errs...) }
 
 // digest is over length-prefixed path and bytes, so that no two trees share it.
 func (l *loader) digest() string {
-	h := sha256.New()
+	h, length := sha256.New(), make([]byte, 8)
 	put := func(b []byte) {
-		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
+		binary.BigEndian.PutUint64(length, uint64(len(b)))
+		h.Write(length)
 		h.Write(b)
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.files)) {

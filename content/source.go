@@ -42,6 +42,10 @@ func (l *loader) text(file string) (string, bool) {
 	}
 	line := 1
 	for rest := b; len(rest) > 0; {
+		if c := rest[0]; c >= ' ' && c < 0x7f { // most are letters of ASCII
+			rest = rest[1:]
+			continue
+		}
 		r, n := utf8.DecodeRune(rest)
 		switch {
 		case r == utf8.RuneError && n == 1:

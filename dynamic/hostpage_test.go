@@ -49,7 +49,7 @@ func hostPages(t *testing.T) (HostPages, *record.Record) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chrome, err := templates.NewChrome(templates.ChromeView{Title: "Store", BaseURL: base})
+	chrome, err := templates.NewChrome(templates.Chrome{Title: "Store", BaseURL: base})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestPrivateHostsAreLicensedToNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chrome, err := templates.NewChrome(templates.ChromeView{Title: "Store", BaseURL: base})
+	chrome, err := templates.NewChrome(templates.Chrome{Title: "Store", BaseURL: base})
 	if err != nil {
 		t.Fatal(err)
 	}

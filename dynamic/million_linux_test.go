@@ -233,7 +233,7 @@ func askForMany(t *testing.T, w *seal.Writer, dir string, hosts int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chrome, err := templates.NewChrome(templates.ChromeView{Title: "Store", BaseURL: base})
+	chrome, err := templates.NewChrome(templates.Chrome{Title: "Store", BaseURL: base})
 	if err != nil {
 		t.Fatal(err)
 	}

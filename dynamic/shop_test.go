@@ -141,7 +141,7 @@ func shopRowsOf(t testing.TB, s **Server, db ledger.DB) []route.Row {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chrome, err := templates.NewChrome(templates.ChromeView{Title: "Store", BaseURL: base})
+	chrome, err := templates.NewChrome(templates.Chrome{Title: "Store", BaseURL: base})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func deskRows(t testing.TB, site *content.Site, db ledger.DB) []route.Row {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chrome, err := templates.NewChrome(templates.ChromeView{Title: "Store", BaseURL: base})
+	chrome, err := templates.NewChrome(templates.Chrome{Title: "Store", BaseURL: base})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func deskRows(t testing.TB, site *content.Site, db ledger.DB) []route.Row {
 // visitorRows are the routes of a free counter.
 func visitorRows(t testing.TB, site *content.Site, db ledger.DB) []route.Row {
 	t.Helper()
-	chrome, err := templates.NewChrome(templates.ChromeView{Title: "Store", BaseURL: base})
+	chrome, err := templates.NewChrome(templates.Chrome{Title: "Store", BaseURL: base})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func visitorRows(t testing.TB, site *content.Site, db ledger.DB) []route.Row {
 // bountyRows are the routes of a board that pays no rewards.
 func bountyRows(t testing.TB, db ledger.DB) []route.Row {
 	t.Helper()
-	chrome, err := templates.NewChrome(templates.ChromeView{Title: "Store", BaseURL: base})
+	chrome, err := templates.NewChrome(templates.Chrome{Title: "Store", BaseURL: base})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func onePageOfEach(t *testing.T, tree fs.FS) map[string]string {
 // they come.
 func pagesOnRequest(t *testing.T) map[string][]byte {
 	t.Helper()
-	chrome, err := templates.NewChrome(templates.ChromeView{Title: "Store", BaseURL: "https://store.example",
+	chrome, err := templates.NewChrome(templates.Chrome{Title: "Store", BaseURL: "https://store.example",
 		Keeper: "Ada", PublicKey: strings.Repeat("ab", 32)})
 	if err != nil {
 		t.Fatal(err)

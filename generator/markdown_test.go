@@ -16,7 +16,7 @@ import (
 // twinsWith are Markdown twins in which a stranger's text stands wherever one may stand.
 func twinsWith(t *testing.T, text string) map[string][]byte {
 	t.Helper()
-	chrome, err := templates.NewChrome(templates.ChromeView{Title: "store", BaseURL: "https://store.example"})
+	chrome, err := templates.NewChrome(templates.Chrome{Title: "store", BaseURL: "https://store.example"})
 	if err != nil {
 		t.Fatal(err)
 	}

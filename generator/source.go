@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
@@ -90,11 +92,15 @@ func newSource(in *Input, rows []output) (*source, error) {
 		fmt.Sprint(s.chrome.Nav), string(s.chrome.Footer),
 		s.base, string(in.reload))
 	s.shared = d.sum()
+	var group errgroup.Group
+	group.Go(func() (err error) {
+		s.api, err = digestAPI(in.API)
+		return err
+	})
 	s.sortGoods()
 	s.digestPages()
 	s.digestGoods()
-	s.api, err = digestAPI(in.API)
-	return s, err
+	return s, group.Wait()
 }
 
 // Chrome is what all pages of a site share. The server takes it for the pages that it renders on
@@ -106,7 +112,7 @@ func Chrome(site *content.Site, ring attest.Ring) (*templates.Chrome, error) {
 			nav = append(nav, templates.Link{Text: p.Nav, Href: "/" + p.Name})
 		}
 	}
-	return templates.NewChrome(templates.ChromeView{
+	return templates.NewChrome(templates.Chrome{
 		Title: cfg.Title, Tagline: cfg.Tagline, BaseURL: cfg.BaseURL, Keeper: cfg.Keeper, Contact: cfg.Contact,
 		Nav: nav, PublicKey: identity.Public.String(), KID: identity.KID,
 		Specimen: attest.IsSpecimen([]byte(identity.Public)), Date: cfg.Date,

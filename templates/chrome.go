@@ -25,17 +25,37 @@ type Link struct {
 // leads reports whether a link of the header is that of the page at an address, and of it or of one
 // above it.
 func (l Link) leads(page string) (it, above bool) {
-	for _, p := range append([]string{l.Href}, l.Also...) {
-		above = above || p == page || strings.HasPrefix(page, p+"/")
+	above = isBelow(page, l.Href)
+	for i := 0; i < len(l.Also) && !above; i++ {
+		above = isBelow(page, l.Also[i])
 	}
 	return l.Href == page, above
 }
 
-// Chrome is what all pages of one site share: name, navigation and the lines
-// at the foot. It is made once by [NewChrome] and may be shared by any number
-// of goroutines.
+// isBelow reports whether a page stands at an address or below it.
+func isBelow(page, at string) bool {
+	rest, is := strings.CutPrefix(page, at)
+	return is && (rest == "" || rest[0] == '/')
+}
+
+// Chrome is what all pages of one site share: name, navigation and the lines at the foot. It is
+// completed once by [NewChrome] and may be shared by any number of goroutines. Its fields are its
+// own and not those of a struct in it: a template finds those by a search of all, for each use.
 type Chrome struct {
-	ChromeView
+	Title, Tagline string
+	// BaseURL is the site's address without a slash at its end.
+	BaseURL string
+	Keeper  string
+	Contact string
+	// Nav holds links that exist on the site, in the order of the header.
+	Nav []Link
+	// PublicKey is the identity key in hex, KID its thumbprint (RFC 7638).
+	PublicKey, KID string
+	// Specimen says that the private half of the key is public by design.
+	Specimen bool
+	// Date is the date of the site.
+	Date time.Time
+
 	// Header and Footer are their finished markup. Header marks no page; HeaderOn does.
 	Header, Footer template.HTML
 
@@ -58,50 +78,33 @@ func (c *Chrome) HeaderOn(page string) template.HTML {
 	return c.Header
 }
 
-// ChromeView is what a Chrome is made from.
-type ChromeView struct {
-	Title, Tagline string
-	// BaseURL is the site's address without a slash at its end.
-	BaseURL string
-	Keeper  string
-	Contact string
-	// Nav holds links that exist on the site, in the order of the header.
-	Nav []Link
-	// PublicKey is the identity key in hex, KID its thumbprint (RFC 7638).
-	PublicKey, KID string
-	// Specimen says that the private half of the key is public by design.
-	Specimen bool
-	// Date is the date of the site.
-	Date time.Time
-}
-
-// NewChrome renders what the pages share.
-func NewChrome(v ChromeView) (*Chrome, error) {
-	c := &Chrome{ChromeView: v, marked: make([]markedHeader, len(v.Nav))}
+// NewChrome renders the header and the footer of a Chrome that has everything else.
+func NewChrome(c Chrome) (*Chrome, error) {
+	c.marked = make([]markedHeader, len(c.Nav))
 	type part struct {
 		name, href, mark string
 		into             *template.HTML
 	}
 	parts := []part{{name: "header", into: &c.Header}, {name: "footer", into: &c.Footer}}
-	for i, l := range v.Nav {
+	for i, l := range c.Nav {
 		parts = append(parts, part{"header", l.Href, "page", &c.marked[i].on},
 			part{"header", l.Href, "true", &c.marked[i].below})
 	}
 	for _, p := range parts {
 		var b bytes.Buffer
 		if err := htmlPages.ExecuteTemplate(&b, p.name, struct {
-			ChromeView
+			*Chrome
 			Current, Mark string
-		}{v, p.href, p.mark}); err != nil {
+		}{&c, p.href, p.mark}); err != nil {
 			return nil, fmt.Errorf("rendering the %s: %w", p.name, err)
 		}
 		*p.into = template.HTML(b.String())
 	}
-	return c, nil
+	return &c, nil
 }
 
 // Day is the site's date as YYYY-MM-DD.
-func (v ChromeView) Day() string { return v.Date.Format(time.DateOnly) }
+func (c *Chrome) Day() string { return c.Date.Format(time.DateOnly) }
 
 // Preview is a picture that others show beside a link to a page, 1200 by 630 pixels.
 type Preview struct {

@@ -90,7 +90,7 @@ func fullest(rounds int, character string) derive.Host {
 // shopChrome is a header and a footer that are longer than those of the specimen.
 func shopChrome(t testing.TB) *Chrome {
 	t.Helper()
-	v := ChromeView{Title: "The General Store of Somewhere", Tagline: "Small goods",
+	v := Chrome{Title: "The General Store of Somewhere", Tagline: "Small goods",
 		BaseURL: "https://general.store.example", Keeper: "Hanne Pellworth",
 		Contact: "https://general.store.example/contact", PublicKey: strings.Repeat("ab", 32),
 		KID: strings.Repeat("k", 43), Specimen: true, Date: time.Date(2027, 9, 1, 0, 0, 0, 0, time.UTC)}

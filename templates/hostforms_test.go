@@ -89,7 +89,7 @@ var wellFormed = slices.DeleteFunc(slices.Clone(hostile), func(s string) bool { 
 func randomView(r *rand.Rand) *HostView {
 	v := new(HostView)
 	fill(r, reflect.ValueOf(v).Elem())
-	v.Chrome = &Chrome{ChromeView: ChromeView{Title: hostile[r.IntN(len(hostile))], BaseURL: "https://store.example"},
+	v.Chrome = &Chrome{Title: hostile[r.IntN(len(hostile))], BaseURL: "https://store.example",
 		Header: "<p>head</p>", Footer: "<p>foot</p>"}
 	for i := range v.Weeks {
 		v.Weeks[i] = weekMarks[r.IntN(len(weekMarks))]

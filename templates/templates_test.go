@@ -74,7 +74,7 @@ func contrast(t *testing.T, a, b string) float64 {
 
 func chrome(t testing.TB) *templates.Chrome {
 	t.Helper()
-	c, err := templates.NewChrome(templates.ChromeView{Title: "A Shop", BaseURL: "https://store.example", Keeper: "K",
+	c, err := templates.NewChrome(templates.Chrome{Title: "A Shop", BaseURL: "https://store.example", Keeper: "K",
 		PublicKey: strings.Repeat("ab", 32)})
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestReceiptAddsUp(t *testing.T) {
 
 // TestHeaderMarksThePage looks for the one link of the header that leads to where a reader is.
 func TestHeaderMarksThePage(t *testing.T) {
-	chrome, err := templates.NewChrome(templates.ChromeView{Title: "Store", Nav: []templates.Link{
+	chrome, err := templates.NewChrome(templates.Chrome{Title: "Store", Nav: []templates.Link{
 		{Text: "shop", Href: "/"}, {Text: "shelves", Href: "/#shelves", Also: []string{"/menu"}},
 		{Text: "record", Href: "/corpus", Also: []string{"/fresh-set"}}}})
 	if err != nil {

@@ -85,7 +85,7 @@ func open(t *testing.T, db ledger.DB) *town {
 	}
 	t.Cleanup(r.Close)
 	w.rail = r
-	chrome, err := templates.NewChrome(templates.ChromeView{Title: "Store", BaseURL: base})
+	chrome, err := templates.NewChrome(templates.Chrome{Title: "Store", BaseURL: base})
 	if err != nil {
 		t.Fatal(err)
 	}

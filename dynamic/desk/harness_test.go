@@ -148,7 +148,7 @@ func open(ctx context.Context, o options) (*dynamic.Server, *desk.Desk, ledger.D
 	if err != nil {
 		return fail(err)
 	}
-	chrome, err := templates.NewChrome(templates.ChromeView{Title: "Store", BaseURL: base})
+	chrome, err := templates.NewChrome(templates.Chrome{Title: "Store", BaseURL: base})
 	if err != nil {
 		return fail(err)
 	}

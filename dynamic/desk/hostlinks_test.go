@@ -24,7 +24,7 @@ func TestAHostsPageLeadsToItsBadgesAndFeed(t *testing.T) {
 	o := street(t, door(nil))
 	o.record, o.archive = r, r.Archive
 	h := openTest(t, o)
-	chrome, err := templates.NewChrome(templates.ChromeView{Title: "Store", BaseURL: base})
+	chrome, err := templates.NewChrome(templates.Chrome{Title: "Store", BaseURL: base})
 	if err != nil {
 		t.Fatal(err)
 	}

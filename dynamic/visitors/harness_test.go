@@ -37,7 +37,7 @@ func open(t testing.TB, db ledger.DB, change func(*visitors.Config)) shop {
 		t.Fatal(err)
 	}
 	site.Config.Keeper, site.Config.Title = "The keeper", "The store"
-	chrome, err := templates.NewChrome(templates.ChromeView{Title: "The store", BaseURL: base})
+	chrome, err := templates.NewChrome(templates.Chrome{Title: "The store", BaseURL: base})
 	if err != nil {
 		t.Fatal(err)
 	}
