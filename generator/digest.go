@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"net/url"
 	"time"
 
@@ -15,14 +16,28 @@ import (
 
 // digester gathers values, each with its length so that no two lists of them
 // look alike, and gives their SHA-256. It may be used again after sum.
-type digester struct{ buf []byte }
+type digester struct {
+	buf  []byte
+	long hash.Hash // of what was gathered before buf, nil for nothing
+}
 
 func newDigester() *digester { return &digester{buf: make([]byte, 0, 4<<10)} }
+
+// gathered is how many bytes are gathered at most before they are hashed: what a list of all pages
+// depends on would take megabytes.
+const gathered = 64 << 10
 
 func (d *digester) text(values ...string) {
 	for _, v := range values {
 		d.buf = binary.AppendUvarint(d.buf, uint64(len(v)))
 		d.buf = append(d.buf, v...)
+		if len(d.buf) > gathered {
+			if d.long == nil {
+				d.long = sha256.New()
+			}
+			d.long.Write(d.buf)
+			d.buf = d.buf[:0]
+		}
 	}
 }
 
@@ -47,9 +62,12 @@ func (d *digester) digest(values ...attest.Digest) {
 }
 
 func (d *digester) sum() attest.Digest {
-	sum := sha256.Sum256(d.buf)
-	d.buf = d.buf[:0]
-	return sum
+	defer func() { d.buf, d.long = d.buf[:0], nil }()
+	if d.long == nil {
+		return sha256.Sum256(d.buf)
+	}
+	d.long.Write(d.buf)
+	return attest.Digest(d.long.Sum(nil))
 }
 
 // good adds everything about a good but its prose and its terms.

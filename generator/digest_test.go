@@ -1,10 +1,13 @@
 package generator
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"store.example/agentstore/content"
@@ -93,5 +96,27 @@ func alter(v reflect.Value) {
 		v.SetBool(!v.Bool())
 	default:
 		v.SetInt(v.Int() + 1)
+	}
+}
+
+// TestDigestOfMuch: what is hashed piece by piece has the digest of all of it, and the next one has
+// nothing of it.
+func TestDigestOfMuch(t *testing.T) {
+	d := newDigester()
+	for _, n := range []int{0, 1, gathered - 3, gathered, 3*gathered + 5} {
+		var whole []byte
+		for i := range 4 {
+			text := strings.Repeat(string(rune('a'+i)), n)
+			d.text(text)
+			whole = append(binary.AppendUvarint(whole, uint64(n)), text...)
+		}
+		d.number(7)
+		whole = binary.AppendVarint(whole, 7)
+		if got := d.sum(); got != sha256.Sum256(whole) {
+			t.Errorf("of four texts of %d bytes: %s", n, got)
+		}
+		if len(d.buf) != 0 || d.long != nil || cap(d.buf) > 8*gathered {
+			t.Errorf("after four texts of %d bytes, %d of %d are kept", n, len(d.buf), cap(d.buf))
+		}
 	}
 }

@@ -157,6 +157,9 @@ var wildcards = regexp.MustCompile(`\*|:[a-z_]+`)
 
 func newHeaderRule(pattern string, fields ...templates.HeaderField) headerRule {
 	r := headerRule{pattern: pattern, head: len(pattern), length: len(pattern), fields: fields}
+	if !strings.ContainsAny(pattern, "*:") {
+		return r
+	}
 	at := wildcards.FindAllStringIndex(pattern, -1)
 	if at == nil {
 		return r
@@ -226,7 +229,7 @@ func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error)
 	var b strings.Builder
 	var before []headerRule // that fit more than one file
 	for _, r := range rules {
-		fmt.Fprintln(&b, r.pattern)
+		b.WriteString(r.pattern + "\n")
 		var said []string
 		one := r.pattern
 		if r.fits != nil {
@@ -248,10 +251,10 @@ func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error)
 		}
 		slices.Sort(said)
 		for _, name := range slices.Compact(said) {
-			fmt.Fprintf(&b, "  ! %s\n", name)
+			b.WriteString("  ! " + name + "\n")
 		}
 		for _, f := range r.fields {
-			fmt.Fprintf(&b, "  %s: %s\n", f.Name, f.Value)
+			b.WriteString("  " + f.Name + ": " + f.Value + "\n")
 		}
 	}
 	return []byte(b.String()), nil
