@@ -68,5 +68,9 @@ func written(src []byte, doc ast.Node) (templates.Markup, error) {
 	if err := markdown.Renderer().Render(b, src, doc); err != nil {
 		return "", fmt.Errorf("rendering markdown: %w", err)
 	}
-	return templates.Markup(scrolling.Replace(b.String())), nil
+	html := b.String()
+	if strings.Contains(html, "<pre>") || strings.Contains(html, "<table>") { // few do, and the rest need no copy
+		html = scrolling.Replace(html)
+	}
+	return templates.Markup(html), nil
 }
