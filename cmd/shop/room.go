@@ -53,8 +53,9 @@ func (k *keptRoom) watch() {
 }
 
 // adjust sets the percentage by what lived in the last collection, unless the keeper was stopped. A
-// limit half as much again holds where the percentage is of a heap that has grown since; at the limit
-// itself the runtime would give memory back to the system, only to take it again.
+// limit half as much again holds where the percentage is of a heap that has grown since; at the
+// limit itself, or a quarter above, the runtime would give memory back to the system, only to take
+// it again.
 func (k *keptRoom) adjust() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
