@@ -54,7 +54,7 @@ func (o *output) batch() int {
 // then stays, and the next build goes over it.
 func (b *build) render(ctx context.Context, rows []output) error {
 	group, ctx := errgroup.WithContext(ctx)
-	under := 32 * b.in.workers()
+	under := 32 * b.in.workers() // so that a page that takes long does not hold up the rest
 	work, order := make(chan *batch, under), make(chan *batch, under)
 	group.Go(func() error {
 		defer close(work)
