@@ -158,7 +158,7 @@ var wildcards = regexp.MustCompile(`\*|:[a-z_]+`)
 func newHeaderRule(pattern string, fields ...templates.HeaderField) headerRule {
 	r := headerRule{pattern: pattern, head: len(pattern), length: len(pattern), fields: fields}
 	if !strings.ContainsAny(pattern, "*:") {
-		return r
+		return r // as nearly all, without the search
 	}
 	at := wildcards.FindAllStringIndex(pattern, -1)
 	if at == nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,10 +26,7 @@ type Link struct {
 // leads reports whether a link of the header is that of the page at an address, and of it or of one
 // above it.
 func (l Link) leads(page string) (it, above bool) {
-	above = isBelow(page, l.Href)
-	for i := 0; i < len(l.Also) && !above; i++ {
-		above = isBelow(page, l.Also[i])
-	}
+	above = isBelow(page, l.Href) || slices.ContainsFunc(l.Also, func(at string) bool { return isBelow(page, at) })
 	return l.Href == page, above
 }
 
