@@ -48,6 +48,7 @@ type Presented struct {
 
 	rail    rail.Rail
 	payment *rail.Payment // nil where it could not be read
+	beside  []string      // nonces of what its payer had open when it came
 }
 
 // Sale is the answer to an order: on what terms it is sold where no payment came, or what was
@@ -79,7 +80,7 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 	}
 	site := t.cfg.Site.Now()
 	if p != nil && p.payment != nil {
-		claim, found, err := t.claimOf(ctx, p.payment)
+		claim, found, err := t.known(ctx, p)
 		if err != nil {
 			return nil, ledgerDown(err)
 		}

@@ -25,18 +25,35 @@ func authKey(p *rail.Payment) []byte {
 }
 
 // claimOf looks a payment up among the claims.
-func (t *Till) claimOf(ctx context.Context, p *rail.Payment) (Claim, bool, error) {
-	ctx, cancel := ledgerContext(ctx)
-	defer cancel()
-	var c Claim
-	err := t.cfg.DB.View(ctx, func(tx ledger.Tx) (err error) {
-		c, err = ledger.GetJSON[Claim](tx, authKey(p))
+func (t *Till) claimOf(ctx context.Context, p *rail.Payment) (c Claim, found bool, err error) {
+	err = t.view(ctx, func(tx ledger.Tx) error {
+		c, found, err = claimIn(tx, p)
 		return err
 	})
+	return c, found, err
+}
+
+func claimIn(tx ledger.Tx, p *rail.Payment) (Claim, bool, error) {
+	c, err := ledger.GetJSON[Claim](tx, authKey(p))
 	if errors.Is(err, errNotFound) {
 		return Claim{}, false, nil
 	}
 	return c, err == nil, err
+}
+
+// known looks a payment up among the claims, and notes what else its payer has open: who buys much
+// at once does not find out only by a claim that fails.
+func (t *Till) known(ctx context.Context, p *Presented) (c Claim, found bool, err error) {
+	holder := open.Holder(p.payment.Network, p.payment.Payer, false)
+	err = t.view(ctx, func(tx ledger.Tx) error {
+		ledger.Ahead(tx, ledger.At(authKey(p.payment)), open.Reads(holder))
+		if c, found, err = claimIn(tx, p.payment); err != nil || found {
+			return err
+		}
+		p.beside, err = open.Nonces(tx, p.payment.Network, holder)
+		return err
+	})
+	return c, found, err
 }
 
 // repeated is an earlier purchase that answers a request.

@@ -46,7 +46,7 @@ func unit(k goods.Kind, item string) string { return cmp.Or(k.Unit, item) }
 func (t *Till) admission(o *matched) *open.Admission {
 	a := &open.Admission{Proven: t.cfg.Gas.Proven, Payment: open.Payment{Network: o.p.payment.Network,
 		Payer: o.p.payment.Payer,
-		Nonce: o.p.payment.Nonce, Amount: o.amount(), Local: o.local}}
+		Nonce: o.p.payment.Nonce, Amount: o.amount(), Local: o.local}, Beside: o.p.beside}
 	if o.offer.Kind.Counted {
 		a.Unit = unit(o.offer.Kind, o.offer.ID)
 	}

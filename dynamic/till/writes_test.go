@@ -21,6 +21,7 @@ import (
 type counted struct {
 	ledger.DB
 	updates, views atomic.Int64
+	refused        atomic.Int64 // updates that stored nothing
 }
 
 func (c *counted) View(ctx context.Context, f func(ledger.Tx) error) error {
@@ -32,6 +33,8 @@ func (c *counted) Update(ctx context.Context, f func(ledger.Tx) error) error {
 	err := c.DB.Update(ctx, f)
 	if err == nil {
 		c.updates.Add(1)
+	} else {
+		c.refused.Add(1)
 	}
 	return err
 }
@@ -74,6 +77,22 @@ func TestLedgerWritesOfAPurchase(t *testing.T) {
 		}
 		if n := db.views.Load(); n != 3 {
 			t.Errorf("the ledger is read %d times beside them, want 3", n)
+		}
+
+		// Who buys beside a purchase that is under way is not found out by a claim that fails.
+		first := m.begin(m.offered("/api/buy/hello", "payer", "nonce-2", 0))
+		synctest.Wait()
+		db.updates.Store(0)
+		second := m.begin(m.offered("/api/buy/hello", "payer", "nonce-3", 0))
+		synctest.Wait()
+		if n, refused := db.updates.Load(), db.refused.Load(); n != 2 || refused != 0 {
+			t.Errorf("a second purchase is claimed and signed in %d transactions and %d in vain, want 2 and 0", n, refused)
+		}
+		m.seal()
+		for _, out := range []<-chan reply{first, second} {
+			if r := <-out; r.status != 200 {
+				t.Errorf("one of two purchases is answered %d %s", r.status, r.raw)
+			}
 		}
 		if err := tl.Drain(t.Context()); err != nil {
 			t.Error(err)

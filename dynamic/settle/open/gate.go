@@ -84,10 +84,17 @@ func (g *Gate) Admit(ctx context.Context, a *Admission, prover rail.Prover, wait
 			g.leave()
 		}
 	}()
+	var unread error // matters only if Check needs what was asked
+	if a.wanted = a.Beside; len(a.wanted) > 0 {
+		unread = a.ask(ctx, prover, wait)
+	}
 	for {
 		freed := g.next()
 		err := update(ctx)
 		if errors.Is(err, errFunds) {
+			if unread != nil {
+				return &Unread{unread}
+			}
 			select {
 			case <-over.C:
 				return &NoRoom{Why: FundsMoving}
@@ -108,7 +115,7 @@ func (g *Gate) Admit(ctx context.Context, a *Admission, prover rail.Prover, wait
 			}
 			waiting = true
 		}
-		a.asked = nil // by the time there is room it is another block
+		a.asked, unread = nil, nil // by the time there is room it is another block
 		again := time.NewTimer(pause)
 		select {
 		case <-freed:

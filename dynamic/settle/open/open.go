@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math/big"
 	"slices"
@@ -68,6 +69,47 @@ type counted struct {
 	Nonce  string    `json:"nonce"`
 	Unit   string    `json:"unit,omitempty"`
 	Until  time.Time `json:"until,omitzero"` // of a payment that is reserved for only
+}
+
+// entry is an open payment as it stands in the ledger.
+type entry struct {
+	counted
+	network, id string
+}
+
+// opened are the payments that a holder has open.
+func opened(tx ledger.Tx, holder string) iter.Seq2[entry, error] {
+	return func(yield func(entry, error) bool) {
+		for e, err := range tx.Scan(ledger.Prefix(ledger.BudgetKey("open_payments", holder))) {
+			var o entry
+			var parts []string
+			if err == nil {
+				parts, err = ledger.Parts(e.Key)
+			}
+			if err == nil {
+				o.network, o.id = parts[3], parts[4]
+				if err = json.Unmarshal(e.Value, &o.counted); err != nil {
+					err = fmt.Errorf("%s: %w", ledger.KeyText(e.Key), err)
+				}
+			}
+			if !yield(o, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Nonces are those of the payments that a holder has open on a network.
+func Nonces(tx ledger.Tx, network, holder string) (nonces []string, err error) {
+	for o, err := range opened(tx, holder) {
+		if err != nil {
+			return nil, err
+		}
+		if o.network == network {
+			nonces = append(nonces, o.Nonce)
+		}
+	}
+	return nonces, nil
 }
 
 func (p Payment) key() []byte {
@@ -133,6 +175,9 @@ type Admission struct {
 	Payment
 	// Proven reports whether a payer settled here before (gas.Guard).
 	Proven func(tx ledger.Tx, network, payer, code string) (bool, error)
+	// Beside are the nonces of what the payer has open, as far as that is known before the first
+	// Check: the funds are asked for ahead of it, where it would ask for them and be made again.
+	Beside []string
 
 	funds  rail.Funds
 	asked  map[string]bool // nonces that funds is about
@@ -143,32 +188,23 @@ type Admission struct {
 // open. The error goes back to Gate.Admit as it is.
 func (a *Admission) Check(tx ledger.Tx) error {
 	all, here := 0, map[string]int64{} // here: nonce → amount
-	holder := Holder(a.Network, a.Payer, a.Local)
-	for e, err := range tx.Scan(ledger.Prefix(ledger.BudgetKey("open_payments", holder))) {
+	for o, err := range opened(tx, Holder(a.Network, a.Payer, a.Local)) {
 		if err != nil {
 			return err
 		}
-		parts, err := ledger.Parts(e.Key)
-		if err != nil {
-			return err
-		}
-		var c counted
-		if err := json.Unmarshal(e.Value, &c); err != nil {
-			return fmt.Errorf("%s: %w", ledger.KeyText(e.Key), err)
-		}
-		if !c.Until.IsZero() && c.Until.Before(tx.Now()) { // whoever reserved has died
-			gone := Payment{ID: parts[4], Network: parts[3], Payer: a.Payer, Local: a.Local}
+		if !o.Until.IsZero() && o.Until.Before(tx.Now()) { // whoever reserved has died
+			gone := Payment{ID: o.id, Network: o.network, Payer: a.Payer, Local: a.Local}
 			if err := Leave(tx, gone); err != nil {
 				return err
 			}
 			continue
 		}
 		all++
-		if parts[3] == a.Network {
-			here[c.Nonce] = c.Amount
+		if o.network == a.Network {
+			here[o.Nonce] = o.Amount
 		}
-		if a.Unit != "" && c.Unit == a.Unit {
-			return &NoRoom{Why: HoldsUnit, Unit: c.Unit}
+		if a.Unit != "" && o.Unit == a.Unit {
+			return &NoRoom{Why: HoldsUnit, Unit: o.Unit}
 		}
 	}
 	if all >= Most {

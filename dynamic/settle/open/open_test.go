@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,11 +44,20 @@ func update(t *testing.T, db ledger.DB, f func(ledger.Tx) error) {
 // admit takes a payment on, waiting for room for a second at most.
 func admit(t *testing.T, g *open.Gate, db ledger.DB, net rail.Prover, p open.Payment,
 	take func(ledger.Tx, open.Payment) error) error {
-	a := &open.Admission{Payment: p, Proven: func(ledger.Tx, string, string, string) (bool,
+	_, err := admitBeside(t, g, db, net, p, nil, take)
+	return err
+}
+
+// admitBeside is admit for a payment of a payer of whom some nonces are known to be open. It counts
+// how often the ledger was asked.
+func admitBeside(t *testing.T, g *open.Gate, db ledger.DB, net rail.Prover, p open.Payment, beside []string,
+	take func(ledger.Tx, open.Payment) error) (tries int, err error) {
+	a := &open.Admission{Payment: p, Beside: beside, Proven: func(ledger.Tx, string, string, string) (bool,
 		error) {
 		return p.Payer == "known", nil
 	}}
-	return g.Admit(t.Context(), a, net, time.Second, func(ctx context.Context) error {
+	err = g.Admit(t.Context(), a, net, time.Second, func(ctx context.Context) error {
+		tries++
 		return db.Update(ctx, func(tx ledger.Tx) error {
 			if err := a.Check(tx); err != nil {
 				return err
@@ -55,6 +65,7 @@ func admit(t *testing.T, g *open.Gate, db ledger.DB, net rail.Prover, p open.Pay
 			return take(tx, p)
 		})
 	})
+	return tries, err
 }
 
 func why(err error) open.Why {
@@ -109,6 +120,65 @@ func TestBounds(t *testing.T) {
 		unit.ID, unit.Nonce = "other", "1"
 		if err := admit(t, &g, db, rich, unit, open.Enter); why(err) != open.HoldsUnit {
 			t.Errorf("a second unit: %v", err)
+		}
+	})
+}
+
+// Whose other payments are known is taken on at the first try. Who has others than those is asked
+// about once more, and nobody is turned away for what need not have been read.
+func TestFundsAreAskedForAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g open.Gate
+		db := ledger.NewMem(ledger.MemOptions{})
+		net := &purse{has: 1000}
+		for n := range 2 {
+			if err := admit(t, &g, db, net, payment("a", n), open.Enter); err != nil {
+				t.Fatal(err)
+			}
+		}
+		foreign := payment("a", 7)
+		foreign.Network = "eip155:10"
+		var nonces []string
+		update(t, db, func(tx ledger.Tx) (err error) {
+			err = open.Enter(tx, foreign)
+			if err == nil {
+				nonces, err = open.Nonces(tx, "eip155:1", open.Holder("eip155:1", "a", false))
+			}
+			return err
+		})
+		if !slices.Equal(nonces, []string{"0", "1"}) {
+			t.Fatalf("open: %q", nonces)
+		}
+		for _, c := range []struct {
+			what         string
+			beside       []string
+			node         error
+			tries, asked int
+			ok           bool
+		}{
+			{"all are known", nonces, nil, 1, 1, true},
+			{"one is not", nonces[:1], nil, 2, 2, true},
+			{"none is", nil, nil, 2, 1, true},
+			{"no node", nonces, errors.New("no node"), 1, 1, false},
+		} {
+			net.asked, net.err = 0, c.node
+			tries, err := admitBeside(t, &g, db, net, payment("a", 3), c.beside, open.Enter)
+			if tries != c.tries || net.asked != c.asked || (err == nil) != c.ok {
+				t.Errorf("%s: %d tries, the node asked %d times, %v; want %d and %d", c.what, tries, net.asked, err, c.tries,
+					c.asked)
+			}
+			if _, unread := errors.AsType[*open.Unread](err); unread == c.ok {
+				t.Errorf("%s: %v", c.what, err)
+			}
+			update(t, db, func(tx ledger.Tx) error { return open.Leave(tx, payment("a", 3)) })
+		}
+		tries, err := admitBeside(t, &g, db, net, payment("b", 0), []string{"left"}, open.Enter)
+		if tries != 1 || err != nil {
+			t.Errorf("without a node, of a payer with nothing open any more: %d tries, %v", tries, err)
+		}
+		net.err, net.has = nil, 25
+		if _, err := admitBeside(t, &g, db, net, payment("a", 3), nonces, open.Enter); err == nil {
+			t.Error("taken on with money for two and two open")
 		}
 	})
 }
