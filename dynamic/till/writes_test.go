@@ -86,7 +86,8 @@ func TestLedgerWritesOfAPurchase(t *testing.T) {
 		second := m.begin(m.offered("/api/buy/hello", "payer", "nonce-3", 0))
 		synctest.Wait()
 		if n, refused := db.updates.Load(), db.refused.Load(); n != 2 || refused != 0 {
-			t.Errorf("a second purchase is claimed and signed in %d transactions and %d in vain, want 2 and 0", n, refused)
+			t.Errorf("a second purchase is claimed and signed in %d transactions and %d in vain, want 2 and 0", n,
+				refused)
 		}
 		m.seal()
 		for _, out := range []<-chan reply{first, second} {

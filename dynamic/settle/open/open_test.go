@@ -164,8 +164,8 @@ func TestFundsAreAskedForAhead(t *testing.T) {
 			net.asked, net.err = 0, c.node
 			tries, err := admitBeside(t, &g, db, net, payment("a", 3), c.beside, open.Enter)
 			if tries != c.tries || net.asked != c.asked || (err == nil) != c.ok {
-				t.Errorf("%s: %d tries, the node asked %d times, %v; want %d and %d", c.what, tries, net.asked, err, c.tries,
-					c.asked)
+				t.Errorf("%s: %d tries, the node asked %d times, %v; want %d and %d", c.what, tries, net.asked, err,
+					c.tries, c.asked)
 			}
 			if _, unread := errors.AsType[*open.Unread](err); unread == c.ok {
 				t.Errorf("%s: %v", c.what, err)
