@@ -26,7 +26,7 @@ const end2 = 8 + 8 + 3 + 8
 
 // words of the full record.
 func wordsFile(text string) string {
-	f := newForge(nil)
+	f := newForge(new(made), nil)
 	return record.WordsPath(f.said(text).SHA256)
 }
 
@@ -140,7 +140,7 @@ func brokenKeys() []bad {
 			})}},
 		{rule: rule.RingKnown, why: "a ring whose keys are not those that the verifier holds", base: "small",
 			keys: func() []byte {
-				f := newForge(nil)
+				f := newForge(new(made), nil)
 				f.begin(former(attest.PurposeIdentity), former(attest.PurposeLog))
 				raw, err := f.ring.Encode()
 				if err != nil {
@@ -157,7 +157,8 @@ func brokenKeys() []bad {
 				fmt.Sprintf(`"%x"`, attest.SpecimenKeyFor(attest.PurposeLog).Public())),
 				with("file manifest.json", func(raw []byte) []byte {
 					body, _, _ := strings.Cut(string(raw), `,"signature":"`)
-					return append(sign([]byte(body+"}"), attest.SpecimenKeyFor(attest.PurposeLog)), '\n')
+					body += "}"
+					return append(closed([]byte(body), attest.SpecimenKeyFor(attest.PurposeLog).Sign([]byte(body))), '\n')
 				})}},
 		{rule: rule.ManifestSignature, why: "a digit of the signature is another", base: "covered",
 			edits: []edit{digit("file manifest.json", -5)}},

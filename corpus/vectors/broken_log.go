@@ -63,5 +63,5 @@ func brokenLog() []bad {
 // otherHead is a checkpoint of another log under the small one's name and key.
 func otherHead(size int64) []byte {
 	text := fmt.Appendf(nil, "%s\n%d\n%s=\n", origin, size, strings.Repeat("A", 43))
-	return newForge(nil).signHead(size, text, attest.SpecimenKeyFor(attest.PurposeLog))
+	return newForge(new(made), nil).signHead(size, text, attest.SpecimenKeyFor(attest.PurposeLog))
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/probe"
@@ -31,6 +32,7 @@ type edit struct {
 // same with "-signed" after the word; "part 2", "entry 2 HOST" of a host index, "leaf 7", "ring",
 // and "file PATH".
 type forge struct {
+	made             *made
 	identity, logKey *attest.Key
 	ring             attest.Ring
 	edits            []edit
@@ -58,9 +60,23 @@ type forge struct {
 	forked       bool   // the log is handed over at another root
 }
 
+// made is what was made of the same before. Records that differ in one thing have the rest in
+// common, and what takes time in it: signatures, walks that are judged, what is compressed.
+type made struct{ signatures, walks, zips sync.Map }
+
+// once returns what was made of a key before, or makes it. Nobody may change it.
+func once[K comparable, V any](all *sync.Map, of K, make func() V) V {
+	if v, known := all.Load(of); known {
+		return v.(V)
+	}
+	v := make()
+	all.Store(of, v)
+	return v
+}
+
 // newForge begins a record.
-func newForge(edits []edit) *forge {
-	f := &forge{edits: edits, met: make(map[int]bool), files: make(map[string][]byte),
+func newForge(m *made, edits []edit) *forge {
+	f := &forge{made: m, edits: edits, met: make(map[int]bool), files: make(map[string][]byte),
 		heads: make(map[int64]*attest.Key), roots: make(map[int64]attest.Digest), last: make(map[string]int64),
 		digests: make(map[int64]attest.Digest),
 		entries: make(map[string]record.HostEntry), logKey: attest.SpecimenKeyFor(attest.PurposeLog),
@@ -108,9 +124,17 @@ func (f *forge) add(raw []byte) {
 	f.check(f.log.Add(raw, attest.LeafHash(raw)))
 }
 
+// signature is that of a key, which is the same for the same bytes (RFC 8032).
+func (f *forge) signature(k *attest.Key, of []byte) []byte {
+	type signed struct{ kid, text string }
+	return once(&f.made.signatures, signed{k.KID(), string(of)}, func() []byte { return k.Sign(of) })
+}
+
 // sign closes the canonical bytes of an object with its signature.
-func sign(body []byte, k *attest.Key) []byte {
-	return fmt.Appendf(body[:len(body)-1:len(body)-1], `,"signature":"%x"}`, k.Sign(body))
+func (f *forge) sign(body []byte, k *attest.Key) []byte { return closed(body, f.signature(k, body)) }
+
+func closed(body, signature []byte) []byte {
+	return fmt.Appendf(body[:len(body)-1:len(body)-1], `,"signature":"%x"}`, signature)
 }
 
 // observe adds observations.
@@ -123,7 +147,7 @@ func (f *forge) observe(all ...record.Observation) {
 		}
 		f.feed = append(f.feed, o)
 		raw := f.edit(fmt.Sprintf("observation %d", o.Number), f.canonical(o.Bare()))
-		raw = f.edit(fmt.Sprintf("observation-signed %d", o.Number), sign(raw, f.identity))
+		raw = f.edit(fmt.Sprintf("observation-signed %d", o.Number), f.sign(raw, f.identity))
 		f.put("observations/"+o.File(), raw)
 		f.add(raw)
 	}
@@ -167,7 +191,7 @@ func (f *forge) round(r record.Round, rows []record.Row) {
 	r.Digest = sha256.Sum256(body)
 	f.digests[r.Sequence] = r.Digest
 	header := fmt.Appendf(body[:len(body)-1:len(body)-1], `,"digest":"%s","signature":"%x"}`, r.Digest,
-		f.identity.Sign(body))
+		f.signature(f.identity, body))
 	header = f.edit(fmt.Sprintf("header-signed %d", r.Sequence), header)
 	f.put(record.HeaderPath(r.Sequence), header)
 	for i, raw := range raws {
@@ -194,7 +218,7 @@ func (f *forge) row(r record.Round, row record.Row) []byte {
 		row.PreviousLeaf = &leaf
 	}
 	name := fmt.Sprintf(" %d %s", r.Sequence, row.Host)
-	return f.edit("row-signed"+name, sign(f.edit("row"+name, f.canonical(row)), f.identity))
+	return f.edit("row-signed"+name, f.sign(f.edit("row"+name, f.canonical(row)), f.identity))
 }
 
 // index writes the host index of a round.
@@ -283,7 +307,7 @@ func (f *forge) checkpoint(size int64, key *attest.Key) []byte {
 
 func (f *forge) signHead(size int64, text []byte, key *attest.Key) []byte {
 	return f.edit(fmt.Sprintf("checkpoint-signed %d", size), append(append(text, '\n'),
-		noteLine(origin, 1, key.Public(), key.Sign(text))...))
+		noteLine(origin, 1, key.Public(), f.signature(key, text))...))
 }
 
 // noteLine is a signature line of a note.

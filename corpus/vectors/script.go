@@ -166,29 +166,54 @@ func walkTime(n int64) time.Time {
 
 // judge walks to a host and judges what it answers.
 func (f *forge) judge(host string, good bool, n int64) (record.Row, []byte) {
+	type walk struct {
+		host string
+		good bool
+		n    int64
+		look byte
+	}
+	type judged struct {
+		row record.Row
+		raw []byte
+	}
+	j := once(&f.made.walks, walk{host, good, n, f.look}, func() (j judged) {
+		var err error
+		j.row, j.raw, err = judgedWalk(host, good, probe.Salt{byte(n), 2, f.look}, walkTime(n))
+		f.check(err)
+		return j
+	})
+	raw := f.edit(fmt.Sprintf("walk %d %s", n, host), j.raw)
+	j.row.EvidenceDigest = digestOf(raw)
+	return j.row, raw
+}
+
+// judgedWalk is the row of a walk to a host that is ready or is not, and its judgement.
+func judgedWalk(host string, good bool, salt probe.Salt, at time.Time) (record.Row, []byte, error) {
 	url := "https://" + host + "/paid"
 	i := slices.IndexFunc(practice.All(), func(p practice.Door) bool { return (p.Verdict == probe.Ready) == good })
 	p, err := probe.NewPreflight(probe.V2, url, probe.Declaration{})
 	if err != nil {
-		f.check(err)
-		return record.Row{}, nil
+		return record.Row{}, nil, err
 	}
 	_, next, err := p.Step(nil)
-	f.check(err)
+	if err != nil {
+		return record.Row{}, nil, err
+	}
 	a := practice.All()[i].Answer(url)
-	walk := []exchange.Exchange{{Request: next.Request, StartedAt: walkTime(n), Response: exchange.Response{
+	walk := []exchange.Exchange{{Request: next.Request, StartedAt: at, Response: exchange.Response{
 		Status: a.Status, Proto: "HTTP/2.0", Header: a.Header, Body: a.Body}}}
 	report, _, err := p.Step(walk)
-	f.check(err)
-	j, err := p.Judgement(walk, probe.Salt{byte(n), 2, f.look})
-	f.check(err)
+	if err != nil {
+		return record.Row{}, nil, err
+	}
+	j, err := p.Judgement(walk, salt)
+	if err != nil {
+		return record.Row{}, nil, err
+	}
 	row := judge.RowFrom(report, j)
 	row.Host, row.Listed, row.Source = host, true, record.SourceList
 	raw, err := j.Encode()
-	f.check(err)
-	raw = f.edit(fmt.Sprintf("walk %d %s", n, host), raw)
-	row.EvidenceDigest = digestOf(raw)
-	return row, raw
+	return row, raw, err
 }
 
 func (f *forge) judgement(host string, n int64) []byte {
@@ -214,14 +239,16 @@ var zips = sync.Pool{New: func() any {
 }}
 
 func (f *forge) zipped(raw []byte) []byte {
-	var out bytes.Buffer
-	w := zips.Get().(*gzip.Writer)
-	defer zips.Put(w)
-	w.Reset(&out)
-	_, err := w.Write(raw)
-	f.check(err)
-	f.check(w.Close())
-	return out.Bytes()
+	return once(&f.made.zips, string(raw), func() []byte {
+		var out bytes.Buffer
+		w := zips.Get().(*gzip.Writer)
+		defer zips.Put(w)
+		w.Reset(&out)
+		_, err := w.Write(raw)
+		f.check(err)
+		f.check(w.Close())
+		return out.Bytes()
+	})
 }
 
 // pack writes a pack and its index.

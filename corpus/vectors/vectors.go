@@ -114,7 +114,7 @@ func flooded(f *forge) {
 }
 
 // build makes one record.
-func build(base string, draft func(*forge), edits []edit) (map[string][]byte, error) {
+func build(m *made, base string, draft func(*forge), edits []edit) (map[string][]byte, error) {
 	i := slices.IndexFunc(bases, func(b struct {
 		name, why string
 		make      func(*forge)
@@ -125,7 +125,7 @@ func build(base string, draft func(*forge), edits []edit) (map[string][]byte, er
 	if i < 0 {
 		return nil, fmt.Errorf("no good record is named %q", base)
 	}
-	f := newForge(edits)
+	f := newForge(m, edits)
 	if draft == nil {
 		draft = bases[i].make
 	}
@@ -145,9 +145,9 @@ func build(base string, draft func(*forge), edits []edit) (map[string][]byte, er
 // All returns the vectors: the good ones, then the bad ones in the order of the rules.
 func All() ([]Good, []Bad, error) {
 	var good []Good
-	held := make(map[string]map[string][]byte)
+	held, m := make(map[string]map[string][]byte), new(made)
 	for _, b := range bases {
-		files, err := build(b.name, nil, nil)
+		files, err := build(m, b.name, nil, nil)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -168,7 +168,7 @@ func All() ([]Good, []Bad, error) {
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, b := range ordered {
 		g.Go(func() (err error) {
-			if out[i], err = b.make(held); err != nil {
+			if out[i], err = b.make(m, held); err != nil {
 				errs[i] = fmt.Errorf("vector %s: %w", out[i].Name, err)
 			}
 			return nil
@@ -179,7 +179,7 @@ func All() ([]Good, []Bad, error) {
 }
 
 // make returns a vector as what differs from its base.
-func (b bad) make(held map[string]map[string][]byte) (Bad, error) {
+func (b bad) make(m *made, held map[string]map[string][]byte) (Bad, error) {
 	base := b.base
 	if base == "" {
 		base = "full"
@@ -189,7 +189,7 @@ func (b bad) make(held map[string]map[string][]byte) (Bad, error) {
 	if b.name != "" {
 		v.Name += "-" + b.name
 	}
-	files, err := build(base, b.draft, b.edits)
+	files, err := build(m, base, b.draft, b.edits)
 	if err != nil {
 		return v, err
 	}
@@ -234,7 +234,7 @@ func (f *forge) cover() {
 			continue
 		}
 		body, _, _ := strings.Cut(string(file.Body), `,"signature":"`)
-		raw := sign(f.edit("manifest", []byte(body+"}")), f.identity)
+		raw := f.sign(f.edit("manifest", []byte(body+"}")), f.identity)
 		f.put(file.Path, append(raw, '\n'))
 	}
 }
