@@ -105,7 +105,7 @@ func sheet[D any](name string, data func(*derive.Book) D, fill func(templates.Sh
 		}
 		page.Preview = s.newestWeek()
 		v := fill(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, data(b))
-		return twin(&v, mediaType)
+		return u.twin(&v, mediaType)
 	}
 }
 
@@ -133,7 +133,7 @@ func renderWeek(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 		return nil, err
 	}
 	v := templates.WeekSheet(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, week)
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 func renderScorers(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
@@ -152,7 +152,7 @@ func renderScorers(s *source, u unit, mediaType string, made attest.Digest) ([]b
 	if s.privateRecord() {
 		v.Sections = []templates.Section{{ID: "private", Title: "Private", Says: []string{privateWords}}}
 	}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 // privateWords stand on pages for others where the record is a company's own.
@@ -204,7 +204,7 @@ func renderTiers(s *source, u unit, mediaType string, made attest.Digest) ([]byt
 		return nil, err
 	}
 	v := templates.TiersSheet(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, tiers)
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 // views are what is derived, as the page of the record lists it.
@@ -257,7 +257,7 @@ func renderCorpus(s *source, u unit, mediaType string, made attest.Digest) ([]by
 			templates.Pointer{Text: "Ask the record", Href: "/corpus/query", Note: "in SQL, in your browser"})
 	}
 	v := templates.CorpusSheet(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, data, parts)
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 // dataFiles are the ways to have the record as data.

@@ -40,5 +40,5 @@ func renderFind(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 		}
 	}
 	v := templates.FindView{Chrome: s.chrome, Page: page, Sections: []templates.Section{goods, pages}}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }

@@ -73,7 +73,7 @@ func renderWhat(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 		return indented(doc)
 	}
 	v := templates.WhatView{Chrome: s.chrome, Page: page, Body: body, Facts: facts, Links: links}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 func renderVerify(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
@@ -101,7 +101,7 @@ func renderVerify(s *source, u unit, mediaType string, made attest.Digest) ([]by
 		return nil, err
 	}
 	page.Preview = certificatePreview
-	return twin(&templates.VerifyView{Chrome: s.chrome, Page: page, Body: body, Facts: facts,
+	return u.twin(&templates.VerifyView{Chrome: s.chrome, Page: page, Body: body, Facts: facts,
 		Specimen: attest.SpecimenRing().Identity().Public.String()}, mediaType)
 }
 
@@ -154,7 +154,7 @@ func renderProblem(s *source, u unit, mediaType string, made attest.Digest) ([]b
 	v := templates.ProblemView{
 		Chrome: s.chrome, Page: page, Code: code, Status: p.Status, StatusText: http.StatusText(p.Status), Body: body,
 	}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 func renderProblems(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
@@ -168,7 +168,7 @@ func renderProblems(s *source, u unit, mediaType string, made attest.Digest) ([]
 		v.Problems = append(v.Problems, templates.ProblemLine{Code: code, Status: p.Status, Title: p.Title,
 			Summary: p.Summary})
 	}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 // wordGood is the good that retires words, if it is on the shelf.
@@ -207,7 +207,7 @@ func renderWords(s *source, u unit, mediaType string, made attest.Digest) ([]byt
 		}
 		return indented(doc)
 	}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 type deprecationDocument struct {
@@ -290,5 +290,5 @@ func renderDeprecation(s *source, u unit, mediaType string, made attest.Digest) 
 		}
 		return indented(doc)
 	}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }

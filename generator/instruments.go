@@ -79,7 +79,7 @@ func renderTry(s *source, u unit, mediaType string, made attest.Digest) ([]byte,
 		return nil, err
 	}
 	v := templates.TryView{Chrome: s.chrome, Page: page, Body: body, Battery: probe.Current()}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 // criteriaDocument is /criteria in JSON: what is asked of a door, and how what was seen of a host
@@ -132,7 +132,7 @@ func renderCriteria(s *source, u unit, mediaType string, made attest.Digest) ([]
 		v.Artifacts = append(v.Artifacts, templates.ArtifactLine{Name: a.Name, TrustModel: a.TrustModel, Signs: a.Signs,
 			DoesNotProve: a.DoesNotProve, VerifyURL: a.VerifyURL})
 	}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 func words(list []criteria.Word) []templates.Fact {
@@ -198,7 +198,7 @@ func renderDefects(s *source, u unit, mediaType string, made attest.Digest) ([]b
 		v.Defects = append(v.Defects, templates.DefectLine{ID: d.ID, Title: d.Title, Detectable: seenBy(d),
 			Signal: d.OurSignal})
 	}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 // seenBy says in words who can see a defect.
@@ -225,7 +225,7 @@ func renderDefect(s *source, u unit, mediaType string, made attest.Digest) ([]by
 			{Name: "For the seller", Value: d.RepairHint},
 			{Name: "For the buyer", Value: d.BuyerHint},
 		}}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 func depsConformance(s *source, _ int, d *digester) {
@@ -297,5 +297,5 @@ func renderConformance(s *source, u unit, mediaType string, made attest.Digest) 
 	for _, p := range practice.All() {
 		v.Practice = append(v.Practice, templates.PracticeLine{ID: p.ID, Teaches: p.Teaches, RightBuyer: p.RightBuyer})
 	}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }

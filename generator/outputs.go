@@ -329,15 +329,18 @@ func (o *output) digest(s *source, u unit, d *digester) attest.Digest {
 	return d.sum()
 }
 
-// twin is a page in one of its two forms.
-func twin(v templates.View, mediaType string) ([]byte, error) {
+// twin is a page in one of its two forms, in the memory of the worker.
+func (u unit) twin(v templates.View, mediaType string) (body []byte, err error) {
 	switch mediaType {
 	case api.HTML:
-		return templates.HTML(v)
+		body, err = templates.AppendHTML(u.scratch.file[:0], v)
 	case api.Markdown:
-		return templates.Markdown(v)
+		body, err = templates.AppendMarkdown(u.scratch.file[:0], v)
+	default:
+		return unknown(mediaType)
 	}
-	return unknown(mediaType)
+	u.scratch.file = body
+	return body, err
 }
 
 // unknown is the error of a renderer that is asked for a media type it does

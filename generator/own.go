@@ -26,7 +26,7 @@ func renderOwn(s *source, u unit, mediaType string, made attest.Digest) ([]byte,
 		return nil, err
 	}
 	v := templates.PlainView{Chrome: s.chrome, Page: page, Body: body}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 // checkOwn refuses a page of the keeper's own at an address that the store uses, or below which it

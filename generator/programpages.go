@@ -89,7 +89,7 @@ func (p programPage) render(s *source, u unit, mediaType string, made attest.Dig
 		return nil, err
 	}
 	v := templates.PlainView{Chrome: s.chrome, Page: s.viewOf(u, p.title, p.summary, made), Body: body}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 // file is the page as a file of its own, beside the record in its repository.

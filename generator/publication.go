@@ -78,7 +78,7 @@ func renderPublication(name string) func(*source, unit, string, attest.Digest) (
 			v.Issues = append(v.Issues, templates.IssueLine{Title: i.Title, Summary: i.Summary, Href: i.Path(),
 				Date: i.Date.Format(time.DateOnly), By: i.By, Words: i.Words()})
 		}
-		return twin(&v, mediaType)
+		return u.twin(&v, mediaType)
 	}
 }
 

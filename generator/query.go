@@ -68,5 +68,5 @@ func renderQuery(s *source, u unit, mediaType string, made attest.Digest) ([]byt
 	for _, q := range bulk.Questions(host) {
 		v.Questions = append(v.Questions, templates.Question(q))
 	}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }

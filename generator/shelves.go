@@ -37,7 +37,7 @@ func renderZodiac(s *source, u unit, mediaType string, made attest.Digest) ([]by
 		}
 		return indented(doc)
 	}
-	return twin(&templates.ZodiacView{Chrome: s.chrome, Page: page, Body: body, Signs: content.Signs,
+	return u.twin(&templates.ZodiacView{Chrome: s.chrome, Page: page, Body: body, Signs: content.Signs,
 		Drawing: templates.Markup(drawing.Zodiac())}, mediaType)
 }
 
@@ -80,7 +80,7 @@ func renderArchive(s *source, u unit, mediaType string, made attest.Digest) ([]b
 			of.Pages = append(of.Pages, templates.ArchivePage{Sign: sign.Name, Title: i.Summary, Href: i.Path()})
 		}
 	}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 // directoryDocument is the reviews of neighbours as JSON.
@@ -111,7 +111,7 @@ func renderDirectory(s *source, u unit, mediaType string, made attest.Digest) ([
 		}
 		return indented(doc)
 	}
-	return twin(&templates.DirectoryView{Chrome: s.chrome, Page: page, Body: body, Neighbours: s.Site.Directory},
+	return u.twin(&templates.DirectoryView{Chrome: s.chrome, Page: page, Body: body, Neighbours: s.Site.Directory},
 		mediaType)
 }
 

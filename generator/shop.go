@@ -102,7 +102,7 @@ func renderHome(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 		Chrome: s.chrome, Page: page, Intro: intro, Body: body, Window: s.window(), Shelves: s.shelves(), First: first,
 		Free: s.free(),
 	}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 // splitAtHeading cuts Markdown before its first heading, so that the shelves
@@ -155,7 +155,7 @@ func renderGood(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 	if mediaType == api.JSON {
 		return indented(s.itemDocument(v))
 	}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 func renderPricing(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {

@@ -52,5 +52,5 @@ func renderSpec(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 			{Name: "signature_jcs", Value: signed.SignatureJCS.String()},
 		},
 	}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }

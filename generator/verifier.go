@@ -59,7 +59,7 @@ func renderVerifier(s *source, u unit, mediaType string, made attest.Digest) ([]
 	page.Preview = certificatePreview
 	v := templates.VerifierView{Chrome: s.chrome, Page: page, Body: body, Here: s.Verifier != nil,
 		Releases: s.releases()}
-	return twin(&v, mediaType)
+	return u.twin(&v, mediaType)
 }
 
 // renderProse renders a page that is prose alone.
@@ -70,7 +70,7 @@ func renderProse(name string) func(*source, unit, string, attest.Digest) ([]byte
 			return nil, err
 		}
 		v := templates.PlainView{Chrome: s.chrome, Page: page, Body: body}
-		return twin(&v, mediaType)
+		return u.twin(&v, mediaType)
 	}
 }
 

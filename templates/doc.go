@@ -204,39 +204,44 @@ var (
 		"text/*.md"))
 )
 
-// buffers are memory for pages in the making.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// rendered is what a template makes of a view.
-func rendered(pages interface {
+// rendered appends what a template makes of a view.
+func rendered(to []byte, pages interface {
 	ExecuteTemplate(io.Writer, string, any) error
 }, name string, view any) ([]byte, error) {
-	b := buffers.Get().(*bytes.Buffer)
-	defer buffers.Put(b)
-	b.Reset()
+	b := bytes.NewBuffer(to)
 	if err := pages.ExecuteTemplate(b, name, view); err != nil {
 		return nil, fmt.Errorf("rendering %s: %w", name, err)
 	}
-	return bytes.Clone(b.Bytes()), nil
+	return b.Bytes(), nil
 }
 
 // View is what a page and its twin are made from, each by the template of the view's name.
 type View interface{ template() string }
 
 // HTML returns the page of a view.
-func HTML(v View) ([]byte, error) { return renderHTML(v.template()+".html", v) }
+func HTML(v View) ([]byte, error) { return AppendHTML(nil, v) }
 
-// Markdown returns its twin.
-func Markdown(v View) ([]byte, error) { return renderText(v.template()+".md", v) }
+// AppendHTML appends the page of a view, for who makes many in one memory.
+func AppendHTML(to []byte, v View) ([]byte, error) {
+	return rendered(to, htmlPages, v.template()+".html", v)
+}
 
-func renderHTML(name string, view any) ([]byte, error) { return rendered(htmlPages, name, view) }
+// Markdown returns the twin of a view's page.
+func Markdown(v View) ([]byte, error) { return AppendMarkdown(nil, v) }
 
-func renderText(name string, view any) ([]byte, error) {
-	b, err := rendered(textPages, name, view)
+// AppendMarkdown appends it.
+func AppendMarkdown(to []byte, v View) ([]byte, error) { return appendText(to, v.template()+".md", v) }
+
+func renderHTML(name string, view any) ([]byte, error) { return rendered(nil, htmlPages, name, view) }
+
+func renderText(name string, view any) ([]byte, error) { return appendText(nil, name, view) }
+
+func appendText(to []byte, name string, view any) ([]byte, error) {
+	b, err := rendered(to, textPages, name, view)
 	if err != nil {
 		return nil, err
 	}
-	return tidy(b), nil
+	return append(to, tidy(b[len(to):])...), nil
 }
 
 // tidy takes the blanks that template actions leave: at most one empty line in
