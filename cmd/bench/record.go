@@ -37,8 +37,8 @@ const (
 
 // recordRows are the promises about a site with a large record.
 var recordRows = []row{
-	{"hosts-hugo", "pages of 10,000 hosts, 12 weeks, in memory", "Hugo 0.160 with the same data and sizes", "hosts/s", 2.5,
-		false, openHugo},
+	{"hosts-hugo", "pages of 10,000 hosts, 12 weeks, in memory", "Hugo 0.160 with the same data and sizes", "hosts/s",
+		2.5, false, openHugo},
 	{"hosts-write", "pages of 10,000 hosts with 12 weeks", "writing the same files, to the disk", "s", 1.5, true,
 		openHostsWrite},
 	{"hosts-rate", "pages of 100,000 hosts", "those of 10,000, ten times", "hosts/s", 0.8, false, openHostsRate},

@@ -157,8 +157,8 @@ func brokenKeys() []bad {
 				fmt.Sprintf(`"%x"`, attest.SpecimenKeyFor(attest.PurposeLog).Public())),
 				with("file manifest.json", func(raw []byte) []byte {
 					body, _, _ := strings.Cut(string(raw), `,"signature":"`)
-					body += "}"
-					return append(closed([]byte(body), attest.SpecimenKeyFor(attest.PurposeLog).Sign([]byte(body))), '\n')
+					of := []byte(body + "}")
+					return append(closed(of, attest.SpecimenKeyFor(attest.PurposeLog).Sign(of)), '\n')
 				})}},
 		{rule: rule.ManifestSignature, why: "a digit of the signature is another", base: "covered",
 			edits: []edit{digit("file manifest.json", -5)}},
