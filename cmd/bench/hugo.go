@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -133,11 +132,11 @@ func openHugo(ctx context.Context, l *lab) (*contest, error) {
 // openPages sets a build of pages of prose against Hugo's, from the same sources, into files of the
 // same sizes.
 func openPages(ctx context.Context, l *lab) (*contest, error) {
-	_, source, err := l.pagesSite(manyPages)
+	_, source, err := l.pagesSite(somePages)
 	if err != nil {
 		return nil, err
 	}
-	return l.againstHugo(ctx, siteOptions{Content: source}, proseInHugo(source), manyPages)
+	return l.againstHugo(ctx, siteOptions{Content: source}, proseInHugo(source), somePages)
 }
 
 // againstHugo sets our build of n pages against Hugo's. Both are processes of their own, from their
@@ -192,24 +191,21 @@ func (l *lab) againstHugo(ctx context.Context, o siteOptions, h hugoSite, n int)
 	if err := h.write(site, more); err != nil {
 		return nil, err
 	}
-	// side is one of the two, which builds into a folder.
-	side := func(name string, f func(ctx context.Context, out string) error) func(context.Context) (float64, error) {
-		return func(ctx context.Context) (rate float64, err error) {
-			out, done, err := l.inMemory(name)
+	rate := func(f func() error) (float64, error) {
+		took, err := timed(f)
+		return float64(n) / took, err
+	}
+	return &contest{
+		ours: func(ctx context.Context) (float64, error) {
+			return rate(func() error { _, _, err := l.build(ctx, o); return err })
+		},
+		peer: func(ctx context.Context) (float64, error) {
+			out, err := l.place("hugo")
 			if err != nil {
 				return 0, err
 			}
-			defer func() { err = errors.Join(err, done()) }()
-			took, err := timed(func() error { return f(ctx, out) })
-			return float64(n) / took, err
-		}
-	}
-	return &contest{
-		ours: side("site", func(ctx context.Context, out string) error {
-			_, err := l.buildTo(ctx, o, out)
-			return err
-		}),
-		peer: side("hugo", run),
+			return rate(func() error { return run(ctx, out) })
+		},
 	}, nil
 }
 

@@ -81,21 +81,6 @@ func (l *lab) place(name string) (string, error) {
 	return filepath.Join(dir, "new"), err
 }
 
-// inMemory is a new folder for the files of one run in the memory of the system, where it lends as
-// much of it as they take (shm_overview(7)), or else on the disk. Done removes it. Two generators
-// are compared there: what a disk takes for the same files is the same for both, depends on what
-// was removed from it in the minutes before, and is what hosts-write measures.
-func (l *lab) inMemory(name string) (place string, done func() error, err error) {
-	const shared, room = "/dev/shm", 4 << 30
-	var fs syscall.Statfs_t
-	if err := syscall.Statfs(shared, &fs); err != nil || fs.Bavail*uint64(fs.Bsize) < room {
-		place, err = l.place(name)
-		return place, func() error { return nil }, err
-	}
-	dir, err := os.MkdirTemp(shared, "bench-"+name+"-")
-	return filepath.Join(dir, "new"), func() error { return os.RemoveAll(dir) }, err
-}
-
 // program builds one of ours, once.
 func (l *lab) program(ctx context.Context, name string) (string, error) {
 	bin := filepath.Join(l.dir, "bin", name)
