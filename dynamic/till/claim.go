@@ -42,7 +42,8 @@ func claimIn(tx ledger.Tx, p *rail.Payment) (Claim, bool, error) {
 }
 
 // known looks a payment up among the claims, and notes what else its payer has open: who buys much
-// at once does not find out only by a claim that fails.
+// at once does not find out only by a claim that fails. Of a contract, which is not known for one
+// yet, it finds nothing, and the claim does.
 func (t *Till) known(ctx context.Context, p *Presented) (c Claim, found bool, err error) {
 	holder := open.Holder(p.payment.Network, p.payment.Payer, false)
 	err = t.view(ctx, func(tx ledger.Tx) error {
