@@ -174,23 +174,23 @@ func (l *line) deal(v room, unknown error, most int, sealed, sending bool, now t
 		free = l.out + 1
 	}
 	deep := v.under+l.out+uint64(len(l.waiting)) > few
-	var rest, shared []*waiter
+	var shared []*waiter
+	dealt := make(map[*waiter]bool)
 	alone := func(w *waiter) {
-		if l.out >= free {
-			rest = append(rest, w)
-			return
+		if l.out < free {
+			l.out++
+			w.turn <- turn{}
+			dealt[w] = true
 		}
-		l.out++
-		w.turn <- turn{}
 	}
 	for _, w := range l.waiting {
 		switch {
 		case w.gone:
 			w.turn <- turn{err: ErrNoRoom}
+			dealt[w] = true
 		case !deep || most < 2 || !w.shares(now):
 			alone(w)
 		case v.read && !w.known: // it has just come: the next round is at once
-			rest = append(rest, w)
 		default:
 			shared = append(shared, w)
 		}
@@ -207,22 +207,23 @@ func (l *line) deal(v room, unknown error, most int, sealed, sending bool, now t
 	for _, g := range gather(shared, most) {
 		switch {
 		case !g.full(most) && !ready || l.out >= free:
-			rest = append(rest, g.all...)
 		case len(g.all) == 1:
 			alone(g.all[0])
 		default:
 			l.out++
 			groups = append(groups, g.all)
+			for _, w := range g.all {
+				dealt[w] = true
+			}
 		}
 	}
-	l.waiting = rest[:0]
-	for _, w := range rest {
-		if w.Now && l.out >= free {
+	l.waiting = slices.DeleteFunc(l.waiting, func(w *waiter) bool {
+		if !dealt[w] && w.Now && l.out >= free {
 			w.turn <- turn{err: ErrNoRoom}
-		} else {
-			l.waiting = append(l.waiting, w)
+			return true
 		}
-	}
+		return dealt[w]
+	})
 	l.serving = len(l.waiting) > 0
 	if wait <= 0 { // there is no room
 		wait = gathering

@@ -6,7 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle"
 )
 
 // slow is blocks whose drafts take a while.
@@ -56,7 +58,8 @@ func TestWhatIsBeingMadeIsWaitedFor(t *testing.T) {
 				time.Sleep(40 * time.Millisecond) // so was the second
 				synctest.Wait()
 				q.drafts("while one is not broadcast")
-				for _, first := range []string{"payer-0", "payer-30"} {
+				// Of the fifty those that came first are in the second for certain.
+				for _, first := range []string{"payer-0", "payer-10"} {
 					q.wg.Go(func() { q.d.Drive(ctx, q.under[first], &heard{proofs: map[string]rail.Proof{}}) })
 				}
 				synctest.Wait()
@@ -71,4 +74,44 @@ func TestWhatIsBeingMadeIsWaitedFor(t *testing.T) {
 			q.waited(410 * time.Millisecond)
 		})
 	}
+}
+
+// far is a ledger that takes a while to be read.
+type far struct {
+	ledger.DB
+	takes time.Duration
+}
+
+func (l *far) View(ctx context.Context, read func(ledger.Tx) error) error {
+	time.Sleep(l.takes)
+	return l.DB.View(ctx, read)
+}
+
+// Whoever came first is in the first transaction, also where others have come since the ledger was
+// asked about those who wait.
+func TestWhoCameFirstGoesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t)
+		q.know("payer", 99)
+		db := &far{DB: q.db}
+		var err error
+		if q.d, err = settle.New(settle.Config{DB: db, Rails: []rail.Rail{q.n}, Gas: q.gas}); err != nil {
+			t.Fatal(err)
+		}
+		q.busy()
+		db.takes = time.Millisecond
+		q.begin(t.Context(), orders("payer", 48)...)
+		time.Sleep(10 * time.Millisecond)
+		q.begin(t.Context(), order("payer-48"))
+		q.begin(t.Context(), orders("payer", 99)[49:]...)
+		time.Sleep(10 * time.Millisecond)
+		synctest.Wait()
+		q.drafts("when there are enough", 50)
+		for _, o := range orders("payer", 49) {
+			if id := o.Members[0].ID; q.under[id] == nil {
+				t.Errorf("%s waits longer than others that came after it", id)
+			}
+		}
+		q.waited(310 * time.Millisecond)
+	})
 }
