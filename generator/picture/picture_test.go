@@ -2,6 +2,8 @@ package picture
 
 import (
 	"bytes"
+	"image"
+	"image/color"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -68,6 +70,35 @@ func TestPictures(t *testing.T) {
 	}
 	if dir := os.Getenv("STORE_PICTURES"); dir != "" {
 		os.WriteFile(filepath.Join(dir, "icon.png"), icon, 0o644)
+	}
+}
+
+// TestPixels: each pixel is of the colour in the palette that is nearest to what was drawn, of all
+// colours that a picture can have.
+func TestPixels(t *testing.T) {
+	s, err := newSheet(Width, Height)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.tag("0.005 USDC")
+	for i, c := range append([]color.RGBA{ink, faint}, marks[:]...) {
+		s.line(margin, 100+80*i, "Rosy as ever, 0123456789", bold, 60, c, Width)
+	}
+	drawn, few := bytes.Clone(s.Pix), s.palette()
+	file, err := s.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, err := png.Decode(bytes.NewReader(file))
+	if err != nil || len(picture.(*image.Paletted).Palette) != 16 {
+		t.Fatal(err)
+	}
+	for i := range Width * Height {
+		p := drawn[4*i:]
+		want := few.Convert(color.RGBA{p[0], p[1], p[2], p[3]})
+		if got := picture.At(i%Width, i/Width); got != want {
+			t.Fatalf("pixel %d: %v, want %v", i, got, want)
+		}
 	}
 }
 

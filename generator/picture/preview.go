@@ -98,11 +98,12 @@ const (
 
 // tag draws a price tag with its hole at the left.
 func (s *sheet) tag(price string) {
-	s.shape(image.Rect(tagX, tagY, tagX+tagWide, tagY+tagHigh), accent,
-		0, tagHigh/2, 86, 0, tagWide, 0, tagWide, tagHigh, 86, tagHigh)
-	const edge = 7
-	s.shape(image.Rect(tagX, tagY, tagX+tagWide, tagY+tagHigh), paper,
-		edge+3, tagHigh/2, 89, edge, tagWide-edge, edge, tagWide-edge, tagHigh-edge, 89, tagHigh-edge)
+	const edge, body = 7, 89 // where the inner point ends
+	point := image.Rect(tagX, tagY, tagX+body, tagY+tagHigh)
+	s.shape(point, accent, 0, tagHigh/2, body-3, 0, body, 0, body, tagHigh, body-3, tagHigh)
+	s.shape(point, paper, edge+3, tagHigh/2, body, edge, body, tagHigh-edge)
+	s.box(image.Rect(tagX+body, tagY, tagX+tagWide, tagY+tagHigh), accent)
+	s.box(image.Rect(tagX+body, tagY+edge, tagX+tagWide-edge, tagY+tagHigh-edge), paper)
 	s.ring(tagX+62, tagY+tagHigh/2, 17, 11, accent)
 	amount, unit := cutUnit(price)
 	middle := tagX + (86+tagWide)/2

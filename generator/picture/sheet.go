@@ -1,19 +1,18 @@
 package picture
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
-	"image/png"
 	"slices"
 	"sort"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
+	"github.com/klauspost/compress/zlib"
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/gofont/gobold"
 	"golang.org/x/image/font/gofont/gomono"
@@ -34,19 +33,6 @@ var (
 	marks  = [...]color.RGBA{Good: {0x46, 0x59, 0x1c, 0xff}, Bad: {0xa0, 0x1f, 0x2c, 0xff},
 		Unknown: {0x4d, 0x5a, 0x66, 0xff}, Unobserved: rule}
 )
-
-// palette is paper and a few steps from it to each ink, which soften the edges of letters.
-var palette = sync.OnceValue(func() color.Palette {
-	const steps = 3
-	all := color.Palette{paper}
-	for _, c := range append([]color.RGBA{ink, faint, accent}, marks[:]...) {
-		for i := 1; i <= steps; i++ {
-			mix := func(from, to uint8) uint8 { return uint8((int(from)*(steps-i) + int(to)*i) / steps) }
-			all = append(all, color.RGBA{mix(paper.R, c.R), mix(paper.G, c.G), mix(paper.B, c.B), 0xff})
-		}
-	}
-	return all
-})
 
 // face names a font.
 type face uint8
@@ -77,25 +63,48 @@ type sheet struct {
 	fonts []*opentype.Font
 	err   error
 	pad   *pad
+	hard  []color.RGBA // what boxes were filled with
+	soft  []color.RGBA // what was drawn with whose edges are softened
+}
+
+// note adds a colour to those that were drawn with.
+func note(list *[]color.RGBA, c color.RGBA) color.RGBA {
+	if !slices.Contains(*list, c) {
+		*list = append(*list, c)
+	}
+	return c
+}
+
+// palette is what was drawn with, and a few steps to it from paper, which soften the edges of
+// letters: 16 colours at most, for such a picture takes half the bytes, the palest steps left out
+// first.
+func (s *sheet) palette() color.Palette {
+	const steps, most = 3, 16
+	all := []color.RGBA{paper}
+	for _, c := range slices.Concat(s.hard, s.soft) {
+		note(&all, c)
+	}
+	for i := steps - 1; i > 0; i-- {
+		for _, c := range s.soft {
+			mix := func(from, to uint8) uint8 { return uint8((int(from)*(steps-i) + int(to)*i) / steps) }
+			note(&all, color.RGBA{mix(paper.R, c.R), mix(paper.G, c.G), mix(paper.B, c.B), 0xff})
+		}
+	}
+	var few color.Palette
+	for _, c := range all[:min(most, len(all))] {
+		few = append(few, c)
+	}
+	return few
 }
 
 // pad is the memory of a picture in the making: some four megabytes, which take longer to get from
 // the system than to draw on.
-type pad struct{ colours, places []uint8 }
-
-var pads = sync.Pool{New: func() any { return new(pad) }}
-
-// encoders is the memory of what encodes pictures.
-type encoders struct{ sync.Pool }
-
-func (e *encoders) Get() *png.EncoderBuffer {
-	b, _ := e.Pool.Get().(*png.EncoderBuffer)
-	return b
+type pad struct {
+	colours, rows []uint8
+	zlib          *zlib.Writer
 }
 
-func (e *encoders) Put(b *png.EncoderBuffer) { e.Pool.Put(b) }
-
-var encoder = png.Encoder{BufferPool: new(encoders)}
+var pads = sync.Pool{New: func() any { return &pad{zlib: zlib.NewWriter(nil)} }}
 
 // newSheet begins a picture, which encode ends.
 func newSheet(wide, high int) (*sheet, error) {
@@ -107,62 +116,64 @@ func newSheet(wide, high int) (*sheet, error) {
 	return s, err
 }
 
-// encode returns the picture as PNG, in those colours of the palette that it has, since one of up
-// to 16 takes half the bytes. The sheet is of no use afterwards.
+// encode returns the picture as PNG, in the colours of its palette. The sheet is of no use
+// afterwards, and of an even width.
 func (s *sheet) encode() ([]byte, error) {
 	defer pads.Put(s.pad)
 	if s.err != nil {
 		return nil, fmt.Errorf("drawing a picture: %w", s.err)
 	}
-	n := len(s.Pix) / 4
-	s.pad.places = slices.Grow(s.pad.places[:0], n)[:n]
-	few := &image.Paletted{Pix: s.pad.places, Stride: s.Rect.Dx(), Rect: s.Rect}
-	place := make(map[uint32]uint8) // of a colour in the palette of the picture
-	var last uint32                 // which no pixel is, for all are opaque
-	var at uint8
-	for i := range few.Pix {
-		pixel := s.Pix[4*i:][:4]
-		if c := binary.LittleEndian.Uint32(pixel); c != last { // most are as the one before
-			var ok bool
-			if at, ok = place[c]; !ok {
-				nearest := palette().Convert(color.RGBA{pixel[0], pixel[1], pixel[2], pixel[3]})
-				j := slices.Index(few.Palette, nearest)
-				if j < 0 {
-					j, few.Palette = len(few.Palette), append(few.Palette, nearest)
-				}
-				at, place[c] = uint8(j), uint8(j)
-			}
-			last = c
-		}
-		few.Pix[i] = at
+	few := s.palette()
+	var known [1 << 12]struct { // where colours are in the palette
+		pixel uint32 // 0 for none: all are opaque
+		at    uint8
 	}
-	var b bytes.Buffer
-	err := encoder.Encode(&b, few)
-	return b.Bytes(), err
+	place := func(pixel uint32) uint8 {
+		k := &known[pixel*0x9e3779b1>>20]
+		if k.pixel != pixel {
+			k.pixel = pixel
+			k.at = uint8(few.Index(color.RGBA{uint8(pixel), uint8(pixel >> 8), uint8(pixel >> 16), 0xff}))
+		}
+		return k.at
+	}
+	rows := s.pad.rows[:0]
+	var last uint64 // which no two pixels are either
+	var both uint8
+	for pixels := range slices.Chunk(s.Pix, s.Stride) {
+		rows = append(rows, 0) // no filter
+		for ; len(pixels) > 0; pixels = pixels[8:] {
+			if two := binary.LittleEndian.Uint64(pixels); two != last { // most are as those before
+				last, both = two, place(uint32(two))<<4|place(uint32(two>>32))
+			}
+			rows = append(rows, both)
+		}
+	}
+	s.pad.rows = rows
+	return encodePNG(s.Rect.Dx(), s.Rect.Dy(), few, rows, s.pad.zlib)
 }
 
 // box fills a rectangle.
-func (s *sheet) box(r image.Rectangle, c color.Color) {
-	draw.Draw(s.RGBA, r, image.NewUniform(c), image.Point{}, draw.Src)
+func (s *sheet) box(r image.Rectangle, c color.RGBA) {
+	draw.Draw(s.RGBA, r, image.NewUniform(note(&s.hard, c)), image.Point{}, draw.Src)
 }
 
 // shape fills the polygon through the points, which are in pairs and counted from the corner of r.
 // No side is above 512, up to where the rasterizer counts in integers.
-func (s *sheet) shape(r image.Rectangle, c color.Color, at ...float32) {
+func (s *sheet) shape(r image.Rectangle, c color.RGBA, at ...float32) {
 	z := vector.NewRasterizer(r.Dx(), r.Dy())
 	z.MoveTo(at[0], at[1])
 	for i := 2; i < len(at); i += 2 {
 		z.LineTo(at[i], at[i+1])
 	}
 	z.ClosePath()
-	z.Draw(s.RGBA, r, image.NewUniform(c), image.Point{})
+	z.Draw(s.RGBA, r, image.NewUniform(note(&s.soft, c)), image.Point{})
 }
 
 // ring draws a ring around a point.
-func (s *sheet) ring(x, y, outer, inner int, c color.Color) {
+func (s *sheet) ring(x, y, outer, inner int, c color.RGBA) {
 	for _, disc := range []struct {
 		r int
-		c color.Color
+		c color.RGBA
 	}{{outer, c}, {inner, paper}} {
 		r := float32(disc.r)
 		const k = 0.5523 // of the radius: how far the handles of a quarter are from its ends
@@ -172,12 +183,13 @@ func (s *sheet) ring(x, y, outer, inner int, c color.Color) {
 		z.CubeTo(r+k*r, 0, 2*r, r-k*r, 2*r, r)
 		z.CubeTo(2*r, r+k*r, r+k*r, 2*r, r, 2*r)
 		z.CubeTo(r-k*r, 2*r, 0, r+k*r, 0, r)
-		z.Draw(s.RGBA, image.Rect(x-disc.r, y-disc.r, x+disc.r, y+disc.r), image.NewUniform(disc.c), image.Point{})
+		z.Draw(s.RGBA, image.Rect(x-disc.r, y-disc.r, x+disc.r, y+disc.r), image.NewUniform(note(&s.soft, disc.c)),
+			image.Point{})
 	}
 }
 
 // pen is a font at a size, for one picture: a face must not be shared.
-func (s *sheet) pen(f face, size float64, c color.Color) (*font.Drawer, *opentype.Font) {
+func (s *sheet) pen(f face, size float64, c color.RGBA) (*font.Drawer, *opentype.Font) {
 	made, err := opentype.NewFace(s.fonts[f], &opentype.FaceOptions{Size: size, DPI: 72, Hinting: font.HintingFull})
 	if err != nil && s.err == nil {
 		s.err = err
@@ -186,12 +198,12 @@ func (s *sheet) pen(f face, size float64, c color.Color) (*font.Drawer, *opentyp
 }
 
 // line draws one line of text from x on, or as much of it as there is room for.
-func (s *sheet) line(x, y int, text string, f face, size float64, c color.Color, wide int) {
+func (s *sheet) line(x, y int, text string, f face, size float64, c color.RGBA, wide int) {
 	s.paragraph(x, y, text, f, size, c, wide, 1)
 }
 
 // centred draws one line around x, smaller where it would be too wide.
-func (s *sheet) centred(x, y int, text string, f face, size float64, c color.Color, wide int) {
+func (s *sheet) centred(x, y int, text string, f face, size float64, c color.RGBA, wide int) {
 	size = s.fit(text, f, size, 14, wide)
 	if w := s.measure(text, f, size); w <= wide {
 		s.paragraph(x-w/2, y, text, f, size, c, wide, 1)
@@ -237,8 +249,8 @@ func around(name []rune, n int) string {
 
 // paragraph draws text on so many lines at most, the first one at y, and returns where the last one
 // stands. What is left over is shown as an ellipsis.
-func (s *sheet) paragraph(x, y int, text string, f face, size float64, c color.Color, wide, most int) int {
-	pen, known := s.pen(f, size, c)
+func (s *sheet) paragraph(x, y int, text string, f face, size float64, c color.RGBA, wide, most int) int {
+	pen, known := s.pen(f, size, note(&s.soft, c))
 	if s.err != nil {
 		return y
 	}
