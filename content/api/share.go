@@ -56,18 +56,18 @@ func (c *components) operation(op object, replace bool) error {
 		case "operationId":
 			name = pascal(m.value.(string))
 		case "responses":
-			all, err := tree(m.value)
-			if err != nil {
-				return fmt.Errorf("sharing the answers of %s: %w", name, err)
+			if !replace {
+				all, err := tree(m.value)
+				if err != nil {
+					return fmt.Errorf("sharing the answers of %s: %w", name, err)
+				}
+				op[i].value = all
 			}
-			list := all.(object)
+			list := op[i].value.(object)
 			for j, r := range list {
 				status, _ := strconv.Atoi(r.name)
 				text := strings.ReplaceAll(http.StatusText(status), " ", "")
 				list[j].value = c.part(responseKind, r.value.(object), replace, text, name+text)
-			}
-			if replace {
-				op[i].value = list
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // Purpose says what a key is for. Each purpose has a key of its own, because
@@ -214,10 +215,18 @@ func SpecimenKeyFor(p Purpose) *Key { return specimenKey(string(p)) }
 // SpecimenKey.
 func SpecimenFormerLogKey() *Key { return specimenKey("former " + string(PurposeLog)) }
 
+// specimens holds the keys of the specimen by name, which take longer to make than to find.
+var specimens sync.Map
+
 func specimenKey(name string) *Key {
+	if k, made := specimens.Load(name); made {
+		return k.(*Key)
+	}
 	seed := sha256.Sum256([]byte("this key is a specimen, its private half is public by design, trust nothing it " +
 		"signs: " + name))
-	return newKey(seed[:])
+	k := newKey(seed[:])
+	specimens.Store(name, k)
+	return k
 }
 
 // IsSpecimen reports whether pub belongs to the specimen site, for any
