@@ -54,8 +54,9 @@ type Chrome struct {
 	// Date is the date of the site.
 	Date time.Time
 
-	// Header and Footer are their finished markup. Header marks no page; HeaderOn does.
-	Header, Footer template.HTML
+	// Header, Footer and Picture are their finished markup. Header marks no page; HeaderOn does.
+	// Picture is of the site, which others show beside a link to a page without one of its own.
+	Header, Footer, Picture template.HTML
 
 	marked []markedHeader // one for each link of Nav
 }
@@ -76,24 +77,29 @@ func (c *Chrome) HeaderOn(page string) template.HTML {
 	return c.Header
 }
 
-// NewChrome renders the header and the footer of a Chrome that has everything else.
+// NewChrome renders the header, the footer and the picture of a Chrome that has everything else.
 func NewChrome(c Chrome) (*Chrome, error) {
 	c.marked = make([]markedHeader, len(c.Nav))
-	type part struct {
-		name, href, mark string
-		into             *template.HTML
+	type view struct {
+		*Chrome
+		Page          Page
+		Current, Mark string
 	}
-	parts := []part{{name: "header", into: &c.Header}, {name: "footer", into: &c.Footer}}
+	type part struct {
+		name string
+		view view
+		into *template.HTML
+	}
+	of := Page{Preview: Preview{"/preview/store.png", c.Title + ": " + c.Tagline}}
+	parts := []part{{"header", view{Chrome: &c}, &c.Header}, {"footer", view{Chrome: &c}, &c.Footer},
+		{"picture", view{Chrome: &c, Page: of}, &c.Picture}}
 	for i, l := range c.Nav {
-		parts = append(parts, part{"header", l.Href, "page", &c.marked[i].on},
-			part{"header", l.Href, "true", &c.marked[i].below})
+		parts = append(parts, part{"header", view{Chrome: &c, Current: l.Href, Mark: "page"}, &c.marked[i].on},
+			part{"header", view{Chrome: &c, Current: l.Href, Mark: "true"}, &c.marked[i].below})
 	}
 	for _, p := range parts {
 		var b bytes.Buffer
-		if err := htmlPages.ExecuteTemplate(&b, p.name, struct {
-			*Chrome
-			Current, Mark string
-		}{&c, p.href, p.mark}); err != nil {
+		if err := htmlPages.ExecuteTemplate(&b, p.name, p.view); err != nil {
 			return nil, fmt.Errorf("rendering the %s: %w", p.name, err)
 		}
 		*p.into = template.HTML(b.String())
@@ -108,14 +114,6 @@ func (c *Chrome) Day() string { return c.Date.Format(time.DateOnly) }
 type Preview struct {
 	Path string // below the base URL
 	Alt  string // what it shows, in words
-}
-
-// PreviewOf is the picture of a page.
-func (c *Chrome) PreviewOf(p Page) Preview {
-	if p.Preview != (Preview{}) {
-		return p.Preview
-	}
-	return Preview{"/preview/store.png", c.Title + ": " + c.Tagline}
 }
 
 // Page says which page a view is of.
