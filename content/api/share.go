@@ -212,12 +212,22 @@ func readTree(dec *jsontext.Decoder) (any, error) {
 }
 
 // compact is the JSON of a tree, which has been read from some.
-func compact(o object) string {
-	raw, err := json.Marshal(o, json.Deterministic(true))
-	if err != nil {
-		panic(fmt.Sprintf("api: writing what was read: %v", err))
+func compact(o object) string { return string(appendTree(nil, o)) }
+
+func appendTree(b []byte, v any) []byte {
+	o, isObject := v.(object)
+	if !isObject {
+		return append(b, v.(jsontext.Value)...)
 	}
-	return string(raw)
+	b = append(b, '{')
+	for i, m := range o {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b, _ = jsontext.AppendQuote(b, m.name) // a name that was read is UTF-8
+		b = appendTree(append(b, ':'), m.value)
+	}
+	return append(b, '}')
 }
 
 // lines writes an object with a line for each member down to a depth, and what is below it as

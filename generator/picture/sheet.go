@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"image"
@@ -139,8 +140,13 @@ func (s *sheet) encode() ([]byte, error) {
 	rows := s.pad.rows[:0]
 	var last uint64 // which no two pixels are either
 	var both uint8
+	var above []byte
 	for pixels := range slices.Chunk(s.Pix, s.Stride) {
-		rows = append(rows, 0) // no filter
+		if bytes.Equal(pixels, above) { // as most are
+			rows = append(rows, rows[len(rows)-1-len(pixels)/8:]...)
+			continue
+		}
+		above, rows = pixels, append(rows, 0) // no filter
 		for ; len(pixels) > 0; pixels = pixels[8:] {
 			if two := binary.LittleEndian.Uint64(pixels); two != last { // most are as those before
 				last, both = two, place(uint32(two))<<4|place(uint32(two>>32))
