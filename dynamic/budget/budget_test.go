@@ -193,6 +193,20 @@ func records(t *testing.T, db ledger.DB) (n int) {
 	return n
 }
 
+// TestRoomIsOfBudgetsThatTheLedgerCounts: of any other nobody is told that there is some.
+func TestRoomIsOfBudgetsThatTheLedgerCounts(t *testing.T) {
+	db := ledger.NewMem(ledger.MemOptions{})
+	s := newSet(t, db, Limit{Name: "b", Window: time.Minute, Client: 1})
+	for _, name := range []string{"b", "none"} {
+		if err := db.View(t.Context(), func(tx ledger.Tx) error {
+			_, _, err := s.Room(tx, name, "x", 1)
+			return err
+		}); err == nil {
+			t.Errorf("%s has room that was never counted", name)
+		}
+	}
+}
+
 // TestRefusedByTheSharedCountTakesNothing: the count of the process is given back.
 // TestWhatIsKept: over many processes at once what is free gets all but what is kept, what was paid
 // for gets the rest, and room is told as it is.

@@ -55,6 +55,29 @@ func TestNobodySpendsEverybodysBudget(t *testing.T) {
 	}
 }
 
+// TestAShareIsGivenBack: to the client and to its network.
+func TestAShareIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSet(t, nil, Limit{Name: "b", Window: time.Minute, Process: 30, Fair: true})
+		var held []Reading
+		for range 20 {
+			rd, err := s.Spend(t.Context(), "b", "198.51.100.1")
+			if err != nil || !rd.Granted {
+				t.Fatal(rd.Granted, err)
+			}
+			held = append(held, rd)
+		}
+		for _, rd := range held {
+			if err := s.GiveBack(t.Context(), rd); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := spent(t, s, "198.51.100.2", 200); got != 20 {
+			t.Errorf("a neighbour got %d after 20 were given back, want 20", got)
+		}
+	})
+}
+
 // TestManyAddressesOfANetworkAreOne: a /24, and a /48 of IPv6, get no more than one address does.
 func TestManyAddressesOfANetworkAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

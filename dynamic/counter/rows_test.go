@@ -3,6 +3,7 @@ package counter
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"store.example/agentstore/content/api"
@@ -24,6 +25,10 @@ func TestRoutesAreDescribed(t *testing.T) {
 				t.Errorf("%s: status %d is said twice, or is none", r.Name, a.Status)
 			}
 			said = append(said, a.Status)
+		}
+		if strings.Contains(r.Pattern, "id}") && !slices.Contains(r.Tags, "buy") && !slices.Contains(said, http.StatusNotFound) &&
+			!slices.Contains(said, http.StatusUnauthorized) { // whoever holds no token learns of nothing
+			t.Errorf("%s does not say what it answers where there is none: %v", r.Name, said)
 		}
 		if r.Body == nil {
 			continue

@@ -136,7 +136,7 @@ func (b *backupReader) next() (Entry, error) {
 	if len(key) == 0 {
 		return Entry{}, b.end()
 	}
-	if b.entries > 0 && string(key) <= string(b.last) {
+	if string(key) <= string(b.last) {
 		return Entry{}, fmt.Errorf("damaged: entry %d is not in order", b.entries)
 	}
 	value, err := b.bytes(MaxValue)

@@ -92,6 +92,38 @@ func TestDamagedBackup(t *testing.T) {
 	}
 }
 
+// hiccup fails once, before one of its bytes.
+type hiccup struct {
+	data   []byte
+	at     int
+	failed bool
+}
+
+var errHiccup = errors.New("the disk has a bad day")
+
+func (h *hiccup) Read(p []byte) (int, error) {
+	if len(h.data) == 0 {
+		return 0, io.EOF
+	}
+	if h.at == 0 && !h.failed {
+		h.failed = true
+		return 0, errHiccup
+	}
+	p[0], h.data, h.at = h.data[0], h.data[1:], h.at-1
+	return 1, nil
+}
+
+// TestBackupThatCannotBeRead: what could not be read is said, and not taken for damage, nor for
+// what comes next.
+func TestBackupThatCannotBeRead(t *testing.T) {
+	good := backupOf(t, filled(t, 3))
+	for i := range good {
+		if _, err := Verify(&hiccup{data: good, at: i}); !errors.Is(err, errHiccup) {
+			t.Fatalf("not read at byte %d: %v", i, err)
+		}
+	}
+}
+
 // TestLargeRestore watches a restore of many batches from outside.
 func TestLargeRestore(t *testing.T) {
 	const entries = 3*restoreEntries + 10

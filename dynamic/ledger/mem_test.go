@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestTreap compares a tree with a map over random edits, and demands that old
@@ -189,6 +190,18 @@ func TestNumber(t *testing.T) {
 		if n, err := ParseNumber(s); err == nil {
 			t.Errorf("ParseNumber(%q) = %d, want an error", s, n)
 		}
+	}
+}
+
+// The time in a key is the one that it was made of, to the second.
+func TestNotSettledAt(t *testing.T) {
+	at := time.Date(2026, 11, 28, 1, 2, 3, 4, time.UTC)
+	got, err := NotSettledAt(NotSettledKey("payer", at, "pur_1"))
+	if err != nil || !got.Equal(at.Truncate(time.Second)) {
+		t.Errorf("%s, %v", got, err)
+	}
+	if _, err := NotSettledAt(Key("notsettled", "payer")); err == nil {
+		t.Error("a key without a time has one")
 	}
 }
 

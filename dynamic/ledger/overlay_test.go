@@ -72,6 +72,25 @@ func TestAhead(t *testing.T) {
 	}
 }
 
+// What a transaction deleted is not there for it, and what it wrote is there until it deletes it.
+func TestWhatWasDeletedIsNotThere(t *testing.T) {
+	tx := NewUpdate(memSnapshot{new(node).insert(newNode("b", "was"))})
+	for _, key := range []string{"a", "b"} {
+		if err := tx.Set([]byte(key), []byte("is")); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := tx.Get([]byte(key)); string(v) != "is" || err != nil {
+			t.Errorf("%s is %q, %v", key, v, err)
+		}
+		if err := tx.Delete([]byte(key)); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := tx.Get([]byte(key)); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%s was deleted and is %q, %v", key, v, err)
+		}
+	}
+}
+
 // What an absent key is told by names it, as it was when it was asked for.
 func TestAbsent(t *testing.T) {
 	key := Key("purchase", "pur_1")

@@ -65,9 +65,16 @@ func TestTemplateSplices(t *testing.T) {
 			}
 		}
 	}
-	for _, lacks := range []string{`{}`, `{"a":"` + pay.KeyHole + `"}`, `{"a":"` + pay.NonceHole + `"}`} {
-		if _, err := pay.NewTemplate([]byte(lacks), nil); err == nil {
-			t.Errorf("%s is a challenge", lacks)
+	for _, c := range []struct {
+		nonces, keys   int
+		plain, encoded bool // it is one
+	}{{0, 0, false, false}, {0, 1, false, false}, {1, 0, false, false}, {1, 1, true, true}, {2, 1, false, false},
+		{1, 2, true, false}, {2, 0, false, false}, {0, 2, false, false}} {
+		text := []byte("[" + strings.Repeat(`"`+pay.NonceHole+`",`, c.nonces) + strings.Repeat(`"`+pay.KeyHole+`",`, c.keys) + "0]")
+		_, plain := pay.NewTemplate(text, nil)
+		_, encoded := pay.NewBase64Template(text, nil)
+		if (plain == nil) != c.plain || (encoded == nil) != c.encoded {
+			t.Errorf("%s: %v, in base64 %v", text, plain, encoded)
 		}
 	}
 }

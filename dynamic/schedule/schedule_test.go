@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -383,10 +384,61 @@ func TestMovedWhileTried(t *testing.T) {
 	})
 }
 
+// A task that cannot be read is not written over.
+func TestPutLeavesWhatItCannotRead(t *testing.T) {
+	db := ledger.NewMem(ledger.MemOptions{})
+	damaged := []byte("{")
+	update(t, db, func(tx ledger.Tx) error { return tx.Set(ledger.TaskKey("job", "id"), damaged) })
+	if err := db.Update(t.Context(), func(tx ledger.Tx) error {
+		return schedule.Put(tx, "job", "id", tx.Now())
+	}); err == nil {
+		t.Error("put over what could not be read")
+	}
+	update(t, db, func(tx ledger.Tx) error {
+		got, err := tx.Get(ledger.TaskKey("job", "id"))
+		if string(got) != string(damaged) {
+			t.Errorf("it is %q now", got)
+		}
+		return err
+	})
+}
+
 // What is not there is dropped without complaint.
 func TestDropOfNothing(t *testing.T) {
 	db := ledger.NewMem(ledger.MemOptions{})
 	update(t, db, func(tx ledger.Tx) error { return schedule.Drop(tx, "work", "none") })
+}
+
+// away is a ledger that cannot be reached: it says so at once, or when nobody waits any more.
+type away struct {
+	ledger.DB
+	hangs bool
+}
+
+func (l away) Update(ctx context.Context, _ func(ledger.Tx) error) error {
+	if !l.hangs {
+		return errors.New("no route to the ledger")
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (l away) View(ctx context.Context, read func(ledger.Tx) error) error { return l.Update(ctx, read) }
+
+// That the ledger cannot be read is logged, and that a scheduler was ended is not.
+func TestAnUnreadableLedgerIsLogged(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			stop := startWith(t, schedule.Config{DB: away{hangs: hangs}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+				Jobs: []schedule.Job{{Name: "work", Do: func(context.Context, schedule.Task) error { return nil }}}})
+			time.Sleep(3 * time.Second)
+			stop()
+			if said := strings.Contains(log.String(), "what is due could not be read"); said == hangs {
+				t.Errorf("hangs %v: logged %q", hangs, log.String())
+			}
+		})
+	}
 }
 
 func TestNewRefuses(t *testing.T) {

@@ -30,6 +30,12 @@ func TestDecode(t *testing.T) {
 		p.Digest != sha256.Sum256([]byte(encode(valid))) {
 		t.Errorf("Decode = %+v", p)
 	}
+	for _, none := range []string{`"resource":null,`, ""} {
+		p, err := x402.Decode(encode(strings.Replace(valid, `"resource":{"url":"https://s/x"},`, none, 1)))
+		if err != nil || p.Resource != "" {
+			t.Errorf("with %q for a resource: %+v, %v", none, p, err)
+		}
+	}
 	if id, ok := x402.PaymentID(p); !ok || id != "0123456789abcdef" {
 		t.Errorf("PaymentID = %q, %v", id, ok)
 	}
@@ -46,6 +52,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"no payload":     encode(strings.Replace(valid, `"payload"`, `"Payload"`, 1)),
 		"fraction":       encode(strings.Replace(valid, "300", "300.5", 1)),
 		"extra a list":   encode(strings.Replace(valid, `{"name":"USD Coin","version":"2"}`, "[]", 1)),
+		"resource text":  encode(strings.Replace(valid, `{"url":"https://s/x"}`, `"https://s/x"`, 1)),
 		"line break":     encode(valid)[:8] + "\n" + encode(valid)[8:],
 		"loose bits":     encode("{}")[:3] + "1", // the last character's unused bits are set
 		"three pads":     encode(valid) + "===",
@@ -64,6 +71,7 @@ func TestMatch(t *testing.T) {
 			Extra: map[string]any{"name": "n"}},
 		{Scheme: "exact", Network: "eip155:1", Amount: "2", Asset: "0xA", PayTo: "0xB", MaxTimeoutSeconds: 300,
 			Extra: map[string]any{"name": "n"}},
+		{Scheme: "exact", Network: "eip155:2", Amount: "1", Asset: "0xA", PayTo: "0xB", MaxTimeoutSeconds: 300},
 	}
 	for accepted, want := range map[string]int{
 		`{"scheme":"exact","network":"eip155:1","amount":"2","asset":"0xA","payTo":"0xB","maxTimeoutSeconds":300,"extra":{"name":"n"}}`:          1,
@@ -74,6 +82,8 @@ func TestMatch(t *testing.T) {
 		`{"scheme":"exact","network":"eip155:1","amount":"1","asset":"0xA","payTo":"0xB","maxTimeoutSeconds":300,"extra":{"x":1}}`:               -1,
 		`{"scheme":"exact","network":"eip155:1","amount":"1","asset":"0xA","payTo":"0xB","maxTimeoutSeconds":300}`:                               -1,
 		`{"scheme":"exact","network":"eip155:1","amount":"1","asset":"0xA","payTo":"0xB","maxTimeoutSeconds":300,"extra":{"name":"n"},"more":1}`: -1,
+		`{"scheme":"exact","network":"eip155:2","amount":"1","asset":"0xA","payTo":"0xB","maxTimeoutSeconds":300}`:                               2,
+		`{"scheme":"exact","network":"eip155:2","amount":"1","asset":"0xA","payTo":"0xB","maxTimeoutSeconds":300,"extra":null}`:                  2,
 	} {
 		p, err := x402.Decode(encode(`{"x402Version":2,"payload":{},"accepted":` + accepted + `}`))
 		if err != nil {

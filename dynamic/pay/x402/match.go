@@ -24,11 +24,8 @@ func Match(p *Presented, asked []rail.Requirement) int {
 	return -1
 }
 
-// holds reports whether got is an object that has every member of want with an equal value.
+// holds reports whether got has every member of want with an equal value.
 func holds(got, want map[string]any) bool {
-	if got == nil {
-		return false
-	}
 	for k, w := range want {
 		g, ok := got[k]
 		if !ok || !reflect.DeepEqual(g, plain(w)) {
