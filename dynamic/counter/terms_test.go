@@ -18,7 +18,8 @@ func TestLongTermsAreLeftToTheBody(t *testing.T) {
 	for _, q := range []struct {
 		first, second int
 		want          bool // the second stays
-	}{{5000, 900, true}, {7000, 900, true}, {maxTerms - 900 - 40, 900, true}, {maxTerms - 900 - 39, 900, false}, {7200, 900, false}, {maxTerms + 1, 900, false}, {100, maxTerms, false}} {
+	}{{5000, 900, true}, {7000, 900, true}, {maxTerms - 900 - 40, 900, true},
+		{maxTerms - 900 - 39, 900, false}, {7200, 900, false}, {maxTerms + 1, 900, false}, {100, maxTerms, false}} {
 		h := http.Header{"Payment-Required": {strings.Repeat("A", q.first)},
 			"Www-Authenticate":        {strings.Repeat("B", q.second)},
 			"Content-Security-Policy": {strings.Repeat("x", maxTerms)}}
