@@ -44,3 +44,16 @@ func TestRefusal(t *testing.T) {
 		}
 	}
 }
+
+// What a stranger says is shown without what would move a terminal's cursor or end a line, and no
+// longer than its bound.
+func TestPrintable(t *testing.T) {
+	for s, want := range map[string]string{
+		"plain ~ text": "plain ~ text", "\x1b[31mred": "[31mred", "a\r\nb\tc\x00": "abc", "rub\x7fout": "rubout",
+		"na\u00efve \U0001f600": "nave ", "\xff\xfe": "", "0123456789abcdef": "0123456789abcde", "": "",
+	} {
+		if got := rail.Printable(s, 15); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
+		}
+	}
+}
