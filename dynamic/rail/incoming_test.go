@@ -38,6 +38,7 @@ func TestReadingGoesOnAfterAnyPiece(t *testing.T) {
 	for b := range uint64(450) {
 		single = append(single, b)
 	}
+	twice := append(append(single[:200:200], 199), single[200:]...)
 	for name, c := range map[string]struct {
 		blocks []uint64
 		pieces []int // transfers of each
@@ -45,7 +46,7 @@ func TestReadingGoesOnAfterAnyPiece(t *testing.T) {
 		"nothing":                      {nil, []int{0, 0}},
 		"a transfer a block":           {single, []int{200, 200, 50, 0}},
 		"as many as a piece has":       {single[:200], []int{200, 0}},
-		"two of a block at the bounds": {append(append(single[:200:200], 199), single[200:]...), []int{201, 200, 50, 0}},
+		"two of a block at the bounds": {twice, []int{201, 200, 50, 0}},
 		"a block larger than a piece":  {make([]uint64, 250), []int{250, 0}},
 	} {
 		left := rail.Span{To: 10_000} // in two pieces, however few they are

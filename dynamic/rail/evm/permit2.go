@@ -225,10 +225,6 @@ func (r *Rail) verifyPermit(ctx context.Context, p *rail.Payment, want rail.Requ
 
 // checkPermit is what can be judged without the chain.
 func (r *Rail) checkPermit(p *rail.Payment, want rail.Requirement, now, head time.Time) *rail.Refusal {
-	late := now
-	if head.After(now) {
-		late = head
-	}
 	amount, isAmount := uint256(&want.Amount)
 	switch {
 	case want.Scheme != "exact":
@@ -239,7 +235,7 @@ func (r *Rail) checkPermit(p *rail.Payment, want rail.Requirement, now, head tim
 		return malformed("the payment is in another asset")
 	case !sameAddress(p.PayTo, want.PayTo):
 		return refuse(reasonPermitRecipient, "the payment goes to another account")
-	case p.ValidBefore < late.Add(margin).Unix():
+	case p.ValidBefore < soon(now, head):
 		return refuse(reasonPermitExpired, "the permit is expired or about to be")
 	case p.ValidBefore-1 > want.Latest(now, r.cfg.MaxTimeout).Unix():
 		return refuse(reasonPermitExpired, "the permit is valid for longer than was asked")

@@ -119,16 +119,18 @@ func (r *Rail) checkTerms(p *rail.Payment, want rail.Requirement) (common.Hash, 
 	return domainSeparator(name, version, r.cfg.ChainID, r.asset), nil
 }
 
+// soon is a margin from now, in Unix seconds, by the later of our clock and the chain's: what ends
+// before it counts as expired already.
+func soon(now, head time.Time) int64 {
+	return max(now.Add(margin).Unix(), head.Add(margin).Unix())
+}
+
 // checkWindow is what the stock facilitator judges after the signature: steps 6 to 9.
 func checkWindow(p *rail.Payment, want rail.Requirement, timeout time.Duration, now, head time.Time) error {
 	if !sameAddress(p.PayTo, want.PayTo) {
 		return refuse(reasonRecipient, "the payment goes to another account")
 	}
-	late := now
-	if head.After(now) {
-		late = head
-	}
-	if p.ValidBefore < late.Add(margin).Unix() {
+	if p.ValidBefore < soon(now, head) {
 		return refuse(reasonValidBefore, "the authorization is expired or about to be")
 	}
 	if p.ValidBefore > want.Latest(now, timeout).Unix() {
