@@ -10,6 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/token"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/railtest"
 )
@@ -20,6 +21,33 @@ func call(method string, words ...[]byte) []byte {
 		b = append(b, common.LeftPadBytes(w, 32)...)
 	}
 	return b
+}
+
+// settlement is a payment, since when it was good, and the settlement that was signed for it.
+func (h *harness) settlement(payload []byte) (*rail.Payment, rail.Mark, rail.Signed, *types.Transaction) {
+	h.t.Helper()
+	want := h.rail.Requirement(500_000)
+	p, err := h.rail.Parse(payload, want)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	mark, err := h.rail.Verify(h.t.Context(), p, want, time.Now())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	d, err := h.rail.Draft(h.t.Context(), []*rail.Payment{p})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	signed, err := d.Sign(railtest.NewSequence())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	tx := new(types.Transaction)
+	if err := tx.UnmarshalBinary(signed.Raw); err != nil {
+		h.t.Fatal(err)
+	}
+	return p, mark, signed, tx
 }
 
 // A plain payer whose money is gone when our settlement's turn comes, and back when the block ends,
@@ -33,26 +61,7 @@ func TestMoneyThatIsBackAtTheEndOfTheBlock(t *testing.T) {
 			payer, friend := h.Buyers[0], h.Buyers[1]
 			h.Node.Send(payer, h.Asset, call("approve(address,uint256)", h.Minter.Address[:], all))
 			h.Seal()
-			p, err := h.rail.Parse(h.Sign(terms(500_000)), h.rail.Requirement(500_000))
-			if err != nil {
-				t.Fatal(err)
-			}
-			mark, err := h.rail.Verify(t.Context(), p, h.rail.Requirement(500_000), time.Now())
-			if err != nil {
-				t.Fatal(err)
-			}
-			d, err := h.rail.Draft(t.Context(), []*rail.Payment{p})
-			if err != nil {
-				t.Fatal(err)
-			}
-			signed, err := d.Sign(railtest.NewSequence())
-			if err != nil {
-				t.Fatal(err)
-			}
-			ours := new(types.Transaction)
-			if err := ours.UnmarshalBinary(signed.Raw); err != nil {
-				t.Fatal(err)
-			}
+			p, mark, signed, ours := h.settlement(h.Sign(terms(500_000)))
 			out := h.Transaction(h.Minter, h.Asset, call("transferFrom(address,address,uint256)", payer.Address[:],
 				friend.Address[:], all))
 			back := h.Transaction(friend, h.Asset, call("transfer(address,uint256)", payer.Address[:], all))
@@ -87,5 +96,29 @@ func TestMoneyFromStrangersBlamesNobody(t *testing.T) {
 	v := rail.Revert{Tx: gift.Hash().Hex(), Block: h.Head().Number.Uint64()}
 	if c, err := h.rail.Explain(t.Context(), p, v); err != nil || c.Payer || c.Reason == "" {
 		t.Errorf("Explain = %+v, %v; want a revert that is not the payer's doing", c, err)
+	}
+}
+
+// Where somebody else has settled or cancelled the authorization before our turn, our revert is
+// nobody's doing: three payers who have theirs cancelled by others would take the network out for
+// everybody.
+func TestAnAuthorizationThatIsUsedUpBlamesNobody(t *testing.T) {
+	for name, first := range map[string]func(*harness, chaintest.Payment) []byte{
+		"settled by another": func(_ *harness, pay chaintest.Payment) []byte { return pay.Call() },
+		"cancelled by another": func(h *harness, pay chaintest.Payment) []byte {
+			digest := token.CancelDigest(pay.From, pay.Nonce, h.DomainSeparator())
+			return token.CancelCall(pay.From, pay.Nonce, h.SignDigest(h.Buyers[0], digest))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := openOn(t, 8453)
+			pay := h.SignTransfer(h.Buyers[0], h.PayTo, 500_000)
+			p, _, _, ours := h.settlement(payload(pay))
+			h.MustSealTxs(h.Transaction(h.Minter, h.Asset, first(h, pay)), ours)
+			v := rail.Revert{Tx: ours.Hash().Hex(), Block: h.Head().Number.Uint64()}
+			if c, err := h.rail.Explain(t.Context(), p, v); err != nil || c != (rail.Cause{}) {
+				t.Errorf("Explain = %+v, %v; want nobody's doing", c, err)
+			}
+		})
 	}
 }
