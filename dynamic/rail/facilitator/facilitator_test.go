@@ -147,3 +147,27 @@ func TestTimeoutIsUnknown(t *testing.T) {
 		t.Errorf("Settle = %q, %v; want an error that says nothing of the payment", tx, err)
 	}
 }
+
+// An address may hold a key in its path: what goes wrong names the host and nothing else of it.
+func TestErrorsKeepTheAddressSecret(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	host := strings.TrimPrefix(s.URL, "http://")
+	ask := func(what string) {
+		t.Helper()
+		f, err := facilitator.New(facilitator.Config{URL: s.URL + "/secret"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, settle := f.Settle(t.Context(), []byte(body))
+		_, verify := f.Verify(t.Context(), []byte(body))
+		_, supported := f.Supported(t.Context())
+		for _, err := range []error{settle, verify, supported} {
+			if err == nil || !strings.Contains(err.Error(), host) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	}
+	ask("an error page")
+	s.Close()
+	ask("nobody there")
+}

@@ -330,16 +330,33 @@ func TestSupported(t *testing.T) {
 	}
 }
 
-func TestHandlerNeedsAList(t *testing.T) {
+// A facilitator without one of the things that it stands on is refused where it is made: it would
+// settle for everybody, spend any amount of gas, or fall at the first payment.
+func TestHandlerNeedsAllItStandsOn(t *testing.T) {
 	s := open(t)
-	if _, err := facilitator.NewHandler(facilitator.HandlerConfig{Rails: []rail.Rail{s.rail}}); err == nil {
-		t.Error("a facilitator for everybody")
+	g, err := gas.New(gas.Config{DB: s.db, Rails: []rail.Rail{s.rail}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := facilitator.NewHandler(facilitator.HandlerConfig{PayTo: []string{"0x1"}}); err == nil {
-		t.Error("a facilitator without a network")
+	d, err := settle.New(settle.Config{DB: s.db, Rails: []rail.Rail{s.rail}, Gas: g})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := facilitator.NewHandler(facilitator.HandlerConfig{Rails: []rail.Rail{s.rail},
-		PayTo: []string{"0x1"}}); err == nil {
-		t.Error("a facilitator that may spend any amount of gas")
+	for name, lack := range map[string]func(*facilitator.HandlerConfig){
+		"nothing":  func(*facilitator.HandlerConfig) {},
+		"networks": func(c *facilitator.HandlerConfig) { c.Rails = nil },
+		"accounts": func(c *facilitator.HandlerConfig) { c.PayTo = nil },
+		"a limit":  func(c *facilitator.HandlerConfig) { c.Gas = nil },
+		"a driver": func(c *facilitator.HandlerConfig) { c.Settles = nil },
+	} {
+		cfg := facilitator.HandlerConfig{Rails: []rail.Rail{s.rail}, PayTo: []string{"0x1"}, Gas: g, Settles: d}
+		lack(&cfg)
+		h, err := facilitator.NewHandler(cfg)
+		if (err == nil) != (name == "nothing") {
+			t.Errorf("without %s: %v", name, err)
+		}
+		if h != nil {
+			h.Close()
+		}
 	}
 }
