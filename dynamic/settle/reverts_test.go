@@ -2,6 +2,7 @@ package settle_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -118,4 +119,60 @@ func TestTheLossIsWhatWasBurnt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// emptied is several whose account has gas for one transaction.
+type emptied struct{ *several }
+
+func (n *emptied) empty() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.sent) > 0
+}
+
+func (n *emptied) Standing(context.Context) (rail.Standing, error) {
+	s := rail.Standing{Head: time.Now(), Priced: true}
+	if n.empty() {
+		s.Out = "its account is empty"
+	}
+	return s, nil
+}
+
+func (n *emptied) Draft(ctx context.Context, ps []*rail.Payment) (rail.Draft, error) {
+	if n.empty() {
+		return nil, rail.ErrNoGas
+	}
+	return n.several.Draft(ctx, ps)
+}
+
+// What ends one payment and is not its payer's doing would end others alike: the network is read
+// anew at once, and takes no payment while it is out.
+func TestWhatWouldEndOthersIsLookedInto(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &emptied{&several{changed: make(chan struct{}), poor: "payer"}}
+		db := ledger.NewMem(ledger.MemOptions{})
+		rails := []rail.Rail{n}
+		g, err := gas.New(gas.Config{DB: db, Rails: rails})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := settle.New(settle.Config{DB: db, Rails: rails, Gas: g})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := d.Begin(t.Context(), order("payer"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if err := g.Take(t.Context(), "test:several", 1000, 0); err != nil {
+			t.Errorf("before: %v", err)
+		}
+		if err := d.Drive(t.Context(), s, &landing{d: d, g: g}); err != nil {
+			t.Fatal(err)
+		}
+		if _, out := errors.AsType[*gas.Outage](g.Take(t.Context(), "test:several", 1000, 0)); !out {
+			t.Error("the next payment is taken by an account that is known to be empty")
+		}
+	})
 }

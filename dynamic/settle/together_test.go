@@ -2,7 +2,6 @@ package settle_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
@@ -453,38 +452,6 @@ func TestEachDrivesItsOwn(t *testing.T) {
 		left, err := q.d.Unfinished(t.Context(), "payer-")
 		if err != nil || len(left) != 0 {
 			t.Errorf("left on their way are %v, %v", left, err)
-		}
-	})
-}
-
-// A record of fifty is read by fifty, and parsed as often as it changes. Nobody may change what is
-// shared.
-func TestRecordsOfManyAreParsedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t)
-		q.know("payer", 50)
-		q.busy()
-		q.begin(t.Context(), orders("payer", 50)...)
-		q.waited(0)
-		id := q.under["payer-0"].ID
-		a, err := q.d.Load(t.Context(), id)
-		b, err2 := q.d.Load(t.Context(), id)
-		if a != b || errors.Join(err, err2) != nil || len(a.Members) != 50 {
-			t.Errorf("read twice: %p, %p, %v, %v", a, b, err, err2)
-		}
-		before, _ := json.Marshal(a)
-		err = q.db.Update(t.Context(), func(tx ledger.Tx) error {
-			s, err := settle.Read(tx, id)
-			if err != nil {
-				return err
-			}
-			s.Version++
-			return ledger.SetJSON(tx, ledger.SettlementKey(id), s)
-		})
-		c, err2 := q.d.Load(t.Context(), id)
-		after, _ := json.Marshal(a)
-		if errors.Join(err, err2) != nil || c == a || c.Version != a.Version+1 || string(before) != string(after) {
-			t.Errorf("a change is not seen: version %d after %d, %v, %v", c.Version, a.Version, err, err2)
 		}
 	})
 }

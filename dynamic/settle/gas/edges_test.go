@@ -120,3 +120,37 @@ func TestSigningNeedsItsCount(t *testing.T) {
 		}
 	}
 }
+
+// mute is a transaction that does not answer one of its reads.
+type mute struct {
+	ledger.Tx
+	at *int // which, counted down
+}
+
+func (m mute) Get(key []byte) ([]byte, error) {
+	if *m.at--; *m.at == 0 {
+		return nil, errBroken
+	}
+	return m.Tx.Get(key)
+}
+
+// A payment counts as landed only where all that is to be noted of it was: one read that is not
+// answered is an error, whichever it is.
+func TestSettledByABrokenLedger(t *testing.T) {
+	s := newStreet(t, gas.Config{})
+	landed := func(at int) error {
+		return s.update(func(tx ledger.Tx) error {
+			at := at // it may run more than once
+			return s.Settled(mute{tx, &at}, one, "payer", "code", []gas.Held{{Day: "2026-08-01", Amount: 1}})
+		})
+	}
+	const reads = 4 // what is held, the payer, its code, what reverted alike
+	for at := 1; at <= reads; at++ {
+		if err := landed(at); !errors.Is(err, errBroken) {
+			t.Errorf("without an answer to read %d: %v", at, err)
+		}
+	}
+	if err := landed(reads + 1); err != nil {
+		t.Errorf("with all answers: %v", err)
+	}
+}
