@@ -73,7 +73,6 @@ func (t *Tree) SealTo(k *attest.Key, meta Meta, write func(File) error) (attest.
 			m.Files, m.Bytes = m.Files+ref.Files, m.Bytes+ref.Bytes
 		}
 	}
-	slices.Sort(s.remove)
 	if m.Root, err = attest.PartsRoot(m.Parts); err != nil {
 		return attest.Manifest{}, nil, err
 	}
