@@ -473,13 +473,15 @@ func TestWhatWasNotCapturedDidNotDrift(t *testing.T) {
 	full := &record.RowOffer{Networks: []string{"a"}, Schemes: []string{"exact"}, MinUSDC: "1", MaxUSDC: "1",
 		PayTo: []record.PayTo{{Network: "a", Digest: "1"}}}
 	none := &record.RowOffer{NotCapturedReason: record.NotCapturedUnreadable}
+	others := &record.RowOffer{Networks: []string{"b"}, NetworksLeftOut: 1, Schemes: []string{"exact"},
+		PayTo: []record.PayTo{{Network: "a", Digest: "2"}}, PayToLeftOut: 1}
 	part := &record.RowOffer{Networks: []string{"b"}, Schemes: []string{"exact"},
 		PayTo: []record.PayTo{{Network: "a", Digest: "1"}}}
 	for _, c := range []struct {
 		from, to *record.RowOffer
 		want     []Drift
 	}{
-		{full, none, nil}, {none, full, nil}, {full, full, nil},
+		{full, none, nil}, {none, full, nil}, {full, full, nil}, {full, others, nil}, {others, full, nil},
 		{full, part, []Drift{{Host: "a.example", Field: "networks", From: "a", To: "b"}}},
 	} {
 		got := Drifts(&record.Row{Host: "a.example", Offer: c.from}, &record.Row{Host: "a.example", Offer: c.to})

@@ -39,21 +39,19 @@ type Host struct {
 	LastObserved  string `json:"last_observed,omitzero"`
 	Gaps          Counts `json:"gaps_by_reason"`
 
-	Tier        HostTier         `json:"tier"`
-	Changes     []Change         `json:"verdict_changes"`
-	Timeline    []HostWeek       `json:"timeline"` // every round, oldest first
-	Payment     *Payment         `json:"payment_address"`
-	Citation    Citation         `json:"citation"`
-	PaidWalks   []Walked         `json:"paid_walks"`
-	Refreshes   []Refreshed      `json:"paid_refreshes"`
-	Declaration Declared         `json:"declaration"`
-	Note        *NoteHeld        `json:"standing_note"`
-	Earlier     []NoteHeld       `json:"earlier_notes,omitzero"` // that stood before, the newest first
-	LeftOut     int64            `json:"earlier_notes_left_out,omitzero"`
-	Cannot      []string         `json:"what_this_cannot_see"`
-	Older       []string         `json:"-"` // the years of OlderYears
-	Inclusion   *tlog.Proof      `json:"-"` // of the cited row
-	Row         record.StoredRow `json:"-"` // the cited row
+	Tier        HostTier    `json:"tier"`
+	Changes     []Change    `json:"verdict_changes"`
+	Timeline    []HostWeek  `json:"timeline"` // every round, oldest first
+	Payment     *Payment    `json:"payment_address"`
+	Citation    Citation    `json:"citation"`
+	PaidWalks   []Walked    `json:"paid_walks"`
+	Refreshes   []Refreshed `json:"paid_refreshes"`
+	Declaration Declared    `json:"declaration"`
+	Note        *NoteHeld   `json:"standing_note"`
+	Earlier     []NoteHeld  `json:"earlier_notes,omitzero"` // that stood before, the newest first
+	LeftOut     int64       `json:"earlier_notes_left_out,omitzero"`
+	Cannot      []string    `json:"what_this_cannot_see"`
+	Older       []string    `json:"-"` // the years of OlderYears
 }
 
 // HostTier is a Standing with the rule it follows.
@@ -348,7 +346,6 @@ func payment(h History, others func(int64, record.PayTo) int64) *Payment {
 // did.
 func (h *Host) cite(base string, rounds []record.Round, e *Entry, week *HostWeek,
 	prove func(leaf, size int64) (tlog.Proof, error)) error {
-	h.Row = *e.Row
 	h.Citation = Citation{
 		Cites: "One row of a signed weekly census: what the store saw of " + h.Host + " in " + e.Week + ".",
 		Host:  h.Host, Week: e.Week, Sequence: e.Sequence, Digest: e.Digest, RowSHA256: week.RowSHA256,
@@ -366,7 +363,7 @@ func (h *Host) cite(base string, rounds []record.Round, e *Entry, week *HostWeek
 	if err != nil {
 		return err
 	}
-	h.Inclusion, h.Citation.Inclusion = &p, string(p.Text())
+	h.Citation.Inclusion = string(p.Text())
 	return nil
 }
 
