@@ -80,6 +80,34 @@ func TestHeaderBounds(t *testing.T) {
 	}
 }
 
+// A refusal says why. No network holds an address with a zone, so what is allowed by its network is
+// not allowed with one.
+func TestARefusedAddressIsToldWhy(t *testing.T) {
+	g, err := newGuard(Config{OwnAddresses: []netip.Addr{netip.MustParseAddr("2606:4700::2")},
+		Refuse: []netip.Prefix{netip.MustParsePrefix("9.9.9.0/24")},
+		Allow:  &Allow{Networks: []netip.Prefix{netip.MustParsePrefix("fd00::/8")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address, why := range map[string]string{
+		"8.8.4.4": "", "fd00::1": "",
+		"fe80::1%eth0":      "target_refused: an address with a zone is link-local",
+		"fd00::1%eth0":      "target_refused: an address with a zone is link-local",
+		"2606:4700::1%eth0": "target_refused: an address with a zone is link-local",
+		"2606:4700::2":      "own_host_refused: the address is this service's own",
+		"10.0.0.1":          "target_refused: 10.0.0.1 is not a public address (private)",
+		"9.9.9.9":           "target_refused: 9.9.9.9 lies in a network that this service does not contact",
+	} {
+		got := ""
+		if err := g.address(netip.MustParseAddr(address)); err != nil {
+			got = err.Error()
+		}
+		if got != why {
+			t.Errorf("%s: %q, want %q", address, got, why)
+		}
+	}
+}
+
 // Our own name is known under whatever a careless reader takes for it.
 func TestLooseHost(t *testing.T) {
 	for raw, want := range map[string]string{

@@ -235,6 +235,7 @@ func TestRedirectsAreOneHopOnTheHost(t *testing.T) {
 }
 
 func TestStages(t *testing.T) {
+	plain := func(s *httptest.Server, _ *Config) { s.TLS.NextProtos = []string{"http/1.1"} }
 	for name, row := range map[string]struct {
 		change func(*httptest.Server, *Config)
 		url    string
@@ -259,6 +260,10 @@ func TestStages(t *testing.T) {
 		}, "https://example.com/",
 			exchange.Error{Stage: exchange.StageTLS, Text: "the certificate has expired or is not yet valid"}},
 		"no head": {nil, "https://example.com/hang-up", exchange.Error{Stage: exchange.StageHeaders, Text: ""}},
+		"no head over HTTP/1.1": {plain, "https://example.com/hang-up",
+			exchange.Error{Stage: exchange.StageHeaders, Text: "the connection was closed early"}},
+		"half a body": {plain, "https://example.com/half",
+			exchange.Error{Stage: exchange.StageBody, Text: "the connection was closed early"}},
 		"slow": {nil, "https://example.com/slow", exchange.Error{Stage: exchange.StageDeadline,
 			Text: "the time ran out at stage headers"}},
 		"slow body": {nil, "https://example.com/slow-body",
@@ -276,6 +281,11 @@ func TestStages(t *testing.T) {
 			c, _ := door(t, func(w http.ResponseWriter, r *http.Request) {
 				switch r.URL.Path {
 				case "/hang-up":
+					panic(http.ErrAbortHandler)
+				case "/half":
+					w.Header().Set("Content-Length", "10")
+					w.Write([]byte("begun"))
+					w.(http.Flusher).Flush()
 					panic(http.ErrAbortHandler)
 				case "/slow":
 					<-r.Context().Done()
