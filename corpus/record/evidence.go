@@ -221,24 +221,21 @@ func (r *Record) RawEvidence(sequence int64, host string) ([]byte, error) {
 	return nil, nil
 }
 
-// ReadRange reads a part of a file without the whole of it, where the file system can.
+// ReadRange reads a part of a file without the whole of it, where the file system can. A part that
+// the file does not hold to its end is an error.
 func ReadRange(fsys fs.FS, name string, offset, n int64) (_ []byte, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	out := make([]byte, n)
+	from := io.Reader(f)
 	if at, ok := f.(io.ReaderAt); ok {
-		_, err = at.ReadAt(out, offset)
-		if n > 0 && errors.Is(err, io.EOF) {
-			err = nil
-		}
-		return out, err
-	}
-	if _, err := io.CopyN(io.Discard, f, offset); err != nil {
+		from = io.NewSectionReader(at, offset, n)
+	} else if _, err := io.CopyN(io.Discard, f, offset); err != nil {
 		return nil, err
 	}
-	_, err = io.ReadFull(f, out)
+	out := make([]byte, n)
+	_, err = io.ReadFull(from, out)
 	return out, err
 }

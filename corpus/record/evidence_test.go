@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/fstest"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/probe"
@@ -66,6 +68,38 @@ func TestSealRefusesForeignEvidence(t *testing.T) {
 	if v := audited(t, w); len(v.Problems) > 0 || v.Verdicts.Without != 1 {
 		t.Errorf("what is too large: %+v %v", v.Verdicts, v.Problems)
 	}
+}
+
+// What is read of a file are its own bytes, whether it can be read from the middle or not: a pack
+// that was cut short is an error and never filled up.
+func TestReadRangeReadsAllOrFails(t *testing.T) {
+	whole := fstest.MapFS{"pack": {Data: []byte("0123456789")}}
+	for name, fsys := range map[string]fs.FS{"whole": whole, "a stream": streams{whole}} {
+		for _, c := range []struct {
+			offset, n int64
+			want      string
+			fails     bool
+		}{
+			{0, 10, "0123456789", false}, {3, 4, "3456", false}, {6, 4, "6789", false}, {10, 0, "", false},
+			{0, 0, "", false}, {6, 5, "", true}, {10, 1, "", true}, {11, 1, "", true},
+		} {
+			got, err := record.ReadRange(fsys, "pack", c.offset, c.n)
+			if (err != nil) != c.fails || err == nil && string(got) != c.want {
+				t.Errorf("%s: %d bytes from %d: %q, %v", name, c.n, c.offset, got, err)
+			}
+		}
+		if _, err := record.ReadRange(fsys, "none", 0, 1); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: a file that is not there: %v", name, err)
+		}
+	}
+}
+
+// streams is a file system whose files are read from their beginning alone.
+type streams struct{ fs.FS }
+
+func (s streams) Open(name string) (fs.File, error) {
+	f, err := s.FS.Open(name)
+	return struct{ fs.File }{f}, err
 }
 
 func FuzzParseEvidenceIndex(f *testing.F) {
