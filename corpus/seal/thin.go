@@ -93,8 +93,10 @@ func rewrite(dir *durable.Folder, indexPath string, index record.EvidenceIndex, 
 	if len(members) > 0 {
 		return putPack(dir, indexPath, members)
 	}
-	if err := dir.Root.Remove(record.PackOf(indexPath)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	for _, name := range []string{record.PackOf(indexPath), indexPath} {
+		if err := dir.Root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
-	return dir.Root.Remove(indexPath)
+	return nil
 }
