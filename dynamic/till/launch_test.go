@@ -1,6 +1,9 @@
 package till_test
 
 import (
+	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,12 +23,26 @@ func (b *doorsBought) Want(_ ledger.Tx, l goods.Launch) error {
 	return nil
 }
 
+// fullLedger is a ledger that can be told to take nothing.
+type fullLedger struct {
+	ledger.DB
+	now atomic.Bool
+}
+
+func (d *fullLedger) Update(ctx context.Context, f func(ledger.Tx) error) error {
+	if d.now.Load() {
+		return errors.New("no space left")
+	}
+	return d.DB.Update(ctx, f)
+}
+
 // A door that could not be bought at is told, and what was paid for it is owed as of a window that
 // was missed; the keeper is asked to do nothing else about it.
 func TestALaunchCheckThatCouldNotBe(t *testing.T) {
 	t.Parallel()
 	doors := &doorsBought{}
-	s := newShop(t, shopOptions{buyers: 1, config: func(c *till.Config) {
+	db := &fullLedger{DB: ledger.NewMem(ledger.MemOptions{})}
+	s := newShop(t, shopOptions{buyers: 1, db: db, config: func(c *till.Config) {
 		c.Readings, c.Launches = &reader{}, doors
 	}})
 	const path = "/api/buy/launch_check?url=https://a.example/"
@@ -50,8 +67,13 @@ func TestALaunchCheckThatCouldNotBe(t *testing.T) {
 	if len(debts()) != 0 {
 		t.Errorf("owed before it was tried: %+v", debts())
 	}
+	out := goods.LaunchOutcome{NotWalked: "it asks for more"}
+	db.now.Store(true)
+	if err := s.till.CloseLaunch(t.Context(), r.purchase(), out, time.Now()); err == nil {
+		t.Error("told once, and not kept")
+	}
+	db.now.Store(false)
 	for range 2 { // a process that died may tell it twice
-		out := goods.LaunchOutcome{NotWalked: "it asks for more"}
 		err := s.till.CloseLaunch(t.Context(), r.purchase(), out, time.Now())
 		if err != nil {
 			t.Fatal(err)

@@ -11,25 +11,25 @@ import (
 // CloseWatch completes the order of a term with what it came to. One that is completed already is
 // left as it is.
 func (t *Till) CloseWatch(ctx context.Context, purchase string, s goods.WatchSummary, at time.Time) error {
-	p, err := t.load(ctx, purchase)
-	if err != nil || p.State == Delivered {
-		return err
-	}
-	made, err := goods.WatchClosed(p.Made, s, at)
-	if err != nil {
-		return err
-	}
-	return t.Fulfil(ctx, purchase, made)
+	return t.close(ctx, purchase, func(promise *goods.Made) (*goods.Made, error) {
+		return goods.WatchClosed(promise, s, at)
+	})
 }
 
 // CloseLaunch completes the order of a purchase at a door with what came of it. One that is
 // completed already is left as it is.
 func (t *Till) CloseLaunch(ctx context.Context, purchase string, out goods.LaunchOutcome, at time.Time) error {
+	return t.close(ctx, purchase, func(promise *goods.Made) (*goods.Made, error) {
+		return goods.LaunchClosed(promise, out, at)
+	})
+}
+
+func (t *Till) close(ctx context.Context, purchase string, closed func(*goods.Made) (*goods.Made, error)) error {
 	p, err := t.load(ctx, purchase)
 	if err != nil || p.State == Delivered {
 		return err
 	}
-	made, err := goods.LaunchClosed(p.Made, out, at)
+	made, err := closed(p.Made)
 	if err != nil {
 		return err
 	}

@@ -116,18 +116,14 @@ func (g *Gate) Admit(ctx context.Context, a *Admission, prover rail.Prover, wait
 			waiting = true
 		}
 		a.asked, unread = nil, nil // by the time there is room it is another block
-		again := time.NewTimer(pause)
 		select {
 		case <-freed:
-		case <-again.C:
+		case <-time.After(pause):
 		case <-over.C:
-			again.Stop()
 			return full
 		case <-ctx.Done():
-			again.Stop()
 			return full
 		}
-		again.Stop()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,7 +94,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("after one left: %v", err)
 		}
 
-		poor := &purse{has: 25}
+		poor := &purse{has: 20}
 		for n := range 2 {
 			if err := admit(t, &g, db, poor, payment("b", n), open.Enter); err != nil {
 				t.Fatalf("payment %d: %v", n, err)
@@ -120,6 +121,64 @@ func TestBounds(t *testing.T) {
 		unit.ID, unit.Nonce = "other", "1"
 		if err := admit(t, &g, db, rich, unit, open.Enter); why(err) != open.HoldsUnit {
 			t.Errorf("a second unit: %v", err)
+		}
+	})
+}
+
+// Who waits for room hears at once when there is some, and 64 may wait at a time, over and over.
+func TestRoomIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g open.Gate
+		db := ledger.NewMem(ledger.MemOptions{})
+		rich := &purse{has: 1000}
+		for n := range open.Most {
+			if err := admit(t, &g, db, rich, payment("a", n), open.Enter); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var admitted, refused, late int
+		round := func(waiters int) {
+			t.Helper()
+			admitted, refused, late = 0, 0, 0
+			var mu sync.Mutex
+			for n := range waiters {
+				go func() {
+					began := time.Now()
+					err := admit(t, &g, db, rich, payment("a", open.Most+n), open.Enter)
+					mu.Lock()
+					defer mu.Unlock()
+					switch took := time.Since(began); {
+					case err == nil && took == 10*time.Millisecond:
+						admitted++
+					case err != nil && took == 0:
+						refused++
+					case err != nil && took == time.Second:
+						late++
+					default:
+						t.Errorf("after %s: %v", took, err)
+					}
+				}()
+			}
+			synctest.Wait()
+		}
+		for range 2 {
+			round(65)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if admitted != 0 || refused != 1 || late != 64 {
+				t.Errorf("of 65 %d got in, %d were sent away at once and %d later, want 0, 1 and 64", admitted, refused,
+					late)
+			}
+		}
+		round(2)
+		time.Sleep(10 * time.Millisecond)
+		update(t, db, func(tx ledger.Tx) error {
+			return errors.Join(open.Leave(tx, payment("a", 0)), open.Leave(tx, payment("a", 1)))
+		})
+		g.Freed()
+		synctest.Wait()
+		if admitted != 2 {
+			t.Errorf("%d of two that waited got in at once", admitted)
 		}
 	})
 }
