@@ -377,7 +377,7 @@ func (r Ring) Continues(older Ring) error {
 }
 
 func (k PublicKey) same(o PublicKey) bool {
-	return k.Purpose == o.Purpose && k.KID == o.KID && k.Since == o.Since && bytes.Equal(k.Public, o.Public)
+	return k.Purpose == o.Purpose && k.Since == o.Since && bytes.Equal(k.Public, o.Public)
 }
 
 // The states of a signer.

@@ -105,6 +105,37 @@ func TestHistoriesAreCorrected(t *testing.T) {
 	}
 }
 
+// What changed at a door is told in words, what a buyer should know first in front, and what was not
+// captured is not told as a change.
+func TestWhatDiffersIsTold(t *testing.T) {
+	a := record.Row{URL: "https://a.example/1", Verdict: record.VerdictReady, Battery: "x402/v1",
+		Offer: &record.RowOffer{Networks: []string{"base"}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "1",
+			PayTo: []record.PayTo{{Network: "base", Digest: "0123456789abcdef"}}}}
+	b := record.Row{URL: "https://a.example/2", Verdict: record.VerdictNotReady, Battery: "x402/v2",
+		Failed: []string{"status", "terms"}, Offer: &record.RowOffer{Networks: []string{"base", "solana"}, MinUSDC: "0.02",
+			MaxUSDC: "2", PayTo: []record.PayTo{{Network: "base", Digest: "fedcba9876543210"}}}}
+	want := []string{
+		"pay-to address: base 0123456789ab → base fedcba987654",
+		"verdict (x402/v1, then x402/v2): ready → not ready",
+		"failed checks: none → status, terms",
+		"least price in USDC: 0.01 → 0.02",
+		"greatest price in USDC: 1 → 2",
+		"networks: base → base, solana",
+		"schemes: exact → none",
+		"door: https://a.example/1 → https://a.example/2",
+	}
+	if diff := cmp.Diff(want, differing(&a, &b)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := differing(&a, &a); got != nil {
+		t.Errorf("of one and the same: %q", got)
+	}
+	b.Offer = nil
+	if got := differing(&a, &b); !slices.Equal(got, []string{want[1], want[2], want[7]}) {
+		t.Errorf("of one whose terms were not captured: %q", got)
+	}
+}
+
 // Of the cheapest asks of a round a quarter is the smallest that a quarter of the doors do not
 // exceed, and so on.
 func TestPricesAreOfTheNearestRank(t *testing.T) {

@@ -78,3 +78,17 @@ func TestManyChangesEqualAFreshTree(t *testing.T) {
 		}
 	}
 }
+
+// What was sealed is not kept to be sealed again: neither in memory nor, of a large tree, on disk.
+func TestWhatWasSealedIsNoLongerPending(t *testing.T) {
+	tree := NewTree(attest.PublicLayout())
+	for i := range 3 {
+		if err := tree.Put(fmt.Sprintf("host/%d", i), 1, sha256.Sum256(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seal(t, tree, fstest.MapFS{})
+	for r, err := range tree.pending.Sorted() {
+		t.Errorf("%q is pending, %v", r, err)
+	}
+}
