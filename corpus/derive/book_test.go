@@ -105,15 +105,15 @@ func TestHistoriesAreCorrected(t *testing.T) {
 	}
 }
 
-// What changed at a door is told in words, what a buyer should know first in front, and what was not
-// captured is not told as a change.
+// What changed at a door is told in words, what a buyer should know first in front, and what was
+// not captured is not told as a change.
 func TestWhatDiffersIsTold(t *testing.T) {
 	a := record.Row{URL: "https://a.example/1", Verdict: record.VerdictReady, Battery: "x402/v1",
 		Offer: &record.RowOffer{Networks: []string{"base"}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "1",
 			PayTo: []record.PayTo{{Network: "base", Digest: "0123456789abcdef"}}}}
 	b := record.Row{URL: "https://a.example/2", Verdict: record.VerdictNotReady, Battery: "x402/v2",
-		Failed: []string{"status", "terms"}, Offer: &record.RowOffer{Networks: []string{"base", "solana"}, MinUSDC: "0.02",
-			MaxUSDC: "2", PayTo: []record.PayTo{{Network: "base", Digest: "fedcba9876543210"}}}}
+		Failed: []string{"status", "terms"}, Offer: &record.RowOffer{Networks: []string{"base", "solana"},
+			MinUSDC: "0.02", MaxUSDC: "2", PayTo: []record.PayTo{{Network: "base", Digest: "fedcba9876543210"}}}}
 	want := []string{
 		"pay-to address: base 0123456789ab → base fedcba987654",
 		"verdict (x402/v1, then x402/v2): ready → not ready",
