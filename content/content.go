@@ -169,7 +169,7 @@ func gather(src Sources) *loader {
 	if src.Content == nil {
 		src.Content = Specimen
 	}
-	l := &loader{files: make(map[string][]byte)}
+	l := &loader{files: make(map[string][]byte), used: make(map[string]bool)}
 	l.read(src.Content, "", true)
 	if src.Stock != nil {
 		for folder, what := range map[string]string{poolFolder: "the pools", paidFolder: "the paid pages"} {
@@ -227,7 +227,7 @@ func index[T any](list []T, key func(T) string) map[string]int {
 // keeper sees all of it at once.
 type loader struct {
 	files map[string][]byte // path under the site → bytes
-	used  map[string]bool   // files that something has read
+	used  map[string]bool   // files that something has read; nil where that is noted elsewhere
 	// lost says that a good could not be read, so that a pool nobody seems to
 	// draw from may be that good's.
 	lost bool
@@ -306,10 +306,7 @@ func (l *loader) has(prefix string) bool {
 // take marks a file as read and returns it.
 func (l *loader) take(name string) ([]byte, bool) {
 	b, ok := l.files[name]
-	if ok {
-		if l.used == nil {
-			l.used = make(map[string]bool)
-		}
+	if ok && l.used != nil {
 		l.used[name] = true
 	}
 	return b, ok

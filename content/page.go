@@ -93,6 +93,9 @@ func (s *Site) Expand(prose string) string {
 
 // checkPlaceholders refuses words in braces that nothing would fill.
 func (l *loader) checkPlaceholders(file, body string) {
+	if !strings.Contains(body, "{") {
+		return
+	}
 	known := Config{}.placeholders()
 	for _, p := range placeholder.FindAllString(body, -1) {
 		if _, ok := known[p]; !ok {

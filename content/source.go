@@ -2,7 +2,6 @@ package content
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -62,7 +61,10 @@ func (l *loader) text(file string) (string, bool) {
 	return string(b), true
 }
 
-var plainKey = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+// isPlain reports whether a key is a word in lower case.
+func isPlain(key string) bool {
+	return strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" && key != "" && key[0] >= 'a'
+}
 
 // decode reads TOML strictly: every key is known and spelt exactly so.
 func (l *loader) decode(file, text string, into any) bool {
@@ -78,7 +80,7 @@ func (l *loader) decode(file, text string, into any) bool {
 	unknown := md.Undecoded()
 	for _, key := range md.Keys() {
 		// The decoder matches keys without regard to case; we do not.
-		if !plainKey.MatchString(key[len(key)-1]) {
+		if !isPlain(key[len(key)-1]) {
 			unknown = append(unknown, key)
 		}
 	}

@@ -164,15 +164,12 @@ func buildSite(args []string) error {
 	if o.Record != "" {
 		in.Corpus = os.DirFS(o.Record)
 	}
-	var out built
-	out.Seconds, err = timed(func() error {
-		r, err := generator.Build(context.Background(), in)
-		out.Files = r.Files
-		return err
-	})
+	began := time.Now() // whoever began this process has had the disk caught up before
+	r, err := generator.Build(context.Background(), in)
 	if err != nil {
 		return err
 	}
+	out := built{Seconds: time.Since(began).Seconds(), Files: r.Files}
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return err
