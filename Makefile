@@ -47,4 +47,4 @@ soak:
 	@.ci/setup test
 	STORE_SOAK=1 go test -count=1 -timeout=0 -v -run=Soak ./...
 	.ci/fuzz 10m
-	go run ./cmd/devnet/mutate -n 15
+	go run ./cmd/devnet/mutate -n 10 -seed 20261128
