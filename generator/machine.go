@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"net/http"
@@ -226,8 +227,8 @@ func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error)
 	everywhere := newHeaderRule("/*", append([]templates.HeaderField{{Name: "Access-Control-Allow-Origin", Value: "*"}},
 		templates.SecurityFields("/")...)...)
 	rules = slices.Insert(rules, 0, everywhere)
-	var b strings.Builder
-	var before []headerRule // that fit more than one file
+	b := bytes.NewBuffer(make([]byte, 0, 128*len(rules))) // a rule has about as much
+	var before []headerRule                               // that fit more than one file
 	for _, r := range rules {
 		b.WriteString(r.pattern + "\n")
 		var said []string
@@ -257,7 +258,7 @@ func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error)
 			b.WriteString("  " + f.Name + ": " + f.Value + "\n")
 		}
 	}
-	return []byte(b.String()), nil
+	return b.Bytes(), nil
 }
 
 // placeholders writes {item_id} as the :item_id that rule files know, and as a
