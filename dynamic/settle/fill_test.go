@@ -68,7 +68,7 @@ func TestFillIsForWhomItsNumberWas(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		synctest.Wait()
 		q.waited(300 * time.Millisecond)
-		id := q.under["payer-0"].ID
+		id := q.settlement("payer-0").ID
 		watch := func(members ...string) *settle.Settlement {
 			t.Helper()
 			s, err := q.d.Load(t.Context(), id)
@@ -123,7 +123,7 @@ func TestFillOfAllIsForAll(t *testing.T) {
 		q.begin(t.Context(), orders("payer", 5)...)
 		time.Sleep(300 * time.Millisecond)
 		synctest.Wait()
-		s := q.under["payer-0"]
+		s := q.settlement("payer-0")
 		for i := range 5 {
 			n.mu.Lock()
 			n.gone[fmt.Sprint("payer-", i)] = true

@@ -60,7 +60,7 @@ func TestWhatIsBeingMadeIsWaitedFor(t *testing.T) {
 				q.drafts("while one is not broadcast")
 				// Of the fifty those that came first are in the second for certain.
 				for _, first := range []string{"payer-0", "payer-10"} {
-					q.wg.Go(func() { q.d.Drive(ctx, q.under[first], &heard{proofs: map[string]rail.Proof{}}) })
+					q.wg.Go(func() { q.d.Drive(ctx, q.settlement(first), &heard{proofs: map[string]rail.Proof{}}) })
 				}
 				synctest.Wait()
 				q.drafts("when all was broadcast", 20)
@@ -108,7 +108,7 @@ func TestWhoCameFirstGoesFirst(t *testing.T) {
 		synctest.Wait()
 		q.drafts("when there are enough", 50)
 		for _, o := range orders("payer", 49) {
-			if id := o.Members[0].ID; q.under[id] == nil {
+			if id := o.Members[0].ID; q.settlement(id) == nil {
 				t.Errorf("%s waits longer than others that came after it", id)
 			}
 		}

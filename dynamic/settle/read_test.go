@@ -32,7 +32,7 @@ func TestAnOrderIsReadWhereItWasJoined(t *testing.T) {
 				if err := errors.Join(err, err2); err != nil {
 					return err
 				}
-				want := q.under[o.Members[0].ID].ID
+				want := q.settlement(o.Members[0].ID).ID
 				if own.ID != want || shared.ID != want || len(own.Members) != 5 || own == shared {
 					t.Errorf("%s is read as %s of %d and as %s, want %s of 5", o.ID, own.ID, len(own.Members),
 						shared.ID, want)
@@ -61,7 +61,7 @@ func TestRecordsOfManyAreParsedOnce(t *testing.T) {
 		q.busy()
 		q.begin(t.Context(), orders("payer", 50)...)
 		q.waited(0)
-		id := q.under["payer-0"].ID
+		id := q.settlement("payer-0").ID
 		a, err := q.d.Load(t.Context(), id)
 		b, err2 := q.d.Load(t.Context(), id)
 		if a != b || errors.Join(err, err2) != nil || len(a.Members) != 50 {

@@ -155,6 +155,13 @@ func (q *queue) begin(ctx context.Context, os ...settle.Order) {
 	synctest.Wait()
 }
 
+// settlement is what an order was settled by, nil while it waits.
+func (q *queue) settlement(id string) *settle.Settlement {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.under[id]
+}
+
 func orders(prefix string, n int) (os []settle.Order) {
 	for i := range n {
 		os = append(os, order(fmt.Sprint(prefix, "-", i)))
@@ -220,7 +227,7 @@ func TestOneByOneNothingWaits(t *testing.T) {
 			q.begin(t.Context(), o)
 			q.waited(0)
 			q.drafts("one by one", 1)
-			q.n.Send(t.Context(), q.under[o.Members[0].ID].Sent[0].Signed)
+			q.n.Send(t.Context(), q.settlement(o.Members[0].ID).Sent[0].Signed)
 			q.n.seal()
 		}
 	})
@@ -327,11 +334,11 @@ func TestWhoIsRefusedSinksNobody(t *testing.T) {
 		}
 		for i := range 5 {
 			id := fmt.Sprint("payer-", i)
-			if s := q.under[id]; q.errs[id] != nil || len(s.Members) != 5 || s.ID != q.under["payer-0"].ID {
+			if s := q.settlement(id); q.errs[id] != nil || len(s.Members) != 5 || s.ID != q.settlement("payer-0").ID {
 				t.Errorf("%s is settled with %d, %v", id, len(s.Members), q.errs[id])
 			}
 		}
-		if s := q.under["odd"]; len(s.Members) != 1 {
+		if s := q.settlement("odd"); len(s.Members) != 1 {
 			t.Errorf("the odd one is settled with %d", len(s.Members))
 		}
 		if n := len(q.n.drafted); n > 8 {
@@ -467,7 +474,7 @@ func TestEachHasItsPartOfTheCost(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		synctest.Wait()
 		q.waited(300 * time.Millisecond)
-		s := q.under["payer-0"]
+		s := q.settlement("payer-0")
 		if len(s.Members) != 5 || len(s.Held) != 5 {
 			t.Fatalf("%d members, held is %+v", len(s.Members), s.Held)
 		}
@@ -544,7 +551,7 @@ func TestEachRevertIsItsOwn(t *testing.T) {
 		synctest.Wait()
 		q.waited(300 * time.Millisecond)
 		q.n.burnt = true
-		id, told := q.under["payer-0"].ID, new(reverting)
+		id, told := q.settlement("payer-0").ID, new(reverting)
 		for range 2 {
 			for i := range 5 {
 				s, err := q.d.Load(t.Context(), id)
