@@ -118,7 +118,6 @@ func TestAWithdrawalTakesOutOneJudgement(t *testing.T) {
 	if err != nil || len(index.Entries) < 3 {
 		t.Fatalf("%d entries, %v", len(index.Entries), err)
 	}
-	kept := map[string]string{} // by host
 	read := func() map[string]string {
 		t.Helper()
 		r := recordtest.Open(t, w)
@@ -134,7 +133,8 @@ func TestAWithdrawalTakesOutOneJudgement(t *testing.T) {
 		}
 		return out
 	}
-	if kept = read(); len(kept) != len(index.Entries) {
+	kept := read() // by host
+	if len(kept) != len(index.Entries) {
 		t.Fatalf("%d of %d judgements are kept", len(kept), len(index.Entries))
 	}
 	for _, i := range []int{1, 0} { // from the middle, from the beginning
