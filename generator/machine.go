@@ -227,8 +227,9 @@ func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error)
 	everywhere := newHeaderRule("/*", append([]templates.HeaderField{{Name: "Access-Control-Allow-Origin", Value: "*"}},
 		templates.SecurityFields("/")...)...)
 	rules = slices.Insert(rules, 0, everywhere)
-	b := bytes.NewBuffer(make([]byte, 0, 128*len(rules))) // a rule has about as much
-	var before []headerRule                               // that fit more than one file
+	const each = 128 // bytes of a rule, about
+	b := bytes.NewBuffer(make([]byte, 0, each*len(rules)))
+	var before []headerRule // that fit more than one file
 	for _, r := range rules {
 		b.WriteString(r.pattern + "\n")
 		var said []string
