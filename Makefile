@@ -1,30 +1,40 @@
-# make run: the whole shop on local chains, and one purchase in it.   make test: everything that is tested.
+# make run: the whole shop on local chains, and one purchase in it.   make test: one of everything that is tested.
 # What either needs beyond Go, Node.js and git, .ci/setup installs.
 
-PACKAGES ?= ./...
 TESTFLAGS ?=
-FUZZTIME ?= 3s
 STATICCHECK = go tool -modfile=.tools/go.mod staticcheck
+# A slow machine fails nothing: a package may take an hour. Much of a test is waiting, for blocks, children and browsers:
+# two packages share a processor.
+GOTEST = go test -timeout=1h -p $$((2 * $$(nproc))) $(TESTFLAGS)
 
-.PHONY: run test check build verifier release bench soak
+.PHONY: run test test-long check build verifier release bench soak
 
 run:
 	@.ci/setup run
-	go run ./cmd/devnet -record $(ARGS)
+	@.ci/compile var/devnet ./cmd/devnet
+	var/devnet -record $(ARGS)
 
-# A slow machine fails nothing: a package may take an hour, and what no test waits for is measured by make soak. Much of
-# a test is waiting, for blocks, children and browsers: two packages share a processor.
+# What is left to make test-long begins with TestLong, tests of the text with TestStyle. Go remembers what passed, but for
+# tests that start programs, which may be others today.
 test:
 	@.ci/setup test
-	go test -timeout=1h -p $$((2 * $$(nproc))) $(TESTFLAGS) $(PACKAGES)
-	.ci/fuzz $(FUZZTIME) $(TESTFLAGS)
+	$(GOTEST) -skip='^Test(Long|Style)' $$(.ci/packages rest); rest=$$?; \
+	$(GOTEST) -skip='^Test(Long|Style)' -count=1 $$(.ci/packages starts) && exit $$rest
+
+# What make test leaves out and a soak does not need: every page in browsers, foreign servers and suites, the second of
+# two like proofs.
+test-long:
+	@.ci/setup test-long
+	$(GOTEST) -run='^TestLong' -count=1 $$(.ci/packages named TestLong)
 
 # An error may begin with the name of what it speaks of, in its own case: no ST1005.
 check:
+	@.ci/setup check
 	@test -z "$$(gofmt -l .ci cmd content corpus dynamic generator templates | tee /dev/stderr)"
 	go vet ./... ./.ci/verdict
 	go fix -diff ./... ./.ci/verdict
 	$(STATICCHECK) -checks inherit,-ST1005 ./... ./.ci/verdict
+	go test -count=1 -run='^TestStyle' $$(.ci/packages named TestStyle)
 
 build:
 	go run ./cmd/store build
@@ -39,12 +49,14 @@ verifier:
 release:
 	go run ./cmd/release $(ARGS)
 
+# What only measures is in modules of its own.
 bench:
 	@.ci/setup bench
-	go run ./cmd/bench $(ARGS)
+	go build -C cmd/bench -o ../../var/bench . && var/bench $(ARGS)
 
 soak:
-	@.ci/setup test
+	@.ci/setup soak
 	STORE_SOAK=1 go test -count=1 -timeout=0 -v -run=Soak ./...
 	.ci/fuzz 10m
-	go run ./cmd/devnet/mutate -n 10 -seed 20261128
+	cd cmd/devnet/mutate && go vet . && go test . && go build -o ../../../var/mutate .
+	var/mutate -n 10 -seed 20261128

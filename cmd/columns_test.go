@@ -17,9 +17,10 @@ const (
 	longWord         = 60 // such as a key or a token of a test
 )
 
-// TestColumns holds the house style: comments wrap at 100 columns, statements end before 120. What
+// TestStyleColumns holds the house style: comments wrap at 100 columns, statements end before 120.
+// What
 // a raw string, a preformatted comment or a word without a break shows is as long as it is.
-func TestColumns(t *testing.T) {
+func TestStyleColumns(t *testing.T) {
 	c := exec.Command("git", "ls-files", "-z", "*.go")
 	c.Dir, c.Stderr = "..", os.Stderr
 	out, err := c.Output()

@@ -1,7 +1,7 @@
 // Package cmd holds the commands, each in a folder of its own, and this test of the layout: which
 // package may import which, which one is a module's only door, and what every package and file owes
 // its reader. The two tables in tables_test.go are the policy; what they do not allow, the test
-// refuses by name.
+// refuses by name. Tests of the text, named TestStyle, are run by make check.
 package cmd
 
 import (
@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -43,28 +44,36 @@ type listing struct {
 // name is the package's path inside the module.
 func (l listing) name() string { return strings.TrimPrefix(l.ImportPath, module+"/") }
 
-// list returns every package of the module in the order of their paths.
+// list returns every package of the module in the order of their paths. It is asked once.
 func list(t *testing.T) []listing {
 	t.Helper()
+	all, err := listed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+var listed = sync.OnceValues(func() ([]listing, error) {
 	c := exec.Command("go", "list",
 		"-json=ImportPath,Dir,Name,Doc,Imports,TestImports,XTestImports,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles",
 		"./...")
 	c.Dir, c.Stderr = "..", os.Stderr
 	out, err := c.Output()
 	if err != nil {
-		t.Fatalf("go list: %v", err)
+		return nil, fmt.Errorf("go list: %w", err)
 	}
 	var all []listing
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var l listing
 		if err := d.Decode(&l); errors.Is(err, io.EOF) {
-			return all
+			return all, nil
 		} else if err != nil {
-			t.Fatalf("reading go list: %v", err)
+			return nil, fmt.Errorf("reading go list: %w", err)
 		}
 		all = append(all, l)
 	}
-}
+})
 
 // under reports whether name is one of the patterns: a path, a path and "/..." for it and all below
 // it, or "*".
@@ -164,14 +173,14 @@ func judge(arrows []arrow, doors []door, all []listing) []string {
 	return bad
 }
 
-func TestArrowsAndDoors(t *testing.T) {
+func TestStyleArrowsAndDoors(t *testing.T) {
 	for _, s := range judge(arrows, doors, list(t)) {
 		t.Error(s)
 	}
 }
 
 // What a package is linked with counts too, not only what it names.
-func TestWhatIsNeverReached(t *testing.T) {
+func TestStyleWhatIsNeverReached(t *testing.T) {
 	imports := map[string][]string{}
 	for _, l := range list(t) {
 		imports[l.ImportPath] = l.Imports
@@ -198,7 +207,7 @@ func TestWhatIsNeverReached(t *testing.T) {
 	}
 }
 
-func TestPackagesAndFiles(t *testing.T) {
+func TestStylePackagesAndFiles(t *testing.T) {
 	grabBags := []string{"util", "utils", "common", "helper", "helpers", "model", "models", "types"}
 	for _, l := range list(t) {
 		if l.Doc == "" && len(l.GoFiles) > 0 {
@@ -255,7 +264,7 @@ func bodyLines(set *token.FileSet, fn *ast.FuncDecl) int {
 	return max(0, set.Position(fn.Body.Rbrace).Line-set.Position(fn.Body.Lbrace).Line-1)
 }
 
-func TestFunctionsAreShort(t *testing.T) {
+func TestStyleFunctionsAreShort(t *testing.T) {
 	all := 0
 	var long []string // each behind its number of lines
 	for _, l := range list(t) {
@@ -291,7 +300,7 @@ func TestBodyLines(t *testing.T) {
 	}
 }
 
-func TestTopLevel(t *testing.T) {
+func TestStyleTopLevel(t *testing.T) {
 	c := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "-z")
 	c.Dir, c.Stderr = "..", os.Stderr
 	out, err := c.Output()
