@@ -18,8 +18,7 @@ const (
 )
 
 // TestStyleColumns holds the house style: comments wrap at 100 columns, statements end before 120.
-// What
-// a raw string, a preformatted comment or a word without a break shows is as long as it is.
+// What a raw string, a preformatted comment or a word without a break shows is as long as it is.
 func TestStyleColumns(t *testing.T) {
 	c := exec.Command("git", "ls-files", "-z", "*.go")
 	c.Dir, c.Stderr = "..", os.Stderr
