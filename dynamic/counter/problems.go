@@ -171,6 +171,11 @@ var problems = []row{
 			return fmt.Sprintf("%d payments of smart wallets are under way",
 				e.Count)
 		})},
+	{code: till.CodeOneAtATime, problem: "rate_limited", next: plain(inAMoment),
+		detail: noRoom(func(*till.Error) string {
+			return "payments of others have reverted there today, so that wallets that have not paid here before go one " +
+				"at a time, and another one's is under way"
+		})},
 	{code: till.CodeFundsMoving, problem: "rate_limited", next: plain(inAMoment),
 		detail: noRoom(func(*till.Error) string { return "this wallet's other payments keep changing" })},
 	{code: till.CodeNotSettling, problem: "payment_refused_for_now",

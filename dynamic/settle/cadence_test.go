@@ -147,7 +147,7 @@ func pace(t *testing.T, n *cadence, within time.Duration) (rate, each, waited fl
 		}
 		err = db.Update(t.Context(), func(tx ledger.Tx) error {
 			for i := range buyers {
-				if err := g.Settled(tx, "test:several", fmt.Sprint("payer-", i), "", nil); err != nil {
+				if err := g.Settled(tx, "test:several", fmt.Sprint("payer-", i), "", 5, nil); err != nil {
 					return err
 				}
 			}

@@ -172,7 +172,7 @@ func (d *Driver) Landed(tx ledger.Tx, s *Settlement, member string) error {
 			}
 		}
 	}
-	return d.cfg.Gas.Settled(tx, s.Network, m.Payment.Payer, m.Mark.Code, back)
+	return d.cfg.Gas.Settled(tx, s.Network, m.Payment.Payer, m.Mark.Code, m.Payment.Amount.Int64(), back)
 }
 
 // holds reports whether something is held for a member.
@@ -205,7 +205,7 @@ func (d *Driver) giveBack(ctx context.Context, s *Settlement, member int, f rail
 				held[i].Subsidy = 0
 			}
 		}
-		return d.cfg.Gas.GiveBack(tx, s.Network, held...)
+		return d.cfg.Gas.GiveBack(tx, s.Network, s.Members[member].Payment.Payer, held...)
 	})
 }
 

@@ -255,7 +255,7 @@ func (d *Driver) room(r rail.Rail, l *line) (v room, err error) {
 		v, proven = room{}, nil
 		var ahead []ledger.Range
 		for _, w := range asked {
-			ahead = append(ahead, gas.ProvenReads(network, w.Members[0].Payment.Payer, w.Members[0].Mark.Code)...)
+			ahead = append(ahead, gas.ProvenReads(network, w.Members[0].Payment.Payer))
 		}
 		for _, a := range accounts {
 			ahead = append(ahead, numbered(network, a.Address)...)

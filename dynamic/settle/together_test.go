@@ -174,7 +174,7 @@ func (q *queue) know(prefix string, n int) {
 	q.t.Helper()
 	err := q.db.Update(q.t.Context(), func(tx ledger.Tx) error {
 		for i := range n {
-			if err := q.gas.Settled(tx, "test:several", fmt.Sprint(prefix, "-", i), "", nil); err != nil {
+			if err := q.gas.Settled(tx, "test:several", fmt.Sprint(prefix, "-", i), "", 5, nil); err != nil {
 				return err
 			}
 		}

@@ -101,7 +101,9 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 		if err := refusedForNow(tx, o.p.payment.Payer); err != nil {
 			return err
 		}
-		if err := t.cfg.Gas.Admit(tx, o.p.payment.Network, o.p.payment.Payer, mark.Code); err != nil {
+		a.ID = id
+		a.Alone, err = t.cfg.Gas.Admit(tx, o.p.payment.Network, o.p.payment.Payer, mark.Code)
+		if err != nil {
 			return spent(err)
 		}
 		if err := a.Check(tx); err != nil {

@@ -33,9 +33,9 @@
 //	one code for any number of wallets               1        300,000 (43,000)   24    the budget
 //	a wallet that its payment deploys, then reverts  1        600,000 (111,000)  8     the budget
 //	the same, and its creation burns all it is given 1        600,000 (600,000)  8     the budget
-//	a plain wallet that cancels                      2        600,000 (39,600)   8     the budget
-//	a plain wallet that spends the money elsewhere   2        600,000 (140,000)  8     the budget
-//	a plain wallet that holds a counted good         1        300,000 (70,000)   1     the budget, a unit 120 s
+//	a plain wallet that cancels                      2        600,000 (39,600)   8     four budgets
+//	a plain wallet that spends the money elsewhere   2        600,000 (140,000)  8     four budgets
+//	a plain wallet that holds a counted good         1        300,000 (70,000)   1     four budgets, a unit 120 s
 //	code that holds a counted good                   1        300,000 (43,000)   1     the budget, a unit 120 s
 //	a plain wallet with money for one of hundreds    0        0 (0)              1     nothing
 //	one of three with code by the block, burns       1        900,000 (226,000)  8     the budget
@@ -43,12 +43,14 @@
 //	the same, and calls the token back               1        900,000 (226,000)  8     the budget
 //
 // The budget is 1 USDC. What a payer with code may burn is held against it when its settlement is
-// signed for, so that any number at once pass it by nothing; plain wallets may pass it by what was
-// under way when it was reached. An estimate made to burn is refused unclaimed. Payers with code
-// have 32 authorizations open together, a quarter of them kept for who has settled before. A
-// wallet, or code, that has settled before may revert once more for each payment that it settles. A
-// unit is held for the two minutes of its authorization, and until the chain is deep enough, or to
-// the first revert. Of a flood only what the wallet's money covers is ever sent: each of the others
+// signed for, so that any number at once pass it by nothing. When it is spent, payers with code are
+// refused, but for one that settled itself, has the code that it had then and burned less that day
+// than it ever paid; plain wallets that have not settled here go one at a time, until three budgets
+// more are lost, and may pass the first one by what was under way when it was reached. An estimate
+// made to burn is refused unclaimed. Payers with code have 32 authorizations open together, a
+// quarter of them kept for who has settled before. A plain wallet that has settled before may
+// revert once more for each payment that it settles. A unit is held for the two minutes of its
+// authorization, and until the chain is deep enough, or to the first revert. Of a flood only what the wallet's money covers is ever sent: each of the others
 // would burn 70,000 gas. A plain wallet that shares a transaction and has code by the time of the
 // block burns what all of it were given, some 60,000 gas for each, once: nobody who has code shares
 // one, and neither do more than ten who have not settled before (TestOneOfSeveralBurnsTheGasOfAll).

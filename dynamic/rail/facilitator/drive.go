@@ -127,7 +127,8 @@ func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err erro
 	a := &open.Admission{Payment: open.Of(m.ID, j.p, m.Mark), Proven: h.cfg.Gas.Proven}
 	err = h.gate.Admit(h.ctx, a, j.rail, openWait, func(ctx context.Context) error {
 		return h.cfg.Gas.Count(ctx, func(tx ledger.Tx) error {
-			if err := h.cfg.Gas.Admit(tx, j.p.Network, j.p.Payer, m.Mark.Code); err != nil {
+			var err error
+			if a.Alone, err = h.cfg.Gas.Admit(tx, j.p.Network, j.p.Payer, m.Mark.Code); err != nil {
 				return err
 			}
 			if err := a.Check(tx); err != nil {

@@ -3,6 +3,7 @@ package gas
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -17,8 +18,13 @@ const (
 	nameLost    = "gas-lost"
 	nameSubsidy = "gas-subsidy"
 	nameProven  = "gas-proven"
+	nameBurned  = "gas-burned"
 	nameAlike   = "gas-alike"
 )
+
+// rest is how many budgets more than the first one a day's payers without code may burn, who then
+// go on one at a time.
+const rest = 3
 
 const (
 	// trips is how many payers' reverts, alike and none of them shown to be its payer's doing, take
@@ -46,18 +52,34 @@ type alike struct {
 	Pause  int64     `json:"pause,omitzero"` // the last one, in seconds; not 0: one more revert is enough
 }
 
-// Admit says whether a payer is taken today: nil, or *Spent where the day's loss is reached and
-// neither this payer nor its code has settled before. It belongs into the transaction that claims.
-func (g *Guard) Admit(tx ledger.Tx, id, payer, code string) error {
-	now := tx.Now()
+// account is a payer that settled on a network.
+type account struct {
+	Code string `json:"code,omitzero"` // the hash of its code when it settled last
+	Paid int64  `json:"paid,omitzero"` // all that it paid while it had code, atomic units
+}
+
+// Admit says whether a payer is taken today: nil, or *Spent. While the day's budget lasts,
+// everybody is. Then payers with code are refused, but those that Proven knows; of those without,
+// who never settled here goes alone, one at a time on the network, until as much again is lost
+// three times. It belongs into the transaction that claims.
+func (g *Guard) Admit(tx ledger.Tx, id, payer, code string) (alone bool, err error) {
+	return g.admit(tx, id, payer, code, 0)
+}
+
+// admit is Admit of a payment that may burn as much.
+func (g *Guard) admit(tx ledger.Tx, id, payer, code string, most int64) (alone bool, err error) {
+	now, limit := tx.Now(), g.cfg.Reverts
 	lost, err := count(tx, nameLost, id, day(now))
-	if err != nil || lost < g.cfg.Reverts {
-		return err
+	if err != nil || lost < limit && lost+most <= limit {
+		return false, err
 	}
-	if proven, err := g.Proven(tx, id, payer, code); err != nil || proven {
-		return err
+	if proven, err := g.proven(tx, id, payer, code, most); err != nil || proven {
+		return false, err
 	}
-	return &Spent{Network: g.networks[id].name, Retry: now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now)}
+	if code == "" && lost < (1+rest)*limit {
+		return true, nil
+	}
+	return false, &Spent{Network: g.networks[id].name, Retry: now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now)}
 }
 
 // Reads is what Admit and Settled read of a payer, on the day of a time.
@@ -67,24 +89,35 @@ func Reads(at time.Time, id, payer string) []ledger.Range {
 	}
 }
 
-// ProvenReads is what Proven reads.
-func ProvenReads(id, payer, code string) (reads []ledger.Range) {
-	for _, who := range people(payer, code) {
-		reads = append(reads, ledger.At(provenKey(id, who)))
-	}
-	return reads
+// ProvenReads is what Proven reads of a payer without code.
+func ProvenReads(id, payer string) ledger.Range { return ledger.At(provenKey(id, payer)) }
+
+// Proven reports whether a payer has settled on a network itself, and is not known for reverts
+// since: without code, none that was its doing; with code, which must be what it was, none of the
+// day that together cost as much as it ever paid. Another account with the same code is another
+// payer. code may be left empty where it is not known.
+func (g *Guard) Proven(tx ledger.Tx, id, payer, code string) (bool, error) {
+	return g.proven(tx, id, payer, code, 0)
 }
 
-// Proven reports whether a payer, or its code, has settled on a network and not reverted since by
-// its own doing.
-func (g *Guard) Proven(tx ledger.Tx, id, payer, code string) (bool, error) {
-	for _, who := range people(payer, code) {
-		_, err := tx.Get(provenKey(id, who))
-		if err == nil || !errors.Is(err, ledger.ErrNotFound) {
-			return err == nil, err
-		}
+func (g *Guard) proven(tx ledger.Tx, id, payer, code string, most int64) (bool, error) {
+	a, found, err := accountOf(tx, id, payer)
+	if err != nil || !found || code != "" && code != a.Code {
+		return false, err
 	}
-	return false, nil
+	if a.Code == "" {
+		return true, nil
+	}
+	burned, err := count(tx, nameBurned, id, day(tx.Now()), payer)
+	return burned+most < a.Paid, err
+}
+
+func accountOf(tx ledger.Tx, id, payer string) (a account, found bool, err error) {
+	a, err = ledger.GetJSON[account](tx, provenKey(id, payer))
+	if errors.Is(err, ledger.ErrNotFound) {
+		return account{}, false, nil
+	}
+	return a, err == nil, err
 }
 
 // Sign takes what a settlement costs from the day's budgets, or says ErrDear. It belongs into the
@@ -104,7 +137,7 @@ func (g *Guard) Sign(tx ledger.Tx, id, payer string, price int64, cost rail.Pric
 		}
 		switch covered := lack <= n.subsidy-used; {
 		case covered:
-			if err := add(tx, nameSubsidy, id, today, lack); err != nil {
+			if err := add(tx, nameSubsidy, lack, id, today); err != nil {
 				return Held{}, err
 			}
 			h.Subsidy = lack
@@ -115,32 +148,42 @@ func (g *Guard) Sign(tx ledger.Tx, id, payer string, price int64, cost rail.Pric
 	if cost.Code == "" {
 		return h, nil
 	}
-	// The claim asked too; others may have reverted since.
-	if err := g.Admit(tx, id, payer, cost.Code); err != nil {
+	// The claim asked too; others may have reverted or signed since.
+	if _, err := g.admit(tx, id, payer, cost.Code, cost.Most); err != nil {
 		return Held{}, err
 	}
 	h.Amount = cost.Most
-	return h, add(tx, nameLost, id, today, cost.Most)
+	return h, g.burn(tx, id, today, payer, cost.Most)
+}
+
+// burn counts what a settlement of a payer with code lost on a day, or may lose, in the day's
+// budget and of the payer; less than 0 gives back.
+func (g *Guard) burn(tx ledger.Tx, id, of, payer string, n int64) error {
+	if n == 0 {
+		return nil
+	}
+	return errors.Join(add(tx, nameLost, n, id, of), add(tx, nameBurned, n, id, of, payer))
 }
 
 // Settled notes that a payment landed: what was held for its settlements against reverts is given
-// back, less what its reverts cost (those were counted), and its payer is one who settled.
-func (g *Guard) Settled(tx ledger.Tx, id, payer, code string, held []Held) error {
+// back, less what its reverts cost (those were counted), and its payer is one who settled and has
+// paid as much more.
+func (g *Guard) Settled(tx ledger.Tx, id, payer, code string, paid int64, held []Held) error {
 	for _, h := range held {
-		if h.Amount == 0 {
-			continue
-		}
-		if err := add(tx, nameLost, id, h.Day, -h.Amount); err != nil {
+		if err := g.burn(tx, id, h.Day, payer, -h.Amount); err != nil {
 			return err
 		}
 	}
-	for _, who := range people(payer, code) {
-		if _, err := tx.Get(provenKey(id, who)); err == nil {
-			continue
-		} else if !errors.Is(err, ledger.ErrNotFound) {
-			return err
+	a, found, err := accountOf(tx, id, payer)
+	if err != nil {
+		return err
+	}
+	if !found || code != "" || a.Code != "" {
+		now := account{Code: code}
+		if code != "" {
+			now.Paid = min(a.Paid, math.MaxInt64-paid) + paid
 		}
-		if err := tx.Set(provenKey(id, who), nil); err != nil {
+		if err := ledger.SetJSON(tx, provenKey(id, payer), now); err != nil {
 			return err
 		}
 	}
@@ -153,22 +196,24 @@ func (g *Guard) Settled(tx ledger.Tx, id, payer, code string, held []Held) error
 }
 
 // Reverted counts a revert of our own, once: its cost takes the place of what was held for it, and
-// the subsidy is free for a sale. A payer whose doing it is, or who shared a transaction that
-// failed and is not cleared of it, has to settle again before the spent budget lets it pass; where
-// it is nobody's, the third alike takes the network out.
+// the subsidy is free for a sale. A payer without code whose doing it is, or who shared a
+// transaction that failed and is not cleared of it, has to settle again before the spent budget
+// lets it pass; where it is nobody's, the third alike takes the network out.
 func (g *Guard) Reverted(tx ledger.Tx, id, payer, code string, held Held, r rail.Revert, c rail.Cause) error {
 	now := tx.Now()
-	if err := g.GiveBack(tx, id, held); err != nil {
+	if err := g.GiveBack(tx, id, payer, held); err != nil {
 		return err
 	}
-	if err := add(tx, nameLost, id, day(now), r.Cost); err != nil {
+	if code != "" {
+		if err := g.burn(tx, id, day(now), payer, r.Cost); err != nil {
+			return err
+		}
+	} else if err := add(tx, nameLost, r.Cost, id, day(now)); err != nil {
 		return err
 	}
-	if c.Payer || r.Of > 1 && !c.Others {
-		for _, who := range people(payer, code) {
-			if err := tx.Delete(provenKey(id, who)); err != nil {
-				return err
-			}
+	if code == "" && (c.Payer || r.Of > 1 && !c.Others) {
+		if err := tx.Delete(provenKey(id, payer)); err != nil {
+			return err
 		}
 	}
 	if c.Payer || c.Reason == "" {
@@ -193,15 +238,16 @@ func (g *Guard) Reverted(tx ledger.Tx, id, payer, code string, held Held, r rail
 
 // GiveBack gives back what was set aside for a settlement that moved nothing and burns nothing any
 // more.
-func (g *Guard) GiveBack(tx ledger.Tx, id string, held ...Held) error {
+func (g *Guard) GiveBack(tx ledger.Tx, id, payer string, held ...Held) error {
 	for _, h := range held {
-		for name, n := range map[string]int64{nameLost: h.Amount, nameSubsidy: h.Subsidy} {
-			if n == 0 {
-				continue
-			}
-			if err := add(tx, name, id, h.Day, -n); err != nil {
-				return err
-			}
+		if err := g.burn(tx, id, h.Day, payer, -h.Amount); err != nil {
+			return err
+		}
+		if h.Subsidy == 0 {
+			continue
+		}
+		if err := add(tx, nameSubsidy, -h.Subsidy, id, h.Day); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -213,15 +259,7 @@ func (g *Guard) Lost(tx ledger.Tx, id string) (lost, limit int64, err error) {
 	return lost, g.cfg.Reverts, err
 }
 
-// people are the names under which a payer is proven: its address, and its code.
-func people(payer, code string) []string {
-	if code == "" {
-		return []string{payer}
-	}
-	return []string{payer, "code:" + code}
-}
-
-func provenKey(id, who string) []byte { return ledger.BudgetKey(nameProven, id, who) }
+func provenKey(id, payer string) []byte { return ledger.BudgetKey(nameProven, id, payer) }
 
 func alikeKey(id string) []byte { return ledger.BudgetKey(nameAlike, id) }
 
@@ -235,9 +273,9 @@ func alikeOf(tx ledger.Tx, id string) (alike, error) {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// count is a day's count.
-func count(tx ledger.Tx, name, id, day string) (int64, error) {
-	v, err := tx.Get(ledger.BudgetKey(name, id, day))
+// count is a day's count, of a payer where one is named.
+func count(tx ledger.Tx, name, id, day string, payer ...string) (int64, error) {
+	v, err := tx.Get(dayKey(name, id, day, payer))
 	if errors.Is(err, ledger.ErrNotFound) {
 		return 0, nil
 	}
@@ -251,9 +289,16 @@ func count(tx ledger.Tx, name, id, day string) (int64, error) {
 	return n, nil
 }
 
-// add changes a day's count, and forgets the days before the last.
-func add(tx ledger.Tx, name, id, of string, by int64) error {
-	n, err := count(tx, name, id, of)
+func dayKey(name, id, day string, payer []string) []byte {
+	return ledger.BudgetKey(name, append([]string{id, day}, payer...)...)
+}
+
+// forgotten is how many counts of days before the last are forgotten with each new one.
+const forgotten = 16
+
+// add changes a day's count, and forgets some of the days before the last.
+func add(tx ledger.Tx, name string, by int64, id, of string, payer ...string) error {
+	n, err := count(tx, name, id, of, payer...)
 	if err != nil {
 		return err
 	}
@@ -267,7 +312,9 @@ func add(tx ledger.Tx, name, id, of string, by int64) error {
 		if err != nil {
 			return err
 		}
-		old = append(old, e.Key)
+		if old = append(old, e.Key); len(old) == forgotten {
+			break
+		}
 	}
 	for _, k := range old {
 		if err := tx.Delete(k); err != nil {
@@ -277,7 +324,7 @@ func add(tx ledger.Tx, name, id, of string, by int64) error {
 	if n > 1<<62 || by > 1<<62 {
 		n, by = 1<<62, 0 // a price of nonsense must not count round
 	}
-	return tx.Set(ledger.BudgetKey(name, id, of), strconv.AppendInt(nil, max(0, n+by), 10))
+	return tx.Set(dayKey(name, id, of, payer), strconv.AppendInt(nil, max(0, n+by), 10))
 }
 
 func tenfold(s rail.Standing) *big.Int { return new(big.Int).Mul(s.Need, big.NewInt(10)) }

@@ -141,10 +141,10 @@ func TestSettledByABrokenLedger(t *testing.T) {
 	landed := func(at int) error {
 		return s.update(func(tx ledger.Tx) error {
 			at := at // it may run more than once
-			return s.Settled(mute{tx, &at}, one, "payer", "code", []gas.Held{{Day: "2026-08-01", Amount: 1}})
+			return s.Settled(mute{tx, &at}, one, "payer", "code", 5, []gas.Held{{Day: "2026-08-01", Amount: 1}})
 		})
 	}
-	const reads = 4 // what is held, the payer, its code, what reverted alike
+	const reads = 4 // what is held, of the day and of the payer, the payer, what reverted alike
 	for at := 1; at <= reads; at++ {
 		if err := landed(at); !errors.Is(err, errBroken) {
 			t.Errorf("without an answer to read %d: %v", at, err)

@@ -8,7 +8,8 @@
 //
 //	budget/gas-lost/<network>/<day>      lost to reverts of our own, atomic units
 //	budget/gas-subsidy/<network>/<day>   given to sales below twice their cost, atomic units
-//	budget/gas-proven/<network>/<who>    payers, and hashes of payers' code, that settled and did not revert since
+//	budget/gas-proven/<network>/<payer>  payers that settled and did not revert since, with code what they paid
+//	budget/gas-burned/<network>/<day>/<payer>   lost to reverts of a payer's settlements, atomic units
 //	budget/gas-alike/<network>           reverts that are not their payers' doing
 //
 // It sends nothing and drives nothing, and it bans nobody: who is not taken today is told so before
@@ -17,7 +18,7 @@
 //	g, err := gas.New(gas.Config{DB: db, Rails: rails})
 //	go g.Run(ctx)
 //	if err := g.Take(ctx, network, price, under); err != nil { … } // before the claim
-//	err = db.Update(ctx, func(tx ledger.Tx) error { return g.Admit(tx, network, payer, code) })
+//	alone, err := g.Admit(tx, network, payer, code)            // in the claim
 package gas
 
 import (
@@ -116,8 +117,8 @@ func (o *Outage) Error() string {
 	return fmt.Sprintf("no payment is taken on %s: %s", o.Name, o.Reason)
 }
 
-// Spent says that the day's gas for strangers' reverts is used up, and that this payer has not
-// settled before.
+// Spent says that the day's gas for strangers' reverts is used up, and that this payer is not one
+// who goes on nevertheless.
 type Spent struct {
 	Network string
 	Retry   time.Duration // until the next day

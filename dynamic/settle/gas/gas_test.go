@@ -289,89 +289,158 @@ func TestRevertsTakeNoSubsidy(t *testing.T) {
 	}
 }
 
-// A day's reverts lose the store no more than the budget, however many hostile payers come at once;
-// then who settled before is taken, and who reverted since is not.
+// signs is a settlement of a payer with code that may burn 3000, which is signed for.
+func (s *street) signs(payer, code string) (h gas.Held, err error) {
+	err = s.update(func(tx ledger.Tx) (err error) {
+		if _, err = s.Admit(tx, one, payer, code); err == nil {
+			h, err = s.Sign(tx, one, payer, 5000, rail.Price{Cost: 1000, Most: 3000, Code: code})
+		}
+		return err
+	})
+	return h, err
+}
+
+// reverts counts a revert that is its payer's doing.
+func (s *street) reverts(payer, code string, h gas.Held, cost int64) {
+	s.t.Helper()
+	err := s.update(func(tx ledger.Tx) error {
+		return s.Reverted(tx, one, payer, code, h, rail.Revert{Tx: payer, Cost: cost},
+			rail.Cause{Payer: true, Reason: "no"})
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *street) settled(payer, code string, paid int64, held ...gas.Held) {
+	s.t.Helper()
+	err := s.update(func(tx ledger.Tx) error { return s.Settled(tx, one, payer, code, paid, held) })
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// lost demands what a day lost.
+func (s *street) lost(want int64) {
+	s.t.Helper()
+	err := s.db.View(s.t.Context(), func(tx ledger.Tx) error {
+		if lost, limit, err := s.Lost(tx, one); lost != want || limit != 10_000 || err != nil {
+			s.t.Errorf("Lost = %d of %d, %v; want %d", lost, limit, err, want)
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// takes says how a payer is taken.
+func (s *street) takes(id, payer, code string) (how string) {
+	s.t.Helper()
+	err := s.update(func(tx ledger.Tx) error {
+		alone, err := s.Admit(tx, id, payer, code)
+		how = map[bool]string{true: "alone", false: "taken"}[alone]
+		return err
+	})
+	if spent, ok := errors.AsType[*gas.Spent](err); ok {
+		if spent.Retry <= 0 || spent.Retry > 24*time.Hour {
+			s.t.Errorf("Retry = %+v", spent)
+		}
+		return "spent"
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return how
+}
+
+// Payers with code lose the store no more than a day's budget, however many of them come at once,
+// whatever their code is that of, and whatever they bought before for less than they burn. Then
+// those go on that paid more than they burn themselves, and payers without code.
 func TestRevertsHaveABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStreet(t, gas.Config{Reverts: 10_000})
-		admit := func(id, payer, code string) error {
-			return s.update(func(tx ledger.Tx) error { return s.Admit(tx, id, payer, code) })
-		}
-		settled := func(payer, code string) {
-			t.Helper()
-			if err := s.update(func(tx ledger.Tx) error { return s.Settled(tx, one, payer, code, nil) }); err != nil {
-				t.Fatal(err)
-			}
-		}
-		settled("old friend", "")
-		settled("wallet", "good code")
-		signed, held := 0, []gas.Held{}
+		s.settled("old friend", "", 5000)
+		s.settled("wallet", "good code", 5000)
+		s.settled("trap-0", "trap", 2000)
+		held := map[string]gas.Held{}
 		for i := range 50 { // all at once: none has reverted yet
 			payer := fmt.Sprintf("trap-%d", i)
-			if admit(one, payer, "trap") != nil {
-				continue
-			}
-			err := s.update(func(tx ledger.Tx) error {
-				h, err := s.Sign(tx, one, payer, 5000, rail.Price{Cost: 1000, Most: 3000, Code: "trap"})
-				if err == nil {
-					held = append(held[:signed:signed], h)
-				}
-				return err
-			})
-			if err == nil {
-				signed++
+			if h, err := s.signs(payer, "trap"); err == nil {
+				held[payer] = h
 			}
 		}
-		if signed != 4 {
-			t.Errorf("%d settlements that may burn 3000 were signed for out of 10000, want 4", signed)
+		if len(held) != 3 {
+			t.Errorf("%d settlements that may burn 3000 were signed for out of 10000, want 3", len(held))
 		}
-		for i, h := range held {
-			err := s.update(func(tx ledger.Tx) error {
-				return s.Reverted(tx, one, fmt.Sprintf("trap-%d", i), "trap", h,
-					rail.Revert{Tx: fmt.Sprint(i), Cost: 2900}, rail.Cause{Payer: true, Reason: "no"})
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+		for payer, h := range held {
+			s.reverts(payer, "trap", h, 2900)
 		}
-		s.db.View(t.Context(), func(tx ledger.Tx) error {
-			if lost, limit, err := s.Lost(tx, one); lost != 4*2900 || limit != 10_000 || err != nil {
-				t.Errorf("Lost = %d of %d, %v; want %d", lost, limit, err, 4*2900)
-			}
-			return nil
-		})
-		var spent *gas.Spent
-		for _, c := range []struct {
-			payer, code string
-			taken       bool
-		}{
-			{"stranger", "", false}, {"trap-0", "trap", false}, {"stranger", "other code", false},
-			{"old friend", "", true}, {"wallet", "good code", true}, {"another wallet", "good code", true},
+		s.lost(3 * 2900)
+		if _, err := s.signs("trap-9", "trap"); err == nil {
+			t.Error("more may be burned than is left of the budget")
+		}
+		h, err := s.signs("wallet", "good code")
+		if err != nil {
+			t.Fatalf("one who paid more than it may burn: %v", err)
+		}
+		if _, err := s.signs("wallet", "good code"); err == nil {
+			t.Error("what one may burn together is more than it paid")
+		}
+		s.lost(3*2900 + 3000)
+		for _, c := range []struct{ payer, code, how string }{
+			{"stranger", "", "alone"}, {"trap-0", "trap", "spent"}, {"stranger", "other code", "spent"},
+			{"old friend", "", "taken"}, {"old friend", "code since", "spent"}, {"wallet", "good code", "taken"},
+			{"wallet", "other code", "spent"}, {"another wallet", "good code", "spent"},
 		} {
-			err := admit(one, c.payer, c.code)
-			if (err == nil) != c.taken || err != nil && !errors.As(err, &spent) {
-				t.Errorf("after the day's loss %s with %q: %v, want taken %v", c.payer, c.code, err, c.taken)
+			if how := s.takes(one, c.payer, c.code); how != c.how {
+				t.Errorf("after the day's loss %s with %q is %s, want %s", c.payer, c.code, how, c.how)
 			}
 		}
-		if err := admit(two, "stranger", ""); err != nil {
-			t.Errorf("on the other network: %v", err)
+		if how := s.takes(two, "stranger", "code"); how != "taken" {
+			t.Errorf("on the other network a stranger is %s", how)
 		}
-		if spent == nil || spent.Retry <= 0 || spent.Retry > 24*time.Hour {
-			t.Errorf("Retry = %+v", spent)
+		s.reverts("wallet", "good code", h, 3000)
+		s.settled("wallet", "good code", 500) // 5500 in all, of which 3000 are burned
+		if h, err = s.signs("wallet", "good code"); err == nil {
+			t.Error("one who burned as much as is left of what it paid is taken on credit")
 		}
-		// Who settled and reverts after has to settle again.
-		err := s.update(func(tx ledger.Tx) error {
-			return s.Reverted(tx, one, "wallet", "good code", gas.Held{}, rail.Revert{Tx: "x", Cost: 1},
-				rail.Cause{Payer: true, Reason: "no"})
-		})
-		if err != nil || admit(one, "wallet", "good code") == nil {
-			t.Errorf("one who reverted is taken on credit (%v)", err)
+		s.settled("wallet", "good code", 501)
+		if h, err = s.signs("wallet", "good code"); err != nil {
+			t.Errorf("one who paid more than it burned and may burn: %v", err)
 		}
+		s.settled("wallet", "good code", 1, h)
+		s.lost(3*2900 + 3000)
 		time.Sleep(24 * time.Hour)
-		if err := admit(one, "stranger", ""); err != nil {
+		if how := s.takes(one, "stranger", "code"); how != "taken" {
+			t.Errorf("the next day a stranger is %s", how)
+		}
+		if _, err := s.signs("wallet", "good code"); err != nil {
 			t.Errorf("the next day: %v", err)
 		}
 	})
+}
+
+// Strangers without code go one at a time once the budget is lost, until three more are; who
+// settled here goes on, but after a revert of its own doing as a stranger does.
+func TestPlainPayersHaveASecondBudget(t *testing.T) {
+	s := newStreet(t, gas.Config{Reverts: 10_000})
+	s.settled("friend", "", 5000)
+	s.settled("other friend", "", 5000)
+	for i := range 8 {
+		want := map[bool]string{true: "taken", false: "alone"}[i < 2]
+		if how := s.takes(one, "stranger", ""); how != want {
+			t.Errorf("with %d lost a stranger is %s, want %s", i*5000, how, want)
+		}
+		s.reverts(fmt.Sprint("stranger-", i), "", gas.Held{}, 5000)
+	}
+	s.lost(40_000)
+	s.reverts("other friend", "", gas.Held{}, 1)
+	for payer, want := range map[string]string{"stranger": "spent", "friend": "taken", "other friend": "spent"} {
+		if how := s.takes(one, payer, ""); how != want {
+			t.Errorf("with both budgets lost %s is %s, want %s", payer, how, want)
+		}
+	}
 }
 
 // What is held for payers with code is given back when they settle.
@@ -383,7 +452,7 @@ func TestHeldIsGivenBack(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return s.Settled(tx, one, "wallet", "c", []gas.Held{h})
+			return s.Settled(tx, one, "wallet", "c", 5000, []gas.Held{h})
 		})
 		if err != nil {
 			t.Fatalf("sale %d: %v", i, err)
@@ -439,7 +508,7 @@ func TestThreeRevertsAlike(t *testing.T) {
 		s.offered("in the second pause", one, 5000, "in the same way")
 		time.Sleep(5 * time.Minute)
 		s.offered("after it", one, 5000, "")
-		if err := s.update(func(tx ledger.Tx) error { return s.Settled(tx, one, "five", "", nil) }); err != nil {
+		if err := s.update(func(tx ledger.Tx) error { return s.Settled(tx, one, "five", "", 5, nil) }); err != nil {
 			t.Fatal(err)
 		}
 		revert("six", "odd", false)

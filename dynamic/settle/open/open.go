@@ -5,6 +5,7 @@
 //
 //	budget/open_payments/<holder>/<network>/<id>   a payment that may still be sent
 //	budget/open_coded/<network>/<payer>/<id>       the same again, of a payer with code
+//	budget/open_alone/<network>                    the newest payment of those that go one at a time
 package open
 
 import (
@@ -151,10 +152,11 @@ type Why string
 
 // The reasons.
 const (
-	HoldsUnit   Why = "holds_unit"   // the payer holds one of Unit already
-	ManyOpen    Why = "many_open"    // N payments of the payer are open
-	ManyCoded   Why = "many_coded"   // N payments of payers with code are open
-	FundsMoving Why = "funds_moving" // the payer's other payments keep changing
+	HoldsUnit   Why = "holds_unit"    // the payer holds one of Unit already
+	ManyOpen    Why = "many_open"     // N payments of the payer are open
+	ManyCoded   Why = "many_coded"    // N payments of payers with code are open
+	FundsMoving Why = "funds_moving"  // the payer's other payments keep changing
+	OneAtATime  Why = "one_at_a_time" // the day's gas for reverts is spent, and another stranger's payment is open
 )
 
 // NoRoom says why there is no room for a payment now. There may be soon.
@@ -173,6 +175,8 @@ var errFunds = errors.New("open: the payer's funds are not known")
 // Admission is one payment's way past the bounds.
 type Admission struct {
 	Payment
+	// Alone says that no other payment of the network may be open that goes alone (gas.Guard.Admit).
+	Alone bool
 	// Proven reports whether a payer settled here before (gas.Guard).
 	Proven func(tx ledger.Tx, network, payer, code string) (bool, error)
 	// Beside are the nonces of what the payer has open, as far as that is known before the first
@@ -215,7 +219,35 @@ func (a *Admission) Check(tx ledger.Tx) error {
 			return err
 		}
 	}
+	if a.Alone {
+		if err := a.checkAlone(tx); err != nil {
+			return err
+		}
+	}
 	return a.checkFunds(here)
+}
+
+// turn is the payment that goes alone on a network, for as long as it is open.
+type turn struct {
+	Holder string `json:"holder"`
+	ID     string `json:"id"`
+}
+
+// checkAlone takes the place of the one that goes alone, unless that is still open.
+func (a *Admission) checkAlone(tx ledger.Tx) error {
+	key := ledger.BudgetKey("open_alone", a.Network)
+	t, err := ledger.GetJSON[turn](tx, key)
+	if err == nil {
+		var o counted
+		o, err = ledger.GetJSON[counted](tx, ledger.BudgetKey("open_payments", t.Holder, a.Network, t.ID))
+		if err == nil && (o.Until.IsZero() || !o.Until.Before(tx.Now())) {
+			return &NoRoom{Why: OneAtATime}
+		}
+	}
+	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+		return err
+	}
+	return ledger.SetJSON(tx, key, turn{Holder(a.Network, a.Payer, a.Local), a.ID})
 }
 
 // checkCoded keeps the payers with code together within their bound.

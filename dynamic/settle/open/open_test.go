@@ -297,3 +297,45 @@ func TestAReservationEnds(t *testing.T) {
 		}
 	})
 }
+
+// While strangers go one at a time, a second one waits for the first to end, by itself or with the
+// process that reserved for it, and who does not go alone waits for nobody.
+func TestOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := ledger.NewMem(ledger.MemOptions{})
+		var g open.Gate
+		enter := func(n int, payer string, alone bool, take func(ledger.Tx, open.Payment) error) error {
+			a := &open.Admission{Payment: payment(payer, n), Alone: alone}
+			return g.Admit(t.Context(), a, &purse{has: 1000}, time.Second, func(ctx context.Context) error {
+				return db.Update(ctx, func(tx ledger.Tx) error {
+					if err := a.Check(tx); err != nil {
+						return err
+					}
+					return take(tx, a.Payment)
+				})
+			})
+		}
+		if err := enter(1, "a", true, open.Enter); err != nil {
+			t.Fatal(err)
+		}
+		if err := enter(2, "b", true, open.Enter); why(err) != open.OneAtATime {
+			t.Errorf("a second one: %v", err)
+		}
+		if err := enter(3, "c", false, open.Enter); err != nil {
+			t.Errorf("one who does not go alone: %v", err)
+		}
+		update(t, db, func(tx ledger.Tx) error { return open.Leave(tx, payment("a", 1)) })
+		if err := enter(4, "d", true, func(tx ledger.Tx, p open.Payment) error {
+			return open.Reserve(tx, p, time.Minute)
+		}); err != nil {
+			t.Errorf("after the first: %v", err)
+		}
+		if err := enter(5, "e", true, open.Enter); why(err) != open.OneAtATime {
+			t.Errorf("beside one that is reserved for: %v", err)
+		}
+		time.Sleep(time.Minute)
+		if err := enter(6, "e", true, open.Enter); err != nil {
+			t.Errorf("after a reservation that nobody came back to: %v", err)
+		}
+	})
+}
