@@ -50,10 +50,11 @@
 // made to burn is refused unclaimed. Payers with code have 32 authorizations open together, a
 // quarter of them kept for who has settled before. A plain wallet that has settled before may
 // revert once more for each payment that it settles. A unit is held for the two minutes of its
-// authorization, and until the chain is deep enough, or to the first revert. Of a flood only what the wallet's money covers is ever sent: each of the others
-// would burn 70,000 gas. A plain wallet that shares a transaction and has code by the time of the
-// block burns what all of it were given, some 60,000 gas for each, once: nobody who has code shares
-// one, and neither do more than ten who have not settled before (TestOneOfSeveralBurnsTheGasOfAll).
+// authorization, and until the chain is deep enough, or to the first revert. Of a flood only what
+// the wallet's money covers is ever sent: each of the others would burn 70,000 gas. A plain wallet
+// that shares a transaction and has code by the time of the block burns what all of it were given,
+// some 60,000 gas for each, once: nobody who has code shares one, and neither do more than ten who
+// have not settled before (TestOneOfSeveralBurnsTheGasOfAll).
 //
 // The money rules that this repository keeps and cites by their numbers:
 //
