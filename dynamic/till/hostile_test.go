@@ -51,6 +51,7 @@ var hostileKinds = map[string]struct {
 	"holds stock":           {payer: "payer-%d", does: empties},
 	"holds stock with code": {payer: "code-%d:payer", does: traps, code: token.Turncoat},
 	"floods":                {}, // TestMoneyForOnePaysForOne
+	"withholds":             {}, // the conformance test of rails
 	// TestOneOfSeveralSinksNobody has one among others.
 	"burns among others":     {},
 	"changes among others":   {},

@@ -35,6 +35,7 @@
 //	the same, and its creation burns all it is given 1        600,000 (600,000)  8     the budget
 //	a plain wallet that cancels                      2        600,000 (39,600)   8     four budgets
 //	a plain wallet that spends the money elsewhere   2        600,000 (140,000)  8     four budgets
+//	a plain wallet that moves account or allowance   1        300,000 (60,000)   8     four budgets
 //	a plain wallet that holds a counted good         1        300,000 (70,000)   1     four budgets, a unit 120 s
 //	code that holds a counted good                   1        300,000 (43,000)   1     the budget, a unit 120 s
 //	a plain wallet with money for one of hundreds    0        0 (0)              1     nothing

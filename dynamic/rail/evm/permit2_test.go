@@ -7,13 +7,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
 
 	"store.example/agentstore/cmd/devnet/chain"
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/cmd/devnet/token"
+	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/railtest"
 )
 
@@ -138,6 +141,46 @@ func (h *permits) Cancel(data []byte) {
 		}
 	}
 	h.t.Fatalf("no key of %s", p.Owner)
+}
+
+var mostUint256 = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 256), big.NewInt(1))
+
+// Withhold takes the allowance of Permit2 away.
+func (h *permits) Withhold(data []byte) (restore func()) {
+	p := parsePermit(h.t, data)
+	approve := func(amount *big.Int) {
+		for _, k := range h.Buyers {
+			if k.Address == p.Owner {
+				h.Node.Send(k, h.Asset, token.ApproveCall(token.Permit2Address, amount))
+			}
+		}
+		h.Seal()
+	}
+	approve(new(big.Int))
+	return func() { approve(mostUint256) }
+}
+
+// An allowance that is taken away and given back within the block of our settlement, by the payer's
+// permits, which anybody can hand in, is the payer's doing: three such payers would take the network
+// out.
+func TestAnAllowanceThatIsBackAtTheEndOfTheBlock(t *testing.T) {
+	h := openPermitsOn(t)
+	payer := h.Buyers[0]
+	permit := func(by chaintest.Key, nonce uint64, amount *big.Int) *types.Transaction {
+		const deadline = 1 << 40
+		digest := token.PermitDigest(payer.Address, token.Permit2Address, amount, nonce, deadline, h.DomainSeparator())
+		return h.Transaction(by, h.Asset, token.PermitCall(payer.Address, token.Permit2Address, amount, deadline,
+			h.SignDigest(payer, digest)))
+	}
+	p, mark, signed, ours := h.settlement(h.Sign(terms(500_000)))
+	h.MustSealTxs(permit(h.Minter, 0, new(big.Int)), ours, permit(h.Buyers[1], 1, mostUint256))
+	f, err := h.harness.rail.Look(t.Context(), p, []rail.Signed{signed}, mark, time.Now())
+	if err != nil || len(f.Reverts) != 1 {
+		t.Fatalf("Look = %+v, %v; want a revert", f, err)
+	}
+	if c, err := h.harness.rail.Explain(t.Context(), p, f.Reverts[0]); err != nil || !c.Payer {
+		t.Errorf("Explain = %+v, %v; want that it is the payer's doing", c, err)
+	}
 }
 
 // Forge emits a Transfer that is not the token's, in a transaction that carries the payment's

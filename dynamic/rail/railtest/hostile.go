@@ -73,6 +73,8 @@ var Hostile = []HostilePayer{
 		shows: reverts(withdraw)},
 	{Name: "spends elsewhere", Does: "a plain wallet that spends the money elsewhere", Payer: Poor,
 		Reverts: 2, Gas: 2 * MostGas, Measured: 140_000, Open: 8, Day: MostLostPlain, shows: reverts(spend)},
+	{Name: "withholds", Does: "a plain wallet that moves account or allowance", Payer: Plain,
+		Reverts: 1, Gas: MostGas, Measured: 60_000, Open: 8, Day: MostLostPlain, shows: withholds},
 	{Name: "holds stock", Does: "a plain wallet that holds a counted good", Payer: Poor,
 		Reverts: 1, Gas: MostGas, Measured: 70_000, Open: 1, Holds: 2 * time.Minute, Day: MostLostPlain,
 		shows: reverts(spend)},
@@ -138,6 +140,17 @@ func hostile(s *suite) {
 func turn(s *suite, h HostilePayer, _ *sale)     { s.h.Turn(h.Payer) }
 func withdraw(s *suite, _ HostilePayer, x *sale) { s.h.Cancel(x.payload) }
 func spend(s *suite, _ HostilePayer, _ *sale)    { s.h.Fund(0) }
+
+// withholds shows a payer that takes away what its payment draws on once its settlement is signed.
+func withholds(s *suite, h HostilePayer) {
+	w, ok := s.h.(Withholder)
+	if !ok {
+		return
+	}
+	restore := func() {}
+	defer func() { restore() }()
+	reverts(func(_ *suite, _ HostilePayer, x *sale) { restore = w.Withhold(x.payload) })(s, h)
+}
 
 // reverts shows a payer that acts when its settlement is signed, or has code that needs no more.
 func reverts(acts func(*suite, HostilePayer, *sale)) func(*suite, HostilePayer) {

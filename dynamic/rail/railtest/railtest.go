@@ -80,6 +80,14 @@ const (
 // Lacking is a Harness whose network lacks some traits.
 type Lacking interface{ Lacks() Trait }
 
+// Withholder is a Harness whose payers can take away what a payment draws on beside money, such as
+// an account that can be handed on, or an allowance.
+type Withholder interface {
+	// Withhold takes it away from the payer of a payment, in a block with nothing else, until
+	// restore does the opposite.
+	Withhold(payload []byte) (restore func())
+}
+
 // Worded is a Harness whose rail has other reason codes: Reason returns the one for what the cases
 // call insufficient_balance, nonce_already_used, signature, valid_after or valid_before.
 // More is how much more gas a revert takes than the rows of Hostile say.

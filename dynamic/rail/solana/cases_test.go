@@ -141,6 +141,7 @@ func questions(t testing.TB, w world) []question {
 	a := &asking{world: w, t: t}
 	a.landed()
 	a.taken()
+	a.guards()
 	a.terms()
 	a.wires()
 	a.signers()
@@ -149,6 +150,42 @@ func questions(t testing.TB, w world) []question {
 	a.behind()
 	a.chain()
 	return a.list
+}
+
+// assertion is an instruction of Lighthouse of so many bytes, which begin with what it asserts.
+func assertion(kind byte, size int, account sol.PublicKey) sol.Instruction {
+	return sol.NewInstruction(guard, sol.AccountMetaSlice{sol.Meta(account)}, append([]byte{kind}, make([]byte, size-1)...))
+}
+
+// phantom puts guards where Phantom puts them, three in front of the transfer and one behind the
+// memo, some of which name the fee payer, and more behind those.
+func phantom(more ...sol.Instruction) func(*pay) {
+	return func(p *pay) {
+		feePayer, who := p.feePayer.PublicKey(), p.buyer.PublicKey()
+		p.change = func(list []sol.Instruction) []sol.Instruction {
+			return slices.Concat(list[:2], []sol.Instruction{assertion(5, 17, feePayer), assertion(10, 52, who),
+				assertion(9, 16, who)}, list[2:], []sol.Instruction{assertion(6, 27, feePayer)}, more)
+		}
+	}
+}
+
+// guards are what a wallet may put beside a payment, and what it may not.
+func (a *asking) guards() {
+	const length, isolated = "payload_transaction_instructions_length", "smart_wallet_fee_payer_not_isolated"
+	feePayer, who := person("feepayer").PublicKey(), person("buyer-0").PublicKey()
+	a.ask("guards as Phantom puts them", "", phantom()).but(length)
+	more := slices.Repeat([]sol.Instruction{assertion(15, 9, who)}, 4)
+	a.ask("eight guards", "", phantom(more...)).but(length)
+	a.ask("nine guards", length, phantom(append(more, more[0])...))
+	for kind, name := range map[byte]string{0: "writes", 1: "closes", 16: "calls another program", 200: "is not known"} {
+		a.ask("a guard that "+name+" with the fee payer", isolated, also(assertion(kind, 9, feePayer))).but("")
+		a.ask("a guard that "+name+" in front", "payload_transaction_instructions_compute_limit_instruction",
+			before(assertion(kind, 9, who)))
+	}
+	a.ask("a guard in front that is empty", "payload_transaction_instructions_compute_limit_instruction",
+		before(sol.NewInstruction(guard, nil, nil)))
+	a.ask("a limit behind the guards", "payload_unknown_fifth_instruction",
+		phantom(sol.NewInstruction(budget, nil, limitData(1_400_000)))).but(length)
 }
 
 func (a *asking) taken() {
@@ -212,10 +249,43 @@ func (a *asking) wires() {
 	a.askWire("one signature of two signers", bad, append([]byte{1}, good[65:]...))
 	five := slices.Clone(good)
 	five[129] = 0x85
-	a.askWire("another version", bad, five)
+	const version = "unsupported_transaction_version"
+	for name, wire := range map[string][]byte{"another version": five, "version 1": versionOne(good)} {
+		q := a.askWire(name, bad, wire)
+		q.reason = version
+		q.but(bad)
+	}
 	nobody := slices.Clone(good)
 	nobody[130] = 0
 	a.askWire("no signers", bad, nobody)
+}
+
+// versionOne is a transaction of version 0 as it is in version 1: without the instructions to the
+// compute budget, and unsigned.
+func versionOne(wire []byte) []byte {
+	tx, err := sol.TransactionFromBytes(wire)
+	if err != nil {
+		panic(err)
+	}
+	m := tx.Message
+	list := m.Instructions[2:]
+	b := []byte{0x81, m.Header.NumRequiredSignatures, m.Header.NumReadonlySignedAccounts,
+		m.Header.NumReadonlyUnsignedAccounts, 0b1100, 0, 0, 0}
+	b = append(append(b, m.RecentBlockhash[:]...), byte(len(list)), byte(len(m.AccountKeys)))
+	for _, k := range m.AccountKeys {
+		b = append(b, k[:]...)
+	}
+	b = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(b, 20_000), 1<<16)
+	var bodies []byte
+	for _, ix := range list {
+		b = binary.LittleEndian.AppendUint16(append(b, byte(ix.ProgramIDIndex), byte(len(ix.Accounts))),
+			uint16(len(ix.Data)))
+		for _, a := range ix.Accounts {
+			bodies = append(bodies, byte(a))
+		}
+		bodies = append(bodies, ix.Data...)
+	}
+	return append(append(b, bodies...), make([]byte, 64*int(m.Header.NumRequiredSignatures))...)
 }
 
 func (a *asking) signers() {

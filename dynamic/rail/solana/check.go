@@ -21,7 +21,8 @@ type order struct {
 	units                   uint32 // compute units at most
 	price                   uint64 // of a unit, in millionths of a lamport
 	memos                   []string
-	code                    string // names the instructions that run code of the payer's choice, empty for none
+	behind                  []instruction // the transfer, without guards
+	code                    string        // names the instructions that run code of the payer's choice, empty for none
 }
 
 // kinds of instructions.
@@ -31,12 +32,36 @@ const (
 	transferChecked     = 12 // of a token program
 )
 
+// maxGuards is how many assertions of Lighthouse one payment may carry: wallets put them in front
+// of a transfer and behind it.
+const maxGuards = 8
+
+// isGuard reports an assertion of Lighthouse, which reads accounts, lets the transaction fail or
+// not, and changes nothing (AssertAccountData to AssertSysvarClock). Other instructions of that
+// program write, or call others.
+func (t *transaction) isGuard(i instruction) bool {
+	return t.programOf(i) == programGuard && len(i.data) > 0 && i.data[0] >= 2 && i.data[0] <= 15
+}
+
+// payment are the instructions of a transaction without the guards, and how many those are.
+func (t *transaction) payment() (list []instruction, guards int) {
+	for _, i := range t.instructions {
+		if t.isGuard(i) {
+			guards++
+		} else {
+			list = append(list, i)
+		}
+	}
+	return list, guards
+}
+
 // read checks all of a transaction that can be checked without its terms, in the order of the stock
 // facilitator and with its codes (x402 3.4, steps 4 to 11). Stricter than stock: two signers
 // exactly, no tables, lower caps, nothing behind the data of an instruction, the classic token
 // program alone, from the associated account of the second signer, and the fee payer in no
-// instruction's accounts. What was taken under other settings, another fee payer or higher caps, is
-// read without them.
+// instruction's accounts but those of guards, which may stand anywhere. What was taken under other
+// settings, another fee payer or higher caps, is read without them, and so is a transaction of
+// version 1, which says what it may cost in its head.
 func (r *Rail) read(t *transaction, settled bool) (order, *rail.Refusal) {
 	if t.signers > 2 {
 		return order{}, refuse(reasonSigners, "the fee payer and one payer sign, nobody else")
@@ -50,33 +75,42 @@ func (r *Rail) read(t *transaction, settled bool) (order, *rail.Refusal) {
 	if len(t.lookups) > 0 {
 		return order{}, refuse(reasonTables, "the message loads accounts from a table")
 	}
-	if len(t.instructions) < 3 || len(t.instructions) > 7 {
-		return order{}, refuse(reasonInstructions, "%d instructions are not 3 to 7", len(t.instructions))
+	list, guards := t.payment()
+	budget := 2 // instructions that say what it may cost
+	if t.version == 1 {
+		budget = 0
+	}
+	if len(list) <= budget || len(list) > budget+5 || guards > maxGuards {
+		return order{}, refuse(reasonInstructions, "%d instructions and %d guards are not %d to %d and at most %d",
+			len(list), guards, budget+1, budget+5, maxGuards)
 	}
 	var o order
 	units, price := r.cfg.MaxUnits, r.cfg.MaxPrice
 	if settled {
 		units, price = math.MaxUint32, math.MaxUint64
 	}
-	if ref := readBudget(t, &o, units, price); ref != nil {
+	if t.version == 1 {
+		o.units = t.config.value(configUnits)
+	} else if ref := readBudget(t, list, &o, units, price); ref != nil {
 		return order{}, ref
 	}
-	if ref := readTransfer(t, &o); ref != nil {
+	if ref := readTransfer(t, list[budget], &o); ref != nil {
 		return order{}, ref
 	}
-	for _, i := range t.instructions {
+	for _, i := range list {
 		if slices.Contains(i.accounts, 0) {
 			return order{}, refuse(reasonIsolated, "the fee payer is among the accounts of an instruction")
 		}
 	}
+	o.behind = list[budget+1:]
 	readGuards(t, &o)
 	o.name = o.payer.String()
 	return o, nil
 }
 
 // readBudget reads the two instructions that bound what the transaction costs.
-func readBudget(t *transaction, o *order, maxUnits uint32, maxPrice uint64) *rail.Refusal {
-	limit, price := t.instructions[0], t.instructions[1]
+func readBudget(t *transaction, list []instruction, o *order, maxUnits uint32, maxPrice uint64) *rail.Refusal {
+	limit, price := list[0], list[1]
 	if t.programOf(limit) != programBudget || len(limit.data) != 5 || limit.data[0] != setComputeUnitLimit {
 		return refuse(reasonLimit, "the first instruction does not set the compute unit limit")
 	}
@@ -92,11 +126,10 @@ func readBudget(t *transaction, o *order, maxUnits uint32, maxPrice uint64) *rai
 	return nil
 }
 
-// readTransfer reads the third instruction.
-func readTransfer(t *transaction, o *order) *rail.Refusal {
-	i := t.instructions[2]
+// readTransfer reads the instruction that pays.
+func readTransfer(t *transaction, i instruction, o *order) *rail.Refusal {
 	if t.programOf(i) != programToken || len(i.accounts) < 4 || len(i.data) != 10 || i.data[0] != transferChecked {
-		return refuse(reasonNoTransfer, "the third instruction is no TransferChecked of the token program")
+		return refuse(reasonNoTransfer, "the instruction after limit and price is no TransferChecked of the token program")
 	}
 	for n, k := range []*key{&o.source, &o.mint, &o.to, &o.payer} {
 		*k = t.keys[i.accounts[n]]
@@ -115,10 +148,10 @@ func readTransfer(t *transaction, o *order) *rail.Refusal {
 	return nil
 }
 
-// readGuards collects memos and names the code that a wallet put behind the transfer.
+// readGuards collects memos and names the code that a wallet put beside the transfer.
 func readGuards(t *transaction, o *order) {
 	h := sha256.New()
-	for _, i := range t.instructions[3:] {
+	for _, i := range t.instructions {
 		switch t.programOf(i) {
 		case programMemo:
 			o.memos = append(o.memos, string(i.data))
@@ -142,7 +175,7 @@ func (r *Rail) check(t *transaction, o order, want rail.Requirement) *rail.Refus
 	case err != nil || o.amount != amount:
 		return refuse(reasonAmount, "the payment is of another amount")
 	}
-	for n, i := range t.instructions[3:] {
+	for n, i := range o.behind {
 		if p := t.programOf(i); p != programMemo && p != programGuard {
 			return refuse(unknownAt[n], "only memos and Lighthouse may stand behind the transfer")
 		}

@@ -124,6 +124,9 @@ var stricter = map[string]string{
 var unnamed = []string{"terms without a fee payer", "terms with another's fee payer", "transfer without check",
 	"an approval in the transfer's place", "a short transfer", "the fee payer's own money"}
 
+// kinder is what is taken here and not by the stock facilitator: what wallets sign today.
+var kinder = []string{"guards as Phantom puts them", "eight guards"}
+
 // The stock facilitator and ours, asked the same over HTTP, say the same of the same payer, but for
 // what the tables name.
 func TestVerifyIsTheStockFacilitators(t *testing.T) {
@@ -152,7 +155,7 @@ func TestVerifyIsTheStockFacilitators(t *testing.T) {
 		}
 		if reason != want {
 			differ++
-			if reason == "" {
+			if reason == "" && !slices.Contains(kinder, q.name) {
 				t.Errorf("%s: what the stock facilitator refuses is taken", q.name)
 			}
 		} else if (ours.Payer != theirs.Payer) != slices.Contains(unnamed, q.name) {
@@ -264,6 +267,10 @@ func TestSupportedIsTheStockFacilitators(t *testing.T) {
 		return s
 	}
 	ours, theirs := get(b.ours), get(b.stock)
+	if v, ok := ours.Kinds[0].Extra["transactionVersions"].([]any); !ok || len(v) != 1 || v[0] != 0.0 {
+		t.Errorf("extra = %v, want the versions that are taken", ours.Kinds[0].Extra)
+	}
+	delete(ours.Kinds[0].Extra, "transactionVersions") // the stock one does not say
 	if len(ours.Kinds) != 1 || !reflect.DeepEqual(ours.Kinds, theirs.Kinds) ||
 		ours.Kinds[0].Extra["feePayer"] != person("feepayer").PublicKey().String() ||
 		!slices.Equal(ours.Extensions, theirs.Extensions) || !reflect.DeepEqual(ours.Signers, theirs.Signers) {

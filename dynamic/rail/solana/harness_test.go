@@ -190,6 +190,16 @@ func (h *harness) Submit(...[]byte) { h.t.Fatal("nobody else can make a payment 
 func (h *harness) Cancel([]byte)    { h.t.Fatal("nobody can withdraw a payment") }
 func (h *harness) Divert()          { h.t.Fatal("there are no numbers") }
 
+// Withhold hands the first buyer's account to another owner (SetAuthority).
+func (h *harness) Withhold([]byte) (restore func()) {
+	who := person("buyer-0").PublicKey()
+	give := func(owner sol.PublicKey) {
+		h.set(ata(h.t, who, usdc), func(t *tokens) { t.owner = owner })
+	}
+	give(person("stranger").PublicKey())
+	return func() { give(who) }
+}
+
 // Forge lands a transaction of the same buyer with the same memo, in another token.
 func (h *harness) Forge(data []byte) {
 	buyer := person("buyer-0")

@@ -21,7 +21,8 @@ const (
 	maxLanded = 1 << 14
 )
 
-// transferIndex stands in the place of a log's index: the payment is the third instruction.
+// transferIndex stands in the place of a log's index: a transaction holds one payment, the third
+// instruction of a stock buyer's.
 const transferIndex = 2
 
 // landing is a transaction of ours in a block.
@@ -66,17 +67,17 @@ func (r *Rail) look(
 	l, known := r.landed[s.ID]
 	r.mu.Unlock()
 	if known && l.sure == finalized { // which nothing changes
-		return r.finding(t, l), nil
+		return r.finding(ctx, t, l), nil
 	}
 	v, live := r.live()
 	if known && live && l.proof.Block <= v.final && r.rooted(ctx, s.ID, &l) {
-		return r.finding(t, l), nil
+		return r.finding(ctx, t, l), nil
 	}
 	switch seen, fresh, soon := r.lately(s.ID); {
 	case fresh && seen != nil:
 		return r.found(ctx, p, t, s, seen)
 	case known && live && soon:
-		return r.finding(t, l), nil
+		return r.finding(ctx, t, l), nil
 	case v.height > s.Sequence:
 	case fresh, live && soon && time.Since(s.At) < again && s.At.Before(time.Now()):
 		return r.waiting(s, now), nil
@@ -172,7 +173,7 @@ func (r *Rail) found(
 		}
 		r.keep(s.ID, l)
 	}
-	return r.finding(t, l), nil
+	return r.finding(ctx, t, l), nil
 }
 
 // keep remembers where a transaction landed, of which nobody waits to hear any more.
@@ -199,11 +200,11 @@ func (r *Rail) rooted(ctx context.Context, signature string, l *landing) bool {
 }
 
 // finding is what a transaction of ours in a block means.
-func (r *Rail) finding(t *transaction, l landing) rail.Finding {
+func (r *Rail) finding(ctx context.Context, t *transaction, l landing) rail.Finding {
 	final := l.sure == finalized
 	if l.revert != nil {
 		return rail.Finding{State: rail.Dead, Reason: "failed_on_chain", Final: final,
-			Payer: r.payersFault(t, l.why), Reverts: []rail.Revert{*l.revert}}
+			Payer: r.payersFault(ctx, t, l.why), Reverts: []rail.Revert{*l.revert}}
 	}
 	return rail.Finding{State: rail.Paid, Proof: &l.proof, Final: final}
 }

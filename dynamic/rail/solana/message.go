@@ -2,16 +2,24 @@ package solana
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 )
 
-// maxWire is the longest transaction that Solana's nodes take, in bytes.
-const maxWire = 1232
+// maxWire is the longest transaction that Solana's nodes take, in bytes; of version 1, maxWireV1.
+const (
+	maxWire   = 1232
+	maxWireV1 = 4096
+)
+
+// legacy is a message without a version.
+const legacy = -1
 
 // transaction is a transaction as it goes over the wire: the signatures of the first accounts over
-// the message, in their order.
+// the message, in their order; of version 1 they stand behind it.
 type transaction struct {
 	signatures [][64]byte
 	message    []byte // what is signed
@@ -20,14 +28,15 @@ type transaction struct {
 
 // parts are a message taken apart.
 type parts struct {
-	legacy           bool // without a version; else version 0
-	signers          int  // how many of the accounts sign, the first ones
-	readonlySigned   int  // of these, how many of the last are only read
-	readonlyUnsigned int  // of the others
+	version          int // legacy, 0 or 1
+	signers          int // how many of the accounts sign, the first ones
+	readonlySigned   int // of these, how many of the last are only read
+	readonlyUnsigned int // of the others
 	keys             []key
 	blockhash        key
 	instructions     []instruction
 	lookups          []lookup
+	config           configuration // of version 1 alone
 }
 
 // instruction is one step: a program, accounts and data. Accounts are indices of the message's
@@ -54,13 +63,20 @@ func (t *transaction) hash() string {
 // programOf is the program of an instruction.
 func (t *transaction) programOf(i instruction) key { return t.keys[i.program] }
 
-// errWire says that bytes are no transaction.
-var errWire = errors.New("not a transaction")
+// errWire says that bytes are no transaction, and errVersion that they are of a version that is not
+// known.
+var (
+	errWire    = errors.New("not a transaction")
+	errVersion = fmt.Errorf("%w of version 0, 1 or none", errWire)
+)
 
 // parseTransaction reads a transaction strictly: every number in its shortest form, nothing behind
 // the end, nothing that the nodes' own checks of a message refuse. What is accepted is what
 // encoding it again gives, byte for byte.
 func parseTransaction(wire []byte) (*transaction, error) {
+	if len(wire) > 0 && wire[0] == version1 {
+		return parseV1(wire)
+	}
 	if len(wire) > maxWire {
 		return nil, fmt.Errorf("%w: %d bytes are more than %d", errWire, len(wire), maxWire)
 	}
@@ -87,11 +103,11 @@ func parseTransaction(wire []byte) (*transaction, error) {
 // parseMessage reads a legacy message, or one of version 0.
 func parseMessage(b []byte) (*parts, error) {
 	r := &reader{rest: b}
-	m := &parts{legacy: true}
+	m := &parts{version: legacy}
 	first := r.byte()
 	if first&0x80 != 0 {
-		if m.legacy = false; first != 0x80 {
-			return nil, fmt.Errorf("%w: version %d", errWire, first&0x7f)
+		if m.version = 0; first != 0x80 {
+			return nil, fmt.Errorf("%w: version %d", errVersion, first&0x7f)
 		}
 		first = r.byte()
 	}
@@ -103,7 +119,7 @@ func parseMessage(b []byte) (*parts, error) {
 	for range r.count(3) {
 		m.instructions = append(m.instructions, instruction{r.byte(), r.list(), r.list()})
 	}
-	if !m.legacy {
+	if m.version == 0 {
 		for range r.count(34) {
 			m.lookups = append(m.lookups, lookup{key(r.bytes(32)), r.list(), r.list()})
 		}
@@ -154,6 +170,13 @@ func (m *parts) sane() error {
 
 // wire is the transaction's bytes.
 func (t *transaction) wire() []byte {
+	if t.version == 1 {
+		b := slices.Clone(t.message)
+		for _, s := range t.signatures {
+			b = append(b, s[:]...)
+		}
+		return b
+	}
 	b := appendCount(make([]byte, 0, maxWire), len(t.signatures))
 	for _, s := range t.signatures {
 		b = append(b, s[:]...)
@@ -163,8 +186,11 @@ func (t *transaction) wire() []byte {
 
 // encode is the message's bytes.
 func (m *parts) encode() []byte {
+	if m.version == 1 {
+		return m.encodeV1()
+	}
 	b := make([]byte, 0, maxWire)
-	if !m.legacy {
+	if m.version == 0 {
 		b = append(b, 0x80)
 	}
 	b = append(b, byte(m.signers), byte(m.readonlySigned), byte(m.readonlyUnsigned))
@@ -177,7 +203,7 @@ func (m *parts) encode() []byte {
 	for _, i := range m.instructions {
 		b = appendList(appendList(append(b, i.program), i.accounts), i.data)
 	}
-	if !m.legacy {
+	if m.version == 0 {
 		b = appendCount(b, len(m.lookups))
 		for _, l := range m.lookups {
 			b = appendList(appendList(append(b, l.table[:]...), l.writable), l.readonly)
@@ -203,6 +229,9 @@ func (r *reader) bytes(n int) []byte {
 }
 
 func (r *reader) byte() byte { return r.bytes(1)[0] }
+
+func (r *reader) uint16() uint16 { return binary.LittleEndian.Uint16(r.bytes(2)) }
+func (r *reader) uint32() uint32 { return binary.LittleEndian.Uint32(r.bytes(4)) }
 
 // count is a number of things that take at least so many bytes each (Solana's short_vec: seven bits
 // a byte, the lowest first, at most 16 bits in all, never longer than need be).

@@ -59,6 +59,9 @@ func differ(wire []byte) string {
 	if again := t.encode(); !bytes.Equal(again, t.message) {
 		return "its message is not written as it was read"
 	}
+	if t.version == 1 {
+		return "" // which the other does not know
+	}
 	o, err := sol.TransactionFromBytes(wire)
 	if err != nil {
 		return "the other refuses it: " + err.Error()
@@ -69,7 +72,7 @@ func differ(wire []byte) string {
 		int(h.NumReadonlyUnsignedAccounts) == t.readonlyUnsigned &&
 		key(o.Message.RecentBlockhash) == t.blockhash && len(o.Message.AccountKeys) == len(t.keys) &&
 		len(o.Message.Instructions) == len(t.instructions) &&
-		len(o.Message.AddressTableLookups) == len(t.lookups) && o.Message.IsVersioned() == !t.legacy
+		len(o.Message.AddressTableLookups) == len(t.lookups) && o.Message.IsVersioned() == (t.version == 0)
 	if !same {
 		return "the other reads another message"
 	}
@@ -96,10 +99,74 @@ func differ(wire []byte) string {
 	return ""
 }
 
+// inV1 is a transaction of version 1 with all that it can set, and its two signatures.
+func inV1(t testing.TB) []byte {
+	one, err := parseTransaction(wires(t)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := one.parts
+	m.version, m.lookups = 1, nil
+	m.config = configuration{mask: configAll, values: []uint32{7, 0, 20_000, 1 << 16, 32 << 10}}
+	two := transaction{signatures: one.signatures, message: m.encode(), parts: m}
+	return two.wire()
+}
+
+// Transactions of version 1 are read as strictly as others: none has a second spelling, and what no
+// node takes is refused.
+func TestVersionOne(t *testing.T) {
+	wire := inV1(t)
+	one, err := parseTransaction(wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one.config.value(configUnits) != 20_000 || one.config.value(configHeap) != 32<<10 || len(one.signatures) != 2 {
+		t.Errorf("read as %+v", one.parts)
+	}
+	for i := range wire {
+		c := slices.Clone(wire)
+		c[i] ^= 1
+		if two, err := parseTransaction(c); err == nil && bytes.Equal(two.message, one.message) &&
+			slices.Equal(two.signatures, one.signatures) {
+			t.Fatalf("byte %d changes nothing", i)
+		}
+		if _, err := parseTransaction(wire[:i]); err == nil {
+			t.Fatalf("cut at %d it is accepted", i)
+		}
+	}
+	for name, change := range map[string]func(*parts){
+		"half a fee":                func(m *parts) { m.config = configuration{mask: 1, values: []uint32{7}} },
+		"what there is not":         func(m *parts) { m.config = configuration{mask: 32, values: []uint32{7}} },
+		"no instructions":           func(m *parts) { m.instructions = nil },
+		"an account twice":          func(m *parts) { m.keys[3] = m.keys[2] },
+		"a program not there":       func(m *parts) { m.instructions[0].program = 63 },
+		"65 accounts":               func(m *parts) { m.keys = append(m.keys, make([]key, 65-len(m.keys))...); distinct65(m.keys) },
+		"more than 65 instructions": func(m *parts) { m.instructions = slices.Repeat(m.instructions[:1], 65) },
+	} {
+		m := one.parts
+		m.keys, m.instructions = slices.Clone(m.keys), slices.Clone(m.instructions)
+		change(&m)
+		two := transaction{signatures: one.signatures, message: m.encode(), parts: m}
+		if _, err := parseTransaction(two.wire()); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+	if _, err := parseTransaction(append(wire, 0)); err == nil {
+		t.Error("something behind it is accepted")
+	}
+}
+
+// distinct65 gives each account another address.
+func distinct65(keys []key) {
+	for i := range keys {
+		keys[i][0], keys[i][1] = byte(i), 0xee
+	}
+}
+
 // FuzzTransaction: nothing panics, whatever is accepted is written back byte for byte, so that no
 // transaction has a second spelling, and another implementation reads the same parts.
 func FuzzTransaction(f *testing.F) {
-	for _, w := range wires(f) {
+	for _, w := range append(wires(f), inV1(f)) {
 		f.Add(w)
 	}
 	f.Fuzz(func(t *testing.T, wire []byte) {

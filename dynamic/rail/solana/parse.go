@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"math/big"
 
 	"github.com/go-json-experiment/json"
@@ -43,6 +44,9 @@ func (r *Rail) Parse(payload []byte, accepted rail.Requirement) (*rail.Payment, 
 		return nil, refuse(reasonUndecodable, "the transaction is not base64")
 	}
 	t, err := parseTransaction(raw)
+	if errors.Is(err, errVersion) || err == nil && t.version == 1 {
+		return nil, refuse(reasonVersion, "the transaction is not of version 0")
+	}
 	if err != nil {
 		return nil, refuse(reasonUndecodable, "%v", err)
 	}

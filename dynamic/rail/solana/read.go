@@ -236,7 +236,7 @@ func (e *executed) wire() ([]byte, error) {
 func (r *Rail) executed(ctx context.Context, signature, commitment string) (*executed, error) {
 	var e executed
 	err := r.rpc.call(ctx, &e, "getTransaction", signature,
-		map[string]any{"encoding": "base64", "commitment": commitment, "maxSupportedTransactionVersion": 0})
+		map[string]any{"encoding": "base64", "commitment": commitment, "maxSupportedTransactionVersion": 1})
 	if err != nil {
 		return nil, err
 	}
@@ -246,6 +246,9 @@ func (r *Rail) executed(ctx context.Context, signature, commitment string) (*exe
 	}
 	// A node that answers for another transaction must not be believed of this one.
 	want, err := wallet.DecodeBase58(signature)
+	if t, bad := parseTransaction(b); bad == nil && t.version == 1 {
+		b = append([]byte{1}, t.signatures[0][:]...) // which stand at its end
+	}
 	if err != nil || len(b) < 65 || !bytes.Equal(b[1:65], want) {
 		return nil, errBehind
 	}
@@ -263,7 +266,7 @@ type block struct {
 func (r *Rail) block(ctx context.Context, slot uint64, commitment string) (b block, when time.Time, err error) {
 	err = r.rpc.call(ctx, &b, "getBlock", slot, map[string]any{
 		"encoding": "base64", "transactionDetails": "none", "rewards": false, "commitment": commitment,
-		"maxSupportedTransactionVersion": 0,
+		"maxSupportedTransactionVersion": 1,
 	})
 	if err == nil && (b.Time == nil || *b.Time < 0 || *b.Time > 1<<40) {
 		err = errors.New("getBlock: a block without a time")

@@ -11,6 +11,7 @@ const (
 	reasonScheme       = "invalid_exact_svm_unsupported_scheme"
 	reasonNetwork      = "invalid_exact_svm_network_mismatch"
 	reasonNoFeePayer   = "invalid_exact_svm_payload_missing_fee_payer"
+	reasonVersion      = "unsupported_transaction_version"
 	reasonNotOurs      = "invalid_exact_svm_fee_payer_not_managed_by_facilitator"
 	reasonUndecodable  = "invalid_exact_svm_payload_transaction_could_not_be_decoded"
 	reasonSigners      = "invalid_exact_svm_payload_excessive_signers"

@@ -190,8 +190,7 @@ func (r *Rail) Info() rail.Info {
 	return rail.Info{
 		Network: r.cfg.Network, Name: r.cfg.Name, Asset: r.cfg.Asset, Symbol: r.cfg.Symbol, Decimals: r.cfg.Decimals,
 		PayTo: r.cfg.PayTo, Accounts: r.accountNames, Timeout: timeout, Via: "self", Unit: "lamports",
-		Reverted: "invalid_exact_svm_transaction_failed", Kind: map[string]any{"feePayer": r.accountNames[0]},
-		Unnumbered: true,
+		Reverted: "invalid_exact_svm_transaction_failed", Kind: r.extra(), Unnumbered: true,
 	}
 }
 
@@ -201,8 +200,13 @@ func (r *Rail) Requirement(amount int64) rail.Requirement {
 	return rail.Requirement{
 		Scheme: "exact", Network: r.cfg.Network, Amount: strconv.FormatInt(amount, 10), Asset: r.cfg.Asset,
 		PayTo: r.cfg.PayTo, MaxTimeoutSeconds: int(timeout / time.Second),
-		Extra: map[string]any{"feePayer": r.accountNames[0]}, Varying: r.varying,
+		Extra: r.extra(), Varying: r.varying,
 	}
+}
+
+// extra is what a buyer needs to know to make a transaction that is taken.
+func (r *Rail) extra() map[string]any {
+	return map[string]any{"feePayer": r.accountNames[0], "transactionVersions": []int{0}}
 }
 
 // Close lets go of idle connections. The rail stays usable.

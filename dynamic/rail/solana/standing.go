@@ -154,7 +154,7 @@ func (r *Rail) Explain(ctx context.Context, p *rail.Payment, v rail.Revert) (rai
 	switch {
 	case err == nil:
 		why := fault(e.Meta.Err)
-		return rail.Cause{Payer: r.payersFault(t, why), Reason: why}, nil
+		return rail.Cause{Payer: r.payersFault(ctx, t, why), Reason: why}, nil
 	case !errors.Is(err, rpc.ErrNull):
 		return rail.Cause{}, fmt.Errorf("finding out why %s failed: %w", v.Tx, err)
 	}
@@ -163,5 +163,6 @@ func (r *Rail) Explain(ctx context.Context, p *rail.Payment, v rail.Revert) (rai
 		return rail.Cause{}, fmt.Errorf("finding out why %s failed: %w", v.Tx, err)
 	}
 	source := readTokenAccount(list[0])
-	return rail.Cause{Payer: source == nil || source.amount < o.amount, Reason: "failed without a reason"}, nil
+	unfit := source == nil || source.owner != o.payer || source.frozen || source.amount < o.amount
+	return rail.Cause{Payer: unfit, Reason: "failed without a reason"}, nil
 }

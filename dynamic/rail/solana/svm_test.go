@@ -43,6 +43,13 @@ func (m *machine) give(name string, mint sol.PublicKey, amount uint64) {
 	m.Do(nil, "dev_setToken", ata(m.t, who, mint).String(), mint.String(), who.String(), amount, false)
 }
 
+// Withhold hands the first buyer's account to another owner, as SetAuthority does.
+func (m *machine) Withhold([]byte) (restore func()) {
+	who, stranger := person("buyer-0").PublicKey(), person("stranger").PublicKey()
+	m.Do(nil, "dev_setToken", ata(m.t, who, usdc).String(), usdc.String(), stranger.String(), int64(1e9), false)
+	return func() { m.give("buyer-0", usdc, 1e9) }
+}
+
 func (m *machine) Rail() rail.Rail       { return m.rail }
 func (m *machine) Restart() rail.Rail    { return newRail(m.t, m.cfg) }
 func (m *machine) Remote() bool          { return false }

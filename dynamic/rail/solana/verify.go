@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -140,7 +141,7 @@ func (r *Rail) simulate(ctx context.Context, t *transaction) (slot uint64, err e
 		return 0, fmt.Errorf("simulating a payment: %s: %w", why, rail.ErrNoGas)
 	}
 	ref := refuse(reasonSimulation, "%s", why)
-	ref.Payer, ref.Short = r.payersFault(t, why), why == notEnough // whose signature was good
+	ref.Payer, ref.Short = r.payersFault(ctx, t, why), lacksMoney(t, why) // whose signature was good
 	return 0, ref
 }
 
@@ -215,28 +216,44 @@ func ourFault(why string) bool {
 	return why == "InsufficientFundsForRent account_index 0"
 }
 
-// Errors of the token program (TokenError) that speak of the account that pays.
-const (
-	notEnough = "InstructionError 2 Custom 1"
-	isFrozen  = "InstructionError 2 Custom 17"
-)
+// notEnough is the token program's word for an account that holds too little (TokenError).
+const notEnough = "Custom 1"
 
-// payersFault reports a failure that is shown to be the payer's doing: too little money, an account
-// that is not there or is frozen, or an instruction behind the transfer, all of which the payer's
-// wallet put there.
-func (r *Rail) payersFault(t *transaction, why string) bool {
-	switch why {
-	case notEnough, "InstructionError 2 ComputationalBudgetExceeded":
-		return true
-	case isFrozen, "InstructionError 2 InvalidAccountData", "InstructionError 2 UninitializedAccount",
-		"InstructionError 2 Custom 9":
-		v, live := r.live()
-		return live && v.out == "" // else it may be the store's own account
+// failedAt is the instruction that a transaction failed at, and of what; nil where it was none.
+func failedAt(t *transaction, why string) (i *instruction, of string) {
+	rest, ok := strings.CutPrefix(why, "InstructionError ")
+	number, of, _ := strings.Cut(rest, " ")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || n < 0 || n >= len(t.instructions) {
+		return nil, ""
 	}
-	for i := 3; i < len(t.instructions); i++ {
-		if n := fmt.Sprintf("InstructionError %d ", i); len(why) > len(n) && why[:len(n)] == n {
-			return true
+	return &t.instructions[n], of
+}
+
+// lacksMoney reports a transfer that failed for want of money.
+func lacksMoney(t *transaction, why string) bool {
+	i, of := failedAt(t, why)
+	return i != nil && t.programOf(*i) == programToken && of == notEnough
+}
+
+// payersFault reports a failure that is shown to be the payer's doing. The guards and memos are
+// what the payer's wallet put there, whatever they failed of. At the transfer it is the payer's
+// unless the store's own account is seen not to be well: all else that the transfer needs is the
+// payer's to change until the block, the money, the account and its owner, a freeze, a delegate.
+func (r *Rail) payersFault(ctx context.Context, t *transaction, why string) bool {
+	i, of := failedAt(t, why)
+	switch {
+	case i == nil || t.programOf(*i) == programBudget:
+		return false
+	case t.programOf(*i) != programToken, of == notEnough, of == "ComputationalBudgetExceeded":
+		return true
+	}
+	v, live := r.live()
+	if !live {
+		var err error
+		if v, err = r.readView(ctx); err != nil {
+			return false
 		}
 	}
-	return false
+	return v.out == ""
 }
