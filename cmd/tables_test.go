@@ -267,6 +267,7 @@ var arrows = []arrow{
 	{from: "dynamic/route", may: []string{"content/api", "dynamic/problem"}},
 	{from: "dynamic/schedule", may: []string{"dynamic/ledger"}, tests: []string{"dynamic/ledger/bolt"}},
 	{from: "dynamic/settle", may: []string{"dynamic/ledger", "dynamic/rail", "dynamic/settle/gas"}},
+	{from: "dynamic/settle/checks", may: []string{"dynamic/rail"}},
 	{from: "dynamic/settle/gas", may: []string{"dynamic/ledger", "dynamic/rail"}},
 	{from: "dynamic/settle/open", may: []string{"dynamic/ledger", "dynamic/rail"}},
 	{from: "dynamic/timestamp", may: []string{"corpus/ots", "dynamic/ledger", "dynamic/schedule"},

@@ -84,7 +84,8 @@ func OpenFacilitator(ctx context.Context, c *Config, o Options) (_ *Shop, err er
 		return nil, err
 	}
 	h, err := facilitator.NewHandler(facilitator.HandlerConfig{Rails: s.Rails, PayTo: c.Facilitator.PayTo, Gas: guard,
-		Settles: driver, Wait: time.Duration(c.Facilitator.Wait), Outcome: metrics.Settlement, Log: s.Log})
+		Settles: driver, Wait: time.Duration(c.Facilitator.Wait), Client: route.Address, Outcome: metrics.Settlement,
+		Log: s.Log})
 	if err != nil {
 		return nil, err
 	}

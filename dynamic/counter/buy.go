@@ -40,6 +40,8 @@ type Request struct {
 	Meta bool
 	// Agent signed the request, nil for nobody; with Meta it signed the payment in it.
 	Agent *route.Agent
+	// Client is the address that it came from (route.Address).
+	Client string
 }
 
 // signer names who signed the payment of a request and not merely the request: then its certificate
@@ -99,7 +101,7 @@ func carrier(meta bool) pay.Carrier {
 // written, what stands beside it being in a already.
 func (c *Counter) buy(ctx context.Context, r Request, a *Answer) (*unpaid, error) {
 	key, badKey := idempotencyKey(r.Keys)
-	order := till.Order{Item: r.Item, Key: key, BadKey: badKey, Inputs: func(o *till.Offer) (map[string]string, error) {
+	order := till.Order{Item: r.Item, Key: key, BadKey: badKey, Client: r.Client, Inputs: func(o *till.Offer) (map[string]string, error) {
 		r.Inputs.offer = o
 		return c.readInputs(ctx, o, r.Inputs)
 	}}
@@ -216,7 +218,8 @@ func (c *Counter) Sell(w http.ResponseWriter, r *http.Request, item string) erro
 func (c *Counter) sell(w http.ResponseWriter, r *http.Request, item string,
 	form func(*http.Request, http.Header, *Answer) error) error {
 	q := Request{Item: item, Method: r.Method, Keys: r.Header.Values("Idempotency-Key"),
-		Inputs: &Inputs{Query: r.URL.RawQuery}, Asks: r.Header, Agent: route.Of(r).Agent}
+		Inputs: &Inputs{Query: r.URL.RawQuery}, Asks: r.Header, Agent: route.Of(r).Agent,
+		Client: route.Address(r)}
 	if r.Method != http.MethodHead {
 		q.Payment = r.Header
 	}

@@ -176,6 +176,11 @@ var problems = []row{
 			return "payments of others have reverted there today, so that wallets that have not paid here before go one " +
 				"at a time, and another one's is under way"
 		})},
+	{code: till.CodeManyRefused, problem: "rate_limited",
+		detail: plain("Many payments from this address were refused within a minute, so that few of them are checked at a " +
+			"time, and none is at present. This one was not looked at."),
+		next: plain("Send the same payment again after the time in Retry-After. A wallet that has paid here before is not " +
+			"kept waiting.")},
 	{code: till.CodeFundsMoving, problem: "rate_limited", next: plain(inAMoment),
 		detail: noRoom(func(*till.Error) string { return "this wallet's other payments keep changing" })},
 	{code: till.CodeNotSettling, problem: "payment_refused_for_now",

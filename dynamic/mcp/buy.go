@@ -11,6 +11,7 @@ import (
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 
 	jsonx "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,7 +33,7 @@ func (d *Doors) buy(q *request, item, path string, args jsontext.Value) (any, er
 		return d.wrong(q, path, "arguments", "must be one object")
 	}
 	order := counter.Request{Item: item, Method: http.MethodPost, Payment: q.Meta, Asks: q.Meta, Meta: true,
-		Inputs: &counter.Inputs{Body: body}, Agent: q.agent}
+		Inputs: &counter.Inputs{Body: body}, Agent: q.agent, Client: route.Address(q.http)}
 	if v, given := q.Meta[metaKey]; given {
 		var key string
 		if jsonx.Unmarshal(v, &key) != nil {

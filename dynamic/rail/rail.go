@@ -343,6 +343,9 @@ type Prover interface {
 	// when it is used already. Where an authorization ends with a block and names no time,
 	// p.ValidBefore becomes an estimate.
 	Verify(ctx context.Context, p *Payment, want Requirement, now time.Time) (Mark, error)
+	// Signed reports whether a payment carries its payer's own signature, as far as that shows
+	// without a question to anybody: of a contract it never does.
+	Signed(p *Payment) bool
 	// Funds is a payer's balance at one recent block, and which of its authorizations with these
 	// nonces were spent by then. What was read of a block is not read again.
 	Funds(ctx context.Context, payer string, nonces []string) (Funds, error)

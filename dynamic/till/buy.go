@@ -10,6 +10,7 @@ import (
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle/checks"
 	"store.example/agentstore/dynamic/settle/open"
 )
 
@@ -25,6 +26,8 @@ type Order struct {
 	Inputs func(*Offer) (map[string]string, error)
 	// Payment is nil for none.
 	Payment *Presented
+	// Client is the address that the order came from, "" for one that is not known.
+	Client string
 }
 
 // Presented is a payment as its protocol read it.
@@ -122,7 +125,7 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &matched{asked: a, inputs: inputs, key: key, terms: req, p: p, at: time.Now().UTC()}
+	o := &matched{asked: a, inputs: inputs, key: key, terms: req, p: p, at: time.Now().UTC(), client: order.Client}
 	if gate != nil {
 		// Sold out for everybody but a payer who comes back for what is theirs.
 		return t.otherwise(ctx, o, stockRefusal(gate))
@@ -177,6 +180,7 @@ type matched struct {
 	p      *Presented
 	at     time.Time
 	local  bool // the payer is known on its own network alone (rail.Mark)
+	client string
 }
 
 // holder names whose idempotency slots an order opens.
@@ -194,7 +198,7 @@ func (t *Till) take(ctx context.Context, o *matched) (*Sale, error) {
 	if err := t.cfg.Gas.Take(ctx, o.p.payment.Network, o.amount(), 0); err != nil {
 		return t.whileOut(ctx, o, err)
 	}
-	mark, err := o.p.rail.Verify(ctx, o.p.payment, o.terms, o.at)
+	mark, err := t.verify(ctx, o)
 	o.local = mark.Local
 	if err != nil {
 		return t.notVerified(ctx, o, err)
@@ -222,11 +226,25 @@ func (t *Till) take(ctx context.Context, o *matched) (*Sale, error) {
 	return t.answer(now, false)
 }
 
+// verify has the payment's rail check it, within what strangers may have checked and refused (M15).
+func (t *Till) verify(ctx context.Context, o *matched) (mark rail.Mark, err error) {
+	p := o.p.payment
+	known := func() bool { return o.p.rail.Signed(p) && t.cfg.Gas.Plain(ctx, p.Network, p.Payer) }
+	err = t.checks.Verify(ctx, o.client, known, func() (err error) {
+		mark, err = o.p.rail.Verify(ctx, p, o.terms, o.at)
+		return err
+	})
+	return mark, err
+}
+
 // expiring is how many seconds before its end an authorization may be refused as expired.
 const expiring = 60
 
 // notVerified answers a payment that its rail did not accept.
 func (t *Till) notVerified(ctx context.Context, o *matched, err error) (*Sale, error) {
+	if busy, ok := errors.AsType[*checks.Busy](err); ok {
+		return nil, (&Error{Code: CodeManyRefused, Retry: busy.Retry}).paid("no", "after")
+	}
 	refusal, refused := errors.AsType[*rail.Refusal](err)
 	if !refused {
 		return nil, unreadable(err)

@@ -116,6 +116,11 @@ func (r fakeRail) Verify(_ context.Context, p *rail.Payment, want rail.Requireme
 	return m, nil
 }
 
+func (fakeRail) Signed(p *rail.Payment) bool {
+	w := payloadOf(p)
+	return w.Sig == w.signature()
+}
+
 // code is the hash of a payer's code: those whose name says so have some.
 func (r fakeRail) code(p *rail.Payment) string {
 	if code, _, ok := strings.Cut(p.Payer, ":"); ok {

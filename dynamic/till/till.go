@@ -115,6 +115,7 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/settle"
+	"store.example/agentstore/dynamic/settle/checks"
 	"store.example/agentstore/dynamic/settle/gas"
 	"store.example/agentstore/dynamic/settle/open"
 )
@@ -201,6 +202,7 @@ type Till struct {
 
 	offers sync.Map // id → *found
 	reads  *budget.Set
+	checks *checks.Checks
 	uses   uses
 
 	mu      sync.Mutex
@@ -241,6 +243,7 @@ func New(cfg Config) (*Till, error) {
 		tokenKey: derive(cfg.Secret, "store-status-token/v1"), byNet: make(map[string]rail.Rail),
 		begun: make(map[string]*beginning), flights: make(map[string]*flight), under: make(map[string]int),
 	}
+	t.checks = checks.New(0, 0)
 	if t.reads, err = budget.New(nil, chainReads); err != nil {
 		return nil, fmt.Errorf("till: %w", err)
 	}

@@ -163,6 +163,7 @@ type Rail struct {
 	mu       sync.Mutex                   // guards what follows
 	changed  chan struct{}                // closed at the next block
 	coded    map[common.Address]time.Time // contracts seen with code, until when that is believed
+	plain    map[common.Address]time.Time // accounts seen without, likewise
 	claimed  map[string]common.Hash       // request handed over → transaction that the Settler claims
 	lookedAt map[string]time.Time         // claim key → last direct look that found nothing new
 	looked   uint64                       // the highest head of a direct look
@@ -194,6 +195,7 @@ func New(cfg Config) (*Rail, error) {
 		nudge:    make(chan struct{}, 1),
 		changed:  make(chan struct{}),
 		coded:    map[common.Address]time.Time{},
+		plain:    map[common.Address]time.Time{},
 		claimed:  map[string]common.Hash{},
 		lookedAt: map[string]time.Time{},
 

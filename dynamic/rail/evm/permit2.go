@@ -192,6 +192,9 @@ func (r *Rail) verifyPermit(ctx context.Context, p *rail.Payment, want rail.Requ
 	if ref := r.checkPermit(p, want, now, mark.Time); ref != nil {
 		return rail.Mark{}, ref
 	}
+	if err := r.unsigned(ctx, p, r.permitDigest(p), now); err != nil {
+		return rail.Mark{}, err
+	}
 	var code, assetCode hexutil.Bytes
 	sim := &call{method: "eth_call", params: r.simulation(p, now, mark.Time)}
 	calls := []*call{{method: "eth_getCode", params: []any{p.Payer, "latest"}, out: &code},

@@ -118,7 +118,9 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 	if d.old != nil {
 		from = common.HexToAddress(d.old.Account)
 	}
-	params := []any{ethCall(from, d.to, d.data), "latest"}
+	try := ethCall(from, d.to, d.data)
+	try["gas"] = hexutil.EncodeUint64(gasCap(p, false))
+	params := []any{try, "latest"}
 	if now := time.Now(); !d.fill && stale(p, now, head.Time) {
 		params = append(params, map[string]string{}, blockTime(now))
 	}
@@ -135,7 +137,10 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 	if err := r.rpc.batch(ctx, calls...); err != nil {
 		return nil, fmt.Errorf("preparing a settlement: %w", err)
 	}
-	if err := calls[0].err; err != nil {
+	most := gasCap(p, len(code) > 0)
+	if err := calls[0].err; exhausted(err) {
+		return nil, d.takesMore(most, len(code) > 0)
+	} else if err != nil {
 		why, is := reverted(err)
 		if !is {
 			return nil, fmt.Errorf("estimating gas: %w", err)
@@ -150,12 +155,8 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 			return nil, fmt.Errorf("reading the relayer's account: %w", k.err)
 		}
 	}
-	most := gasCap(p, len(code) > 0)
 	if uint64(gas) > most {
-		ref := refuse(reasonFailed,
-			"settling this payment would take %d gas, and no more than %d is spent on one", uint64(gas), most)
-		ref.Payer = d.deploys || len(code) > 0 // only code of the payer's own takes more than the token does
-		return nil, ref
+		return nil, d.takesMore(most, len(code) > 0)
 	}
 	d.gas, d.fees = min(uint64(gas)+uint64(gas)/4, most), f
 	d.price = r.priced(uint64(gas), d.gas, head, f, dataFee(data))
@@ -324,4 +325,11 @@ func known(err error) bool {
 		}
 	}
 	return false
+}
+
+// takesMore refuses a payment whose settlement takes more gas than is spent on one.
+func (d *draft) takesMore(most uint64, coded bool) *rail.Refusal {
+	ref := refuse(reasonFailed, "settling this payment would take more than the %d gas that are spent on one", most)
+	ref.Payer = d.deploys || coded // only code of the payer's own takes more than the token does
+	return ref
 }

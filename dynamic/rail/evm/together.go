@@ -143,13 +143,15 @@ func (r *Rail) draftTogether(ctx context.Context, ps []*rail.Payment) (rail.Draf
 	var out, data hexutil.Bytes
 	codes := make([]hexutil.Bytes, len(ps))
 	as := ethCall(r.relayer, d.to, d.data)
-	known := r.knownTogether(len(ps))
+	known, most := r.knownTogether(len(ps)), uint64(len(ps))*gasCap(ps[0], false)
+	as["gas"] = hexutil.EncodeUint64(most)
 	if known > 0 {
 		as["gas"] = hexutil.EncodeUint64(margined(known))
 	}
 	sim := &call{method: "eth_call", params: append([]any{as, "latest"}, overrides...), out: &out}
-	estimate := &call{method: "eth_estimateGas",
-		params: append([]any{ethCall(r.relayer, d.to, r.aggregate3Call(ps, false)), "latest"}, overrides...), out: &gas}
+	all := ethCall(r.relayer, d.to, r.aggregate3Call(ps, false))
+	all["gas"] = hexutil.EncodeUint64(most)
+	estimate := &call{method: "eth_estimateGas", params: append([]any{all, "latest"}, overrides...), out: &gas}
 	counted, pending := r.countCalls("pending")
 	balances, has := r.balanceCalls()
 	must := append(append([]*call{sim}, counted...), balances...)
@@ -171,7 +173,6 @@ func (r *Rail) draftTogether(ctx context.Context, ps []*rail.Payment) (rail.Draf
 	if err := errors.Join(err, failed(must)); err != nil {
 		return nil, fmt.Errorf("preparing a settlement of %d payments: %w", len(ps), err)
 	}
-	most := uint64(len(ps)) * gasCap(ps[0], false)
 	switch err := fails(out, codes); {
 	case err != nil:
 		r.learnTogether(0, 0) // perhaps it was the gas

@@ -2,6 +2,7 @@ package evm
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/big"
 	"strings"
@@ -178,6 +179,16 @@ func reverted(err error) (reason string, is bool) {
 		return rail.Printable(e.Message, 200), true
 	}
 	return "", false
+}
+
+// exhausted reports that a call, or an estimate, took all the gas that it named.
+func exhausted(err error) bool {
+	e, ok := errors.AsType[*rpc.Error](err)
+	if !ok {
+		return false
+	}
+	m := strings.ToLower(strings.ReplaceAll(e.Message, " ", ""))
+	return strings.Contains(m, "outofgas") || strings.Contains(m, "gasrequiredexceeds")
 }
 
 // revertText is the text of a revert's ABI data, or the name of its error.

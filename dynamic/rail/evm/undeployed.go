@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/accounts/abi"
@@ -16,7 +15,6 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // A wallet that is not deployed yet signs by ERC-6492: beside its signature it names a factory and
@@ -179,8 +177,9 @@ func (r *Rail) tryDeployment(ctx context.Context, p *rail.Payment, e envelope, s
 	as["gas"] = hexutil.EncodeUint64(gasCap(p, false) + trialGas)
 	data := r.deployment(p, e)
 	try := &call{method: "eth_call", params: append([]any{as, "latest"}, overrides...), out: &out}
-	estimate := &call{method: "eth_estimateGas",
-		params: append([]any{ethCall(r.relayer, multicallAddress, data), "latest"}, overrides...), out: &gas}
+	whole := ethCall(r.relayer, multicallAddress, data)
+	whole["gas"] = hexutil.EncodeUint64(gasCap(p, false))
+	estimate := &call{method: "eth_estimateGas", params: append([]any{whole, "latest"}, overrides...), out: &gas}
 	calls := []*call{try, estimate}
 	if k := r.dataFeeCall(len(data), &fee); fee != nil {
 		calls = append(calls, k)
@@ -217,7 +216,7 @@ func triedCall(k *call, out []byte) (why string, err error) {
 	}
 	why, is := reverted(k.err)
 	// With so much gas that is a verdict: a creation that fails takes all it is given.
-	if e, ok := errors.AsType[*rpc.Error](k.err); !is && ok && strings.Contains(e.Message, "out of gas") {
+	if !is && exhausted(k.err) {
 		why, is = "out of gas", true
 	}
 	if is {

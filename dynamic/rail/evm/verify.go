@@ -20,8 +20,13 @@ const (
 	margin = 30 * time.Second
 	// codeBelieved is how long a contract is believed to exist once seen.
 	codeBelieved = 15 * time.Minute
-	// maxCoded bounds the memory of contracts seen.
+	// plainBelieved is how long an account is believed to have no code.
+	plainBelieved = time.Minute
+	// maxCoded bounds the memory of contracts seen, and of accounts without code.
 	maxCoded = 4096
+	// signatureGas is what a contract may take to say whether a signature is good (EIP-1271). What
+	// takes more is refused: a node gives a call that names none all the gas it has.
+	signatureGas = 300_000
 )
 
 // Verify implements rail.Rail, in the order and with the codes of the stock facilitator (x402 2.3).
@@ -38,11 +43,14 @@ func (r *Rail) Verify(ctx context.Context, p *rail.Payment, want rail.Requiremen
 	if ref != nil {
 		return rail.Mark{}, ref
 	}
+	payer := common.HexToAddress(p.Payer)
+	if err := r.unsigned(ctx, p, digest(sep, p), now); err != nil {
+		return rail.Mark{}, err
+	}
 	mark, err := r.mark(ctx)
 	if err != nil {
 		return rail.Mark{}, err
 	}
-	payer := common.HexToAddress(p.Payer)
 	late := checkWindow(p, want, r.cfg.MaxTimeout, now, mark.Time)
 	var code, assetCode, out hexutil.Bytes
 	calls := []*call{{method: "eth_getCode", params: []any{payer.Hex(), "latest"}, out: &code}}
@@ -89,12 +97,58 @@ func (r *Rail) Verify(ctx context.Context, p *rail.Payment, want rail.Requiremen
 	}
 	why := "the signature's s is not in the lower half"
 	if sim.err != nil {
-		var is bool
-		if why, is = reverted(sim.err); !is && !errors.Is(sim.err, rpc.ErrNull) {
-			return rail.Mark{}, fmt.Errorf("simulating a payment: %w", sim.err)
+		if why, err = triedCall(sim, nil); err != nil && !errors.Is(err, rpc.ErrNull) {
+			return rail.Mark{}, fmt.Errorf("simulating a payment: %w", err)
 		}
 	}
 	return mark, r.diagnose(ctx, p, want, why, true)
+}
+
+// Signed implements rail.Rail, by recovery.
+func (r *Rail) Signed(p *rail.Payment) bool {
+	hash := digest(r.separator, p)
+	if p.Method == methodPermit2 {
+		hash = r.permitDigest(p)
+	}
+	return recovers(p, hash)
+}
+
+// recovers reports whether the signature of a payment recovers to its payer.
+func recovers(p *rail.Payment, hash common.Hash) bool {
+	who, ok := recover65(hash, p.Signature)
+	return ok && who == common.HexToAddress(p.Payer)
+}
+
+// unsigned refuses a payment whose signature is not its payer's, where the payer has no code that
+// could take it for its own: one look for code, which is remembered, is all that such a payment
+// costs. Of a wallet that is not deployed the signature is asked later.
+func (r *Rail) unsigned(ctx context.Context, p *rail.Payment, hash common.Hash, now time.Time) error {
+	if _, undeployed := unfold(p.Signature); undeployed || recovers(p, hash) {
+		return nil
+	}
+	payer := common.HexToAddress(p.Payer)
+	r.mu.Lock()
+	plain := now.Before(r.plain[payer])
+	r.mu.Unlock()
+	if !plain {
+		var code hexutil.Bytes
+		if err := r.rpc.one(ctx, &code, "eth_getCode", payer.Hex(), "latest"); err != nil {
+			return fmt.Errorf("reading the payer's code: %w", err)
+		}
+		if len(code) > 0 {
+			return nil
+		}
+		r.mu.Lock()
+		if len(r.plain) >= maxCoded {
+			clear(r.plain)
+		}
+		r.plain[payer] = now.Add(plainBelieved)
+		r.mu.Unlock()
+	}
+	if p.Method == methodPermit2 {
+		return refuse(reasonPermitSignature, "the signature is not the payer's")
+	}
+	return refuse(reasonSignature, "the signature is not the payer's")
 }
 
 // checkTerms is what can be judged before the signature: steps 1 to 3.
@@ -191,18 +245,14 @@ func (r *Rail) validSignature(ctx context.Context, wallet common.Address, hash c
 		sig = vrs
 	}
 	var out hexutil.Bytes
-	k := &call{method: "eth_call", params: []any{ethCall(common.Address{}, wallet, validSignatureCall(hash, sig)),
-		"latest"}, out: &out}
+	ask := ethCall(common.Address{}, wallet, validSignatureCall(hash, sig))
+	ask["gas"] = hexutil.EncodeUint64(signatureGas)
+	k := &call{method: "eth_call", params: []any{ask, "latest"}, out: &out}
 	if err := r.rpc.batch(ctx, k); err != nil {
 		return false, err
 	}
-	if k.err != nil {
-		if _, is := reverted(k.err); is {
-			return false, nil
-		}
-		return false, k.err
-	}
-	return accepts(out), nil
+	why, err := triedCall(k, nil)
+	return err == nil && why == "" && accepts(out), err
 }
 
 // accepts reports EIP-1271's word for a signature that is good.

@@ -39,7 +39,7 @@ func (h *Handler) resume(n rail.Rail) {
 					if !strings.HasPrefix(m.ID, idPrefix) {
 						continue
 					}
-					if j, _ := h.job(n, &p, n.Requirement(p.Amount.Int64())); j != nil {
+					if j, _ := h.job(n, &p, n.Requirement(p.Amount.Int64()), ""); j != nil {
 						h.driver(j)
 					}
 				}
@@ -105,7 +105,7 @@ func (h *Handler) begin(j *job) (*settle.Settlement, error) {
 	id := settlementID(j.p)
 	s, err := h.cfg.Settles.Load(h.ctx, id)
 	if errors.Is(err, ledger.ErrNotFound) {
-		mark, err := j.rail.Verify(h.ctx, j.p, j.want, time.Now())
+		mark, err := h.check(h.ctx, j.client, j.rail, j.p, j.want)
 		if err != nil {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
+	"store.example/agentstore/dynamic/settle/checks"
 	"store.example/agentstore/dynamic/settle/gas"
 	"store.example/agentstore/dynamic/settle/open"
 )
@@ -49,6 +50,9 @@ type HandlerConfig struct {
 	// Wait is how long /settle waits, once it has broadcast, before it answers settlement_pending;
 	// default 30 s.
 	Wait time.Duration
+	// Client names who sent a request, by address, for the bound on payments that are refused; nil
+	// takes all for one.
+	Client func(*http.Request) string
 	// Outcome, if not nil, is called for each settlement that came to an end: paid, or the reason
 	// why not.
 	Outcome func(network, outcome string)
@@ -66,6 +70,8 @@ type Handler struct {
 	stop context.CancelFunc
 	work sync.WaitGroup
 	gate open.Gate // of payments that wait for room
+	// checks bounds what payments may cost that are refused.
+	checks *checks.Checks
 
 	mu   sync.Mutex // guards what follows
 	jobs map[string]*job
@@ -77,6 +83,8 @@ type job struct {
 	rail rail.Rail
 	p    *rail.Payment
 	want rail.Requirement
+	// client is who asked for it first.
+	client string
 
 	sent  chan struct{} // closed when its settlement was broadcast
 	begun sync.Once     // closes sent
@@ -122,7 +130,10 @@ func NewHandler(cfg HandlerConfig) (*Handler, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Handler{cfg: cfg, mux: http.NewServeMux(), jobs: map[string]*job{}}
+	if cfg.Client == nil {
+		cfg.Client = func(*http.Request) string { return "" }
+	}
+	h := &Handler{cfg: cfg, mux: http.NewServeMux(), jobs: map[string]*job{}, checks: checks.New(0, 0)}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	h.mux.HandleFunc("POST /verify", h.verify)
 	h.mux.HandleFunc("POST /settle", h.settle)
@@ -236,7 +247,7 @@ func (h *Handler) verify(w http.ResponseWriter, r *http.Request) {
 		err = h.worth(r.Context(), p)
 	}
 	if err == nil {
-		_, err = n.Verify(r.Context(), p, want, time.Now())
+		_, err = h.check(r.Context(), h.cfg.Client(r), n, p, want)
 	}
 	a := Verified{Valid: err == nil}
 	if p != nil {
@@ -251,6 +262,17 @@ func (h *Handler) verify(w http.ResponseWriter, r *http.Request) {
 		a.Reason, a.Message = ref.Reason, ref.Message
 	}
 	answer(w, http.StatusOK, a)
+}
+
+// check has a payment checked, within what strangers may have checked and refused.
+func (h *Handler) check(ctx context.Context, client string, n rail.Rail, p *rail.Payment, want rail.Requirement) (
+	mark rail.Mark, err error) {
+	known := func() bool { return n.Signed(p) && h.cfg.Gas.Plain(ctx, p.Network, p.Payer) }
+	err = h.checks.Verify(ctx, client, known, func() (err error) {
+		mark, err = n.Verify(ctx, p, want, time.Now())
+		return err
+	})
+	return mark, err
 }
 
 func (h *Handler) settle(w http.ResponseWriter, r *http.Request) {
@@ -274,7 +296,7 @@ func (h *Handler) settle(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, p, err)
 		return
 	}
-	j, found := h.job(n, p, want)
+	j, found := h.jobOf(r, n, p, want)
 	if j == nil {
 		w.Header().Set("Retry-After", "5")
 		answer(w, http.StatusServiceUnavailable,
@@ -341,9 +363,34 @@ func (h *Handler) driver(j *job) (d *driver, looked chan struct{}) {
 	return j.driver, j.looked
 }
 
+// jobOf is job for a request. One with another signature under way may turn out not to be signed by
+// the payer: whoever sends a wrong one first must not make the right one a duplicate.
+func (h *Handler) jobOf(r *http.Request, n rail.Rail, p *rail.Payment, want rail.Requirement) (j *job, found bool) {
+	over, cancel := context.WithTimeout(r.Context(), maxBegin)
+	defer cancel()
+	for {
+		j, found = h.job(n, p, want, h.cfg.Client(r))
+		if j == nil || slices.Equal(j.p.Signature, p.Signature) {
+			return j, found
+		}
+		d, _ := h.driver(j)
+		wait(over, d.done, j.sent, maxBegin)
+		if over.Err() != nil || h.has(j) {
+			return j, found
+		}
+	}
+}
+
+// has reports whether a job is still the one of its authorization.
+func (h *Handler) has(j *job) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.jobs[j.p.ClaimKey()] == j
+}
+
 // job is the settlement of an authorization, found or begun; nil where as many as are remembered
 // are under way. One that is under way is never forgotten: it would be settled twice.
-func (h *Handler) job(n rail.Rail, p *rail.Payment, want rail.Requirement) (j *job, found bool) {
+func (h *Handler) job(n rail.Rail, p *rail.Payment, want rail.Requirement, client string) (j *job, found bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	key := p.ClaimKey()
@@ -358,7 +405,7 @@ func (h *Handler) job(n rail.Rail, p *rail.Payment, want rail.Requirement) (j *j
 		delete(h.jobs, h.old[i])
 		h.old = slices.Delete(h.old, i, i+1)
 	}
-	j = &job{rail: n, p: p, want: want, sent: make(chan struct{}), looked: make(chan struct{}),
+	j = &job{rail: n, p: p, want: want, client: client, sent: make(chan struct{}), looked: make(chan struct{}),
 		last: Settled{Network: want.Network, Payer: p.Payer}}
 	h.jobs[key] = j
 	h.old = append(h.old, key)
@@ -420,9 +467,16 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, p *rail.Payment, 
 		answer(w, http.StatusServiceUnavailable, map[string]string{"error": out.Error()})
 		return
 	}
+	retry := func(after time.Duration) {
+		w.Header().Set("Retry-After", strconv.Itoa(int(after.Seconds())))
+		answer(w, http.StatusTooManyRequests, map[string]string{"error": err.Error()})
+	}
 	if spent, ok := errors.AsType[*gas.Spent](err); ok {
-		w.Header().Set("Retry-After", strconv.Itoa(int(spent.Retry.Seconds())))
-		answer(w, http.StatusTooManyRequests, map[string]string{"error": spent.Error()})
+		retry(spent.Retry)
+		return
+	}
+	if busy, ok := errors.AsType[*checks.Busy](err); ok {
+		retry(busy.Retry)
 		return
 	}
 	h.cfg.Log.Error("facilitator request", "path", r.URL.Path, "network", p.Network, "err", err)

@@ -2,6 +2,7 @@ package facilitator_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -254,6 +255,47 @@ func TestAnotherSignature(t *testing.T) {
 	if s.post(t, "/settle", s.request(t, pay, nil), &b); b.Success || b.Transaction != "" ||
 		b.Reason != "duplicate_settlement" {
 		t.Errorf("settle = %+v, want duplicate_settlement", b)
+	}
+}
+
+// held checks one payment only when it is let go.
+type held struct {
+	rail.Rail
+	signature   []byte
+	came, letGo chan struct{}
+}
+
+func (h *held) Verify(ctx context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Mark, error) {
+	if bytes.Equal(p.Signature, h.signature) {
+		close(h.came)
+		<-h.letGo
+	}
+	return h.Rail.Verify(ctx, p, want, now)
+}
+
+// Whoever is quicker with a wrong signature does not make a duplicate of the right one.
+func TestAWrongSignatureFirst(t *testing.T) {
+	s := open(t)
+	pay := s.SignTransfer(s.Buyers[0], s.PayTo, 500_000)
+	wrong := pay
+	wrong.Signature = bytes.Clone(pay.Signature)
+	wrong.Signature[5] ^= 1
+	s.stop()
+	h := &held{s.rail, wrong.Signature, make(chan struct{}), make(chan struct{})}
+	s.rail = h
+	s.start(t)
+	var a, b facilitator.Settled
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.post(t, "/settle", s.request(t, wrong, nil), &a)
+	}()
+	<-h.came
+	go func() { close(h.letGo) }()
+	s.post(t, "/settle", s.request(t, pay, nil), &b)
+	<-done
+	if a.Success || a.Reason != "invalid_exact_evm_signature" || !b.Success {
+		t.Errorf("the wrong one = %+v, the right one = %+v", a, b)
 	}
 }
 

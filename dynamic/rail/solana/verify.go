@@ -75,6 +75,12 @@ func (r *Rail) Verify(ctx context.Context, p *rail.Payment, want rail.Requiremen
 	return mark, nil
 }
 
+// Signed implements rail.Rail: Parse takes nothing else.
+func (r *Rail) Signed(p *rail.Payment) bool {
+	_, _, ref := r.taken(p, false)
+	return ref == nil
+}
+
 // takeTried takes the note of a payment's simulation, which serves once: for two seconds, and while
 // no other payment of its payer was drafted since, which may take the money.
 func (r *Rail) takeTried(p *rail.Payment) (lastValid uint64, ok bool) {

@@ -1,6 +1,7 @@
 package gas
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -110,6 +111,19 @@ func (g *Guard) proven(tx ledger.Tx, id, payer, code string, most int64) (bool, 
 	}
 	burned, err := count(tx, nameBurned, id, day(tx.Now()), payer)
 	return burned+most < a.Paid, err
+}
+
+// Plain reports whether a payer is an account without code that has settled on a network, and not
+// reverted since by its own doing.
+func (g *Guard) Plain(ctx context.Context, id, payer string) (plain bool) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := g.cfg.DB.View(ctx, func(tx ledger.Tx) error {
+		a, found, err := accountOf(tx, id, payer)
+		plain = found && a.Code == ""
+		return err
+	})
+	return err == nil && plain
 }
 
 func accountOf(tx ledger.Tx, id, payer string) (a account, found bool, err error) {

@@ -1,0 +1,152 @@
+// Package checks bounds what payments cost that are checked and then refused: each asks a node
+// several questions, and nobody pays for it (package till, M15). It counts them by client and by
+// process, in memory, and keeps nobody out who settled here before.
+//
+//	err := c.Verify(ctx, client, known, func() error { mark, err = r.Verify(ctx, p, want, now); return err })
+//	if busy, ok := errors.AsType[*checks.Busy](err); ok { … } // 429: the same payment, later
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"store.example/agentstore/dynamic/rail"
+)
+
+// Limits, of a process.
+const (
+	DefaultClient  = 30  // refused payments of one client a minute
+	DefaultProcess = 600 // of all together
+	// places is how many payments of one client are checked at a time once a count is reached, and
+	// waiting how many wait for a place, for as long as patience.
+	places   = 4
+	waiting  = 16
+	patience = 5 * time.Second
+	// maxClients bounds the memory of a minute; clients beyond it share one count.
+	maxClients = 100_000
+)
+
+// Busy says that too many payments of a client were refused, and that no place became free.
+type Busy struct{ Retry time.Duration }
+
+// Error implements error.
+func (b *Busy) Error() string {
+	return fmt.Sprintf("too many payments were refused here; try again in %s", b.Retry.Round(time.Second))
+}
+
+// Checks counts. Make it with New; its methods may be called by many goroutines at once.
+type Checks struct {
+	client, process int
+
+	mu     sync.Mutex // guards what follows
+	minute time.Time
+	all    int
+	of     map[string]int    // refused, by client
+	busy   map[string]*queue // by client; those of whom a payment waits or is checked
+}
+
+// queue is the payments of one client for which there are few places.
+type queue struct {
+	free chan struct{} // holds one for each place that is taken
+	n    int           // that wait or are checked
+}
+
+// New returns Checks with bounds a minute; 0 is the default.
+func New(client, process int) *Checks {
+	c := &Checks{client: client, process: process, of: map[string]int{}, busy: map[string]*queue{}}
+	if c.client == 0 {
+		c.client = DefaultClient
+	}
+	if c.process == 0 {
+		c.process = DefaultProcess
+	}
+	return c
+}
+
+// Verify has a payment checked. Where a count is reached, it is so at once if known says that its
+// payer settled here and signed it, and otherwise when its client has a place; the error is a *Busy
+// where none became free. A *rail.Refusal of check counts.
+func (c *Checks) Verify(ctx context.Context, client string, known func() bool, check func() error) error {
+	if c.spent(client) && !known() {
+		leave, err := c.enter(ctx, client)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
+	err := check()
+	if _, ok := errors.AsType[*rail.Refusal](err); ok {
+		c.count(client)
+	}
+	return err
+}
+
+// turn begins a minute. It is called with mu held.
+func (c *Checks) turn() {
+	if now := time.Now().Truncate(time.Minute); !now.Equal(c.minute) {
+		c.minute, c.all = now, 0
+		clear(c.of)
+	}
+}
+
+func (c *Checks) spent(client string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turn()
+	return c.all >= c.process || c.of[c.name(client)] >= c.client
+}
+
+func (c *Checks) count(client string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turn()
+	c.all++
+	c.of[c.name(client)]++
+}
+
+// name is what a client is counted under.
+func (c *Checks) name(client string) string {
+	if _, ok := c.of[client]; !ok && len(c.of) >= maxClients {
+		return ""
+	}
+	return client
+}
+
+// enter waits for a place of a client.
+func (c *Checks) enter(ctx context.Context, client string) (leave func(), err error) {
+	busy := &Busy{Retry: max(time.Second, time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))}
+	c.mu.Lock()
+	q := c.busy[client]
+	if q == nil {
+		q = &queue{free: make(chan struct{}, places)}
+		c.busy[client] = q
+	}
+	full := q.n >= places+waiting
+	if !full {
+		q.n++
+	}
+	c.mu.Unlock()
+	if full {
+		return nil, busy
+	}
+	gone := func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if q.n--; q.n == 0 {
+			delete(c.busy, client)
+		}
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case q.free <- struct{}{}:
+		return func() { <-q.free; gone() }, nil
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	gone()
+	return nil, busy
+}

@@ -1,0 +1,75 @@
+package till_test
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/ledger"
+)
+
+// Whoever had thirty payments refused within a minute has few checked at a time, and those beyond
+// are told so before anything is claimed; a wallet that has paid here is not kept waiting (M15).
+func TestPaymentsThatAreRefusedHaveABound(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		site, err := content.Load(content.Sources{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &model{t: t, chain: newFakeChain(), db: ledger.NewMem(ledger.MemOptions{Calm: true})}
+		m.calm.Store(true)
+		m.start(site)
+		defer func() { m.stop() }()
+		if r := m.pay(hello, "friend", nil); r.status != 200 {
+			t.Fatalf("an honest wallet = %d %s", r.status, r.raw)
+		}
+		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))
+		present := func(payer string) reply {
+			r, _ := m.do(hello, nil)
+			s := m.signed(hello, payer, rand.Text(), decodeChallenge(t, r.header.Get("PAYMENT-REQUIRED")), 10*time.Minute)
+			r, _ = m.do(hello, map[string]string{"PAYMENT-SIGNATURE": s.header})
+			return r
+		}
+		m.chain.mu.Lock()
+		for i := range 40 {
+			m.chain.poor[fmt.Sprint("poor-", i)] = true
+		}
+		m.chain.mu.Unlock()
+		for i := range 30 {
+			if r := present(fmt.Sprint("poor-", i)); r.status != 402 {
+				t.Fatalf("payment %d without money = %d %s", i, r.status, r.raw)
+			}
+		}
+		m.chain.lag = func(call string) {
+			if strings.HasPrefix(call, "verify poor") {
+				time.Sleep(8 * time.Second)
+			}
+		}
+		answers := make([]reply, 10)
+		var wg sync.WaitGroup
+		for i := range answers {
+			wg.Go(func() { answers[i] = present(fmt.Sprint("poor-", 30+i)) })
+		}
+		synctest.Wait()
+		if r := m.pay(hello, "friend", nil); r.status != 200 {
+			t.Errorf("one who has paid here = %d %s", r.status, r.raw)
+		}
+		wg.Wait()
+		told := map[int]int{}
+		for _, r := range answers {
+			told[r.status]++
+			if r.status == 429 && (r.str("billed") != "no" || r.str("retry") != "after" || r.header.Get("Retry-After") == "") {
+				t.Errorf("a payment that is not looked at = %s", r.raw)
+			}
+		}
+		if told[402] != 4 || told[429] != 6 {
+			t.Errorf("ten more at once are answered %v, want four 402 and six 429", told)
+		}
+	})
+}
