@@ -516,7 +516,7 @@ func loseProcess(t *testing.T, by stock, step string, delay time.Duration, pays 
 	if lost.Error == "" || lost.Payment == "" {
 		t.Fatalf("the killed store answered %d %.300s", lost.Status, lost.Body)
 	}
-	v.killed(k, step, patience)
+	v.killed(k, step)
 	c.Ahead = delay
 	k = v.start(c)
 	again := by.buy(t, o, k.url+path)[0]

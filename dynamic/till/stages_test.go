@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"sync"
@@ -112,30 +111,27 @@ var batchSteps = []string{"batch drafted", "batch signed", "settling", "batch un
 // bumpSteps are where one is killed that replaces such a transaction, which takes seconds.
 var bumpSteps = []string{"batch bumped", "resigned"}
 
-// crowded sells to ten in a child that is killed after a step, and reports whether it
-// was.
-func (v *victims) crowded(step string) bool {
+// crowded sells to ten in a child that is killed after a step, the nth time it is taken, and reports
+// whether it was. No block is made before the node has a transaction for several, or one for each.
+func (v *victims) crowded(step string, nth int, last string) bool {
 	v.t.Helper()
-	c := childConfig{Step: step, Nth: 1, Stages: true}
-	switch step {
-	case "settling", "sent", "settled", "delivered":
-		c.Nth += rand.IntN(5) // after some of its members, and before the others
-	case "batch bumped", "resigned":
+	c := childConfig{Step: step, Nth: nth, Stages: true}
+	if slices.Contains(bumpSteps, step) {
 		c.Stuck = 100 * time.Millisecond
 	}
 	k := v.start(c)
 	v.net.SetAutomine(false)
+	var wg sync.WaitGroup
 	var all []*order
 	for i := range 10 {
 		item := []string{"hello", "small_blessing", "daily_fortune"}[i%3]
-		if i == 9 && rand.IntN(3) == 0 { // of which there are few
-			item = "jar_of_tuesday"
+		if i == 9 {
+			item = last
 		}
 		if o, ok := v.order(k, "/api/buy/"+item); ok {
 			all = append(all, o)
 		}
 	}
-	var wg sync.WaitGroup
 	for _, o := range all { // at once
 		wg.Go(func() {
 			if err := v.present(k, o); err != nil {
@@ -143,27 +139,14 @@ func (v *victims) crowded(step string) bool {
 			}
 		})
 	}
-	v.waiting(k, 4)
-	v.net.SealTxs() // an empty block, at which those go who wait for others
-	v.waiting(k, len(all))
+	until(v.t, "a transaction for several", func() bool {
+		txs := v.pool()
+		return k.dead() || len(txs) >= len(all) || slices.ContainsFunc(txs, batched)
+	})
 	stop := v.sealing(50*time.Millisecond, c.Stuck > 0)
-	answered := make(chan struct{})
-	go func() { defer close(answered); wg.Wait() }()
-	died := true
-	select {
-	case <-k.ended:
-	case <-answered: // perhaps each by a transaction of its own
-		select {
-		case <-k.ended:
-		case <-time.After(200 * time.Millisecond):
-			died = false
-			k.cmd.Process.Kill()
-			<-k.ended
-		}
-	}
-	<-answered
+	wg.Wait() // if it lives on it settled each by a transaction of its own
 	stop()
-	return died
+	return !k.kill()
 }
 
 // calldata is what a transaction of ours says.
@@ -213,27 +196,6 @@ func (v *victims) pool() (txs []*types.Transaction) {
 	return txs
 }
 
-// waiting waits until so many transactions wait at the node, or one for several, or the child is
-// dead, for 150 ms at most.
-func (v *victims) waiting(k *child, n int) {
-	v.t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(150 * time.Millisecond)
-	for {
-		select {
-		case <-k.ended:
-			return
-		case <-late:
-			return
-		case <-tick.C:
-		}
-		if txs := v.pool(); len(txs) >= n || slices.ContainsFunc(txs, batched) {
-			return
-		}
-	}
-}
-
 func batched(tx *types.Transaction) bool { return *tx.To() == chain.Multicall }
 
 // sealing looks now and then whether something waits for a block, and seals one, until the function
@@ -264,16 +226,10 @@ func (v *victims) sealing(every time.Duration, stuck bool) (stop func()) {
 	return func() { close(ended); wg.Wait(); v.net.SetAutomine(true) }
 }
 
-// TestBatchKills kills two hundred processes that settle several in one transaction, in four worlds
-// side by side.
+// A process that settles several in one transaction is killed at each step of that.
 func TestBatchKills(t *testing.T) {
 	t.Parallel()
-	for i := range 4 {
-		t.Run(fmt.Sprint("world ", i), func(t *testing.T) {
-			t.Parallel()
-			crowdedKills(t, 50)
-		})
-	}
+	crowdedKills(t, 1)
 }
 
 // TestSoakBatchKills kills two thousand.
@@ -282,30 +238,34 @@ func TestSoakBatchKills(t *testing.T) {
 		t.Skip("2,000 kills take minutes; set STORE_SOAK=1")
 	}
 	for i := range 40 {
-		t.Run(fmt.Sprint("world ", i), func(t *testing.T) { crowdedKills(t, 50) })
+		t.Run(fmt.Sprint("world ", i), func(t *testing.T) { crowdedKills(t, 5) })
 	}
 }
 
-// crowdedKills kills so many processes in the midst of a transaction for several.
-func crowdedKills(t *testing.T, kills int) {
+// crowdedKills kills a process at each step of a transaction for several, so many times over.
+func crowdedKills(t *testing.T, rounds int) {
 	v := newVictims(t, 60)
-	spared := 0
-	for i := 0; v.count() < kills; i++ {
-		step := batchSteps[i%len(batchSteps)]
-		if i%12 == 11 {
-			step = bumpSteps[i/12%2]
+	spared, steps := 0, slices.Concat(batchSteps, bumpSteps)
+	for i := range rounds * len(steps) {
+		step, nth, last := steps[i%len(steps)], 1, "hello"
+		if slices.Contains([]string{"settling", "sent", "settled", "delivered"}, step) {
+			nth += (2 + i/len(steps)) % 5 // after some of its members, and before the others
 		}
-		if v.crowded(step) {
-			v.kills[step]++
-		} else if spared++; spared > kills/2 {
-			t.Fatalf("%d processes lived on, killed were %v", spared, v.kills)
+		if i%3 == 0 { // of which there are few
+			last = "jar_of_tuesday"
 		}
+		for !v.crowded(step, nth, last) {
+			if spared++; spared > 3*rounds { // it is a slow machine on which ten do not come at once
+				t.Fatalf("%d processes lived on, killed were %v", spared, v.kills)
+			}
+		}
+		v.kills[step]++
 		if t.Failed() {
 			t.FailNow()
 		}
 	}
 	db := v.finish()
-	n, several, bumped := v.multicalls(), 0, 0
+	several, bumped := 0, 0
 	for _, s := range settlements(t, db) {
 		if len(s.Members) < 2 {
 			continue
@@ -324,13 +284,8 @@ func crowdedKills(t *testing.T, kills int) {
 		}
 	}
 	t.Logf("kills: %v, %d lived on, orders: %d", v.kills, spared, len(v.orders))
-	t.Logf("transactions for several: %d signed, %d replaced, %d in blocks", several, bumped, n)
-	for _, step := range slices.Concat(batchSteps, bumpSteps) {
-		if v.kills[step] == 0 {
-			t.Errorf("no process was killed after %q", step)
-		}
-	}
-	if n < kills/4 {
-		t.Errorf("%d transactions for several in blocks: too few to show anything", n)
+	t.Logf("transactions for several: %d signed, %d replaced, %d in blocks", several, bumped, v.multicalls())
+	if several == 0 || bumped == 0 {
+		t.Error("none was signed, or none was replaced")
 	}
 }

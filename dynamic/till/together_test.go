@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"store.example/agentstore/cmd/devnet/chain"
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/ledger"
-	"store.example/agentstore/dynamic/ledger/ledgertest"
 	"store.example/agentstore/dynamic/settle"
 	"store.example/agentstore/dynamic/till"
 )
@@ -410,76 +407,4 @@ func (v *victims) multicalls() (n int) {
 		}
 	}
 	return n
-}
-
-// Processes die at each step while many buy at once from them: ledger, chain and answers agree to
-// the atomic unit.
-func TestKillsTogether(t *testing.T) {
-	t.Parallel()
-	v := newVictims(t, 60)
-	stop := v.sealing(400*time.Millisecond, false)
-	for i, step := range []string{"claimed", "settling", "sent", "settled", "delivered", "settling", "sent",
-		"settled"} {
-		k := v.start(childConfig{Step: step, Nth: 6 + rand.IntN(9)}) // not before they are many
-		var wg sync.WaitGroup
-		for range 16 {
-			o, ok := v.order(k, "/api/buy/"+killItems[i%len(killItems)])
-			if !ok {
-				break
-			}
-			wg.Go(func() {
-				if err := v.present(k, o); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		v.killed(k, step, patience)
-		wg.Wait()
-	}
-	stop()
-	v.finish()
-	n := v.multicalls()
-	t.Logf("kills: %v, orders: %d, transactions for several: %d", v.kills, len(v.orders), n)
-	if n == 0 {
-		t.Errorf("%d transactions for several: it shows nothing", n)
-	}
-}
-
-// Three stores that share a ledger sell to a crowd, each with a line of its own and one relayer's
-// account between them.
-func TestThreeStoresSettleTogether(t *testing.T) {
-	t.Parallel()
-	dsn := ledgertest.Postgres(t)
-	v := newVictims(t, 45)
-	var shops []*shop
-	for range 3 {
-		shops = append(shops, newShop(t, shopOptions{net: v.net, db: openPostgres(t, dsn),
-			config: func(c *till.Config) { c.BaseURL, c.Exclusive = childBase, false }}))
-	}
-	stop := v.sealing(400*time.Millisecond, false)
-	const path = "/api/buy/small_blessing"
-	headers := make([]map[string]string, 45)
-	for i := range headers {
-		headers[i] = map[string]string{"PAYMENT-SIGNATURE": shops[0].pay(shops[0].challenge(path), 0, v.net.Buyers[i])}
-	}
-	var wg sync.WaitGroup
-	for k, s := range shops {
-		wg.Go(func() {
-			for i, r := range s.atOnce(15, func(int) string { return path },
-				func(n int) map[string]string { return headers[3*n+k] }) {
-				s.want(fmt.Sprintf("payment %d at store %d", i, k), r, 200, "")
-			}
-		})
-	}
-	wg.Wait()
-	stop()
-	if n := shops[0].audit(); n != len(headers) {
-		t.Errorf("%d patron numbers, want %d", n, len(headers))
-	}
-	if n := v.multicalls(); n == 0 {
-		t.Error("no transaction for several")
-	}
-	if n := v.net.Balance(v.net.PayTo); n != int64(len(headers))*5000 {
-		t.Errorf("payTo has %d", n)
-	}
 }
