@@ -5,21 +5,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/cmd/devnet/clients"
 	"store.example/agentstore/cmd/devnet/token"
-	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/dynamic/counter"
@@ -85,25 +86,25 @@ func (a answered) write(w http.ResponseWriter) {
 	w.Write(a.body)
 }
 
-// lossy stands between clients and a store and loses the first answer to a payment. The first two
-// parts of a path say how it is lost and how much later the client calls again, which is how far
-// the store's clocks are put forward then.
+// lossy stands between clients and a store and loses the first answer to each payment of its cases,
+// whose number a path begins with. When its client calls again the store's clocks are put forward.
 type lossy struct {
 	*httptest.Server
 	t     *testing.T
 	store string
 	clock *shifted
+	cases []lostCase
 
 	mu    sync.Mutex
-	paid  map[string]int             // payments by case; guarded by mu
-	first map[string]func() answered // of lossLate: the request that is held back
-	late  map[string]answered        // what a request was answered that its client had given up
+	paid  map[int]int             // payments by case; guarded by mu
+	first map[int]func() answered // of lossLate: the request that is held back
+	late  map[int]answered        // what a request was answered that its client had given up
 	wg    sync.WaitGroup
 }
 
-func newLossy(t *testing.T, s *shop, clock *shifted) *lossy {
-	p := &lossy{t: t, store: s.url, clock: clock, paid: map[string]int{}, first: map[string]func() answered{},
-		late: map[string]answered{}}
+func newLossy(t *testing.T, s *shop, clock *shifted, cases []lostCase) *lossy {
+	p := &lossy{t: t, store: s.url, clock: clock, cases: cases, paid: map[int]int{}, first: map[int]func() answered{},
+		late: map[int]answered{}}
 	p.Server = httptest.NewServer(p)
 	t.Cleanup(func() { p.CloseClientConnections(); p.Close() })
 	return p
@@ -133,16 +134,20 @@ func (p *lossy) send(r *http.Request, path string, header http.Header, body []by
 }
 
 // keep keeps the answer that nobody waited for.
-func (p *lossy) keep(which string, a answered) {
+func (p *lossy) keep(which int, a answered) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.late[which] = a
 }
 
 func (p *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	kind, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	delay, rest, _ := strings.Cut(rest, "/")
-	path := "/" + rest + "?" + r.URL.RawQuery
+	number, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	which, err := strconv.Atoi(number)
+	if err != nil || which >= len(p.cases) {
+		p.t.Errorf("%s is of no case", r.URL)
+		panic(http.ErrAbortHandler)
+	}
+	c, path := p.cases[which], "/"+rest+"?"+r.URL.RawQuery
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -153,7 +158,6 @@ func (p *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		send().write(w)
 		return
 	}
-	which := kind + " " + delay
 	p.mu.Lock()
 	p.paid[which]++
 	nth, first := p.paid[which], p.first[which]
@@ -167,12 +171,8 @@ func (p *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.write(w)
 		return
 	}
-	later, err := time.ParseDuration(delay)
-	if err != nil {
-		p.t.Error(err)
-	}
-	forward := func() { p.clock.by.Add(int64(later)) }
-	switch kind {
+	forward := func() { p.clock.by.Add(int64(c.delay)) }
+	switch c.kind {
 	case lossLate:
 		p.mu.Lock()
 		p.first[which] = send
@@ -188,7 +188,7 @@ func (p *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := send()
 	forward()
 	for _, l := range losses {
-		if l.name == kind {
+		if l.name == c.kind {
 			l.lose(w, r, a, func() answered {
 				unpaid := header.Clone()
 				unpaid.Del("PAYMENT-SIGNATURE")
@@ -198,12 +198,7 @@ func (p *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	p.t.Errorf("no loss %q", kind)
-}
-
-type lostCase struct {
-	kind  string
-	delay time.Duration
+	p.t.Errorf("no loss %q", c.kind)
 }
 
 // stock is an unmodified stock client of a protocol.
@@ -220,202 +215,206 @@ var (
 	stockMPP  = stock{name: "mpp", buy: clients.BuyMPP, insists: true}
 )
 
-// spender is a buyer whose answers are lost, and the network that is paid on.
+// A spender loses answers: by what clients it calls and calls again, where it pays, what it sends.
 type spender struct {
-	clients.Options
-	has     func() int64 // the buyer's balance, in atomic units
-	settled func() int   // settlements in blocks
-	audit   func()       // compares chain and ledger
+	first, second stock
+	solana        bool
+	body          string // of a POST
 }
 
-// loseAnswers is loseAnswersOf the first buyer on the first chain.
-func loseAnswers(t *testing.T, first, second stock, cases []lostCase) {
-	t.Helper()
-	loseAnswersOf(t, first, second, cases, nil, firstBuyer)
+// spenders are in the order in which they buy. A challenge by MPP has the store's time, so those
+// come before clocks were put forward for longer than an authorization may be valid.
+var spenders = []spender{
+	{first: stockMPP, second: stockMPP},
+	{first: stockMPP, second: stockX402},
+	{first: stockX402, second: stockMPP},
+	{first: stockX402, second: stockX402},
+	{first: stockX402, second: stockX402, body: `{"summary":"` + strings.Repeat("漢", 4000) + `","max_usd":1.5}`},
+	{first: stockX402, second: stockX402, solana: true},
 }
 
-// firstBuyer pays on the first chain.
-func firstBuyer(s *shop) spender {
-	buyer := s.net.Buyers[0]
-	return spender{Options: clients.Options{Key: buyer.Hex()}, audit: func() { s.audit() },
-		has:     func() int64 { return s.net.Balance(buyer.Address) },
-		settled: func() int { return int(s.relayed()) }}
-}
+const (
+	byMPP = iota
+	byMPPThenX402
+	byX402ThenMPP
+	byX402
+	byPost
+	bySolana
+)
 
-// loseAnswersOf has an unmodified stock client buy through a proxy that loses each first answer,
-// and call again as an application does: the same call, nothing kept, perhaps by another client.
-// Each case must be charged once and end with the goods. more are rails behind that of the chain.
-func loseAnswersOf(t *testing.T, first, second stock, cases []lostCase, more []rail.Rail, by func(*shop) spender) {
-	t.Helper()
-	loseAnswersFor(t, blessings, first, second, cases, more, by)
-}
-
-// A lostSale is what is bought while answers are lost.
-type lostSale struct {
+// A lostCase is one purchase whose first answer is lost.
+type lostCase struct {
+	by    int // of spenders
+	kind  string
+	delay time.Duration
+	path  string
 	price int64
-	at    func(i int) string // path and query, another for each order
-	text  func(i int) string // the answer to a page; nil for goods with certificates
 }
 
-var blessings = lostSale{price: 5000, at: func(i int) string {
-	return fmt.Sprintf("/api/buy/small_blessing?agent_name=case%d", i)
-}}
+func (c lostCase) String() string {
+	return fmt.Sprintf("%s after %v by %d of %s", c.kind, c.delay, c.by, c.path)
+}
 
-// loseAnswersFor is loseAnswersOf for something that is sold.
-func loseAnswersFor(t *testing.T, sale lostSale, first, second stock, cases []lostCase, more []rail.Rail,
-	by func(*shop) spender) {
+// buys has a spender buy, and call again as an application does: the same call, nothing kept,
+// perhaps by another client. The results are two of each case.
+func (c spender) buys(t *testing.T, o clients.Options, p *lossy, which []int) (results []clients.Result) {
 	t.Helper()
-	clock := &shifted{DB: ledger.NewMem(ledger.MemOptions{})}
-	s := newShop(t, shopOptions{db: clock, more: more, config: func(c *till.Config) { c.Now = clock.now }})
-	p := newLossy(t, s, clock)
-	buyer := by(s)
-	before, o := buyer.has(), buyer.Options
 	var urls []string
-	for i, c := range cases {
-		u := fmt.Sprintf("%s/%s/%s%s", p.URL, strings.ReplaceAll(c.kind, " ", "%20"), c.delay, sale.at(i))
-		urls = append(urls, u, u)
+	for _, i := range which {
+		u := fmt.Sprintf("%s/%d/%s", p.URL, i, p.cases[i].path)
+		if p.cases[i].path == blessing { // which is bought more than once
+			u += fmt.Sprint("?agent_name=case", i)
+		}
 		give := time.Duration(0)
-		if c.kind == "time-out at the client" {
+		if p.cases[i].kind == "time-out at the client" {
 			give = 2 * time.Second
 		}
-		o.Timeouts = append(o.Timeouts, give, 0)
+		urls, o.Timeouts = append(urls, u, u), append(o.Timeouts, give, 0)
 	}
-	var results []clients.Result
-	if first.name == second.name {
-		results = first.buy(t, o, urls...)
-	} else {
-		for i, u := range urls {
-			results = append(results,
-				[]stock{first, second}[i%2].buy(t, clients.Options{Key: o.Key, Timeouts: o.Timeouts[i : i+1]}, u)...)
-		}
+	if c.first.name == c.second.name {
+		return c.first.buy(t, o, urls...)
 	}
-	p.wg.Wait()
-	for i, c := range cases {
-		lost, again := results[2*i], results[2*i+1]
-		want := 2
-		if first.insists && c.kind == "a fresh 402" {
-			want = 3
-		} else if lost.Status == 200 && lost.Settled && c.kind != "body cut" {
-			t.Errorf("%s: the first answer arrived", c.kind)
-		}
-		which := c.kind + " " + c.delay.String()
-		if n := p.paid[which]; n != want {
-			t.Errorf("%s after %v: %d payments were presented, want %d", c.kind, c.delay, n, want)
-		}
-		if sale.text != nil {
-			if late, ok := p.late[which]; again.Status != 200 || !again.Settled || again.Body != sale.text(i) ||
-				ok && string(late.body) != again.Body {
-				t.Errorf("%s after %v: the call again is answered %d %s %.300s", c.kind, c.delay, again.Status,
-					again.Error, again.Body)
+	timeouts := o.Timeouts
+	for i, u := range urls {
+		o.Timeouts = timeouts[i : i+1]
+		results = append(results, []stock{c.first, c.second}[i%2].buy(t, o, u)...)
+	}
+	return results
+}
+
+// loseAnswers has unmodified stock clients buy through a proxy that loses each first answer. Each
+// case must be charged once and end with the goods.
+func loseAnswers(t *testing.T, cases []lostCase) {
+	t.Helper()
+	clock := &shifted{DB: ledger.NewMem(ledger.MemOptions{})}
+	n := newSolanaNet(t, slot, 1)
+	var logged writes
+	s := newShop(t, shopOptions{networks: []uint64{8453}, buyers: len(spenders), db: clock, site: talkative(t),
+		more: []rail.Rail{n.rail()}, config: func(c *till.Config) {
+			c.Now = clock.now
+			c.Log = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		}})
+	p := newLossy(t, s, clock, cases)
+	for i, by := range spenders {
+		var mine []int
+		due := int64(0)
+		for k, c := range cases {
+			if c.by == i {
+				mine, due = append(mine, k), due+c.price
 			}
+		}
+		if len(mine) == 0 {
 			continue
 		}
-		var body map[string]any
-		json.Unmarshal([]byte(again.Body), &body)
-		if again.Status != 200 || !again.Settled || body["certificate"] == nil {
-			t.Errorf("%s after %v: the call again is answered %d %s %.300s", c.kind, c.delay, again.Status, again.Error,
-				again.Body)
-			continue
+		o := clients.Options{Key: s.net.Buyers[i].Hex(), Body: by.body}
+		settled, has := s.relayed, func() int64 { return s.net.Balance(s.net.Buyers[i].Address) }
+		if by.solana {
+			o = clients.Options{Key: wallet.EncodeBase58(n.buyers[0]), Network: networks.Solana, RPC: n.URL}
+			settled, has = func() uint64 { return uint64(n.landed()) }, func() int64 { return n.balance(n.buyers[0]) }
 		}
-		repeat := body
-		if late, ok := p.late[which]; ok {
-			var first map[string]any
-			json.Unmarshal(late.body, &first)
-			if late.status != 200 || first["cert_id"] != body["cert_id"] {
-				t.Errorf("%s after %v: the first is answered %d %.300s", c.kind, c.delay, late.status, late.body)
-			}
-			// Which of two that are under way at once is the first, only the store knows.
-			if c.kind == lossLate || first["idempotent_replay"] == true {
-				repeat = first
-			}
+		before, money := settled(), has()
+		results := by.buys(t, o, p, mine)
+		p.wg.Wait()
+		for k, which := range mine {
+			p.judge(s, which, results[2*k], results[2*k+1])
 		}
-		if repeat["idempotent_replay"] != true || repeat["charged_now"] != false || repeat["to_buy_another"] == nil {
-			t.Errorf("%s after %v: the call again says %.300s, the late one %.300s", c.kind, c.delay, again.Body,
-				p.late[which].body)
+		if n := settled() - before; n != uint64(len(mine)) {
+			t.Errorf("spender %d: %d settlements on chain for %d orders", i, n, len(mine))
+		}
+		if paid := money - has(); paid != due {
+			t.Errorf("spender %d paid %d for orders of %d", i, paid, due)
 		}
 	}
-	if n := buyer.settled(); n != len(cases) {
-		t.Errorf("%d settlements on chain for %d orders", n, len(cases))
+	s.audit()
+	n.audit(s.db)
+	log := logged.text()
+	for _, c := range cases {
+		if i, page := s.site.Issue(c.path); page && strings.Contains(log, i.Body[:40]) {
+			t.Errorf("the log of %d bytes tells of %s", len(log), c.path)
+		}
 	}
-	if paid := before - buyer.has(); paid != int64(len(cases))*sale.price {
-		t.Errorf("the buyer paid %d for %d orders of %d", paid, len(cases), sale.price)
+}
+
+// judge looks at what a client was answered whose first answer was lost, and who called again.
+func (p *lossy) judge(s *shop, which int, lost, again clients.Result) {
+	c, want := p.cases[which], 2
+	by := spenders[c.by]
+	if by.first.insists && c.kind == "a fresh 402" {
+		want = 3
+	} else if lost.Status == 200 && lost.Settled && c.kind != "body cut" {
+		p.t.Errorf("%v: the first answer arrived", c)
 	}
-	buyer.audit()
+	if n := p.paid[which]; n != want {
+		p.t.Errorf("%v: %d payments were presented, want %d", c, n, want)
+	}
+	late, ok := p.late[which]
+	if issue, page := s.site.Issue(c.path); page {
+		if again.Status != 200 || !again.Settled || again.Body != issue.Body || ok && string(late.body) != again.Body {
+			p.t.Errorf("%v: the call again is answered %d %s %.300s", c, again.Status, again.Error, again.Body)
+		}
+		return
+	}
+	var body map[string]any
+	json.Unmarshal([]byte(again.Body), &body)
+	if again.Status != 200 || !again.Settled || body["certificate"] == nil && body["artifact"] == nil {
+		p.t.Errorf("%v: the call again is answered %d %s %.300s", c, again.Status, again.Error, again.Body)
+		return
+	}
+	repeat := body
+	if ok {
+		var first map[string]any
+		json.Unmarshal(late.body, &first)
+		if late.status != 200 || first["cert_id"] != body["cert_id"] {
+			p.t.Errorf("%v: the first is answered %d %.300s", c, late.status, late.body)
+		}
+		// Which of two that are under way at once is the first, only the store knows.
+		if c.kind == lossLate || first["idempotent_replay"] == true {
+			repeat = first
+		}
+	}
+	if repeat["idempotent_replay"] != true || repeat["charged_now"] != false || repeat["to_buy_another"] == nil {
+		p.t.Errorf("%v: the call again says %.300s, the late one %.300s", c, again.Body, late.body)
+	}
+}
+
+const (
+	blessing = "api/buy/small_blessing"
+	cent     = 10_000
+)
+
+// lostCases have each way to lose an answer by each protocol, over networks, over goods and pages
+// of each shelf, and over what passes until the client calls again.
+var lostCases = []lostCase{
+	{byMPP, lossEarly, 0, "almanac/a-cent", cent},
+	{byMPP, lossLate, 70 * time.Second, blessing, cent / 2},
+	{byMPP, "connection lost", 0, blessing, cent / 2},
+	{byMPP, "502", 0, "gazette/issue-3", cent},
+	{byMPP, "504", 150 * time.Second, "tips/send-your-own-key", cent},
+	{byMPP, "a fresh 402", 0, till.PorchLine, cent / 10},
+	{byMPP, "time-out at the client", 0, "zodiac/archive/bell/week-2026-W42", cent},
+	{byMPP, "body cut", 0, blessing, cent / 2},
+	{byMPPThenX402, lossEarly, 0, blessing, cent / 2},
+	{byX402ThenMPP, "body cut", 70 * time.Second, blessing, cent / 2},
+	{byX402, lossEarly, 0, blessing, cent / 2},
+	{byX402, "connection lost", 70 * time.Second, "zodiac/archive/bell/week-2026-W42", cent},
+	{byX402, "502", 0, till.PorchLine, cent / 10},
+	{byX402, "time-out at the client", 4 * time.Minute, "gazette/issue-3", cent},
+	{byX402, "body cut", 70 * time.Second, "tips/send-your-own-key", cent},
+	{byPost, "504", 70 * time.Second, "api/buy/hello", 50 * cent},
+	{bySolana, lossLate, 4 * time.Minute, blessing, cent / 2},
+	{bySolana, "502", 70 * time.Second, "almanac/a-cent", cent},
+	{bySolana, "a fresh 402", 0, blessing, cent / 2},
+	{bySolana, "body cut", 4 * time.Minute, blessing, cent / 2},
+}
+
+// TestLostAnswersAreChargedOnce has each way to lose an answer once by each protocol;
+// TestSoakLostAnswers has each at each time.
+func TestLostAnswersAreChargedOnce(t *testing.T) {
+	t.Parallel()
+	loseAnswers(t, lostCases)
 }
 
 var lostDelays = []time.Duration{0, 70 * time.Second, 4 * time.Minute}
-
-func lostKinds() []string {
-	kinds := []string{lossEarly, lossLate}
-	for _, l := range losses {
-		kinds = append(kinds, l.name)
-	}
-	return kinds
-}
-
-// TestLostAnswersAreChargedOnce has each way to lose an answer once; TestSoakLostAnswers has each
-// at each time.
-func TestLostAnswersAreChargedOnce(t *testing.T) {
-	t.Parallel()
-	var cases []lostCase
-	for i, k := range lostKinds() {
-		cases = append(cases, lostCase{k, lostDelays[i%len(lostDelays)]})
-	}
-	loseAnswers(t, stockX402, stockX402, cases)
-}
-
-// The same for pages, which mint nothing and are answered as text.
-func TestLostPagesAreChargedOnce(t *testing.T) {
-	t.Parallel()
-	site, err := content.Load(content.Sources{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cases []lostCase
-	for i, k := range lostKinds() {
-		cases = append(cases, lostCase{k, []time.Duration{0, 70 * time.Second, 0, 0, 150 * time.Second}[i%5]})
-	}
-	files, err := filepath.Glob("../../content/paid/almanac/*.md")
-	if err != nil || len(files) < len(cases) {
-		t.Fatalf("%d pages for %d ways: %v", len(files), len(cases), err)
-	}
-	at := func(i int) string { return "/almanac/" + strings.TrimSuffix(filepath.Base(files[i]), ".md") }
-	pages := lostSale{price: 10_000, at: at, text: func(i int) string {
-		issue, _ := site.Issue(at(i)[1:])
-		return issue.Body
-	}}
-	for _, client := range []stock{stockX402, stockMPP} {
-		loseAnswersFor(t, pages, client, client, cases, nil, firstBuyer)
-	}
-}
-
-// The same on Solana.
-func TestAnswersLostOnSolanaAreChargedOnce(t *testing.T) {
-	t.Parallel()
-	var cases []lostCase
-	for i, k := range lostKinds() {
-		cases = append(cases, lostCase{k, lostDelays[(i+1)%len(lostDelays)]})
-	}
-	n := newSolanaNet(t, slot, 1)
-	loseAnswersOf(t, stockX402, stockX402, cases, []rail.Rail{n.rail()}, func(s *shop) spender {
-		return spender{audit: func() { n.audit(s.db) }, settled: n.landed,
-			has:     func() int64 { return n.balance(n.buyers[0]) },
-			Options: clients.Options{Key: wallet.EncodeBase58(n.buyers[0]), Network: networks.Solana, RPC: n.URL}}
-	})
-}
-
-// The same by MPP, and by one protocol after the other. A challenge's time is the store's, so
-// clocks are put forward for less than an authorization may be valid.
-func TestAnswersLostByMPPAreChargedOnce(t *testing.T) {
-	t.Parallel()
-	var cases []lostCase
-	for i, k := range lostKinds() {
-		cases = append(cases, lostCase{k, []time.Duration{0, 70 * time.Second, 0, 0, 150 * time.Second}[i%5]})
-	}
-	loseAnswers(t, stockMPP, stockMPP, cases)
-	loseAnswers(t, stockMPP, stockX402, []lostCase{{lossEarly, 0}, {"body cut", 70 * time.Second}})
-	loseAnswers(t, stockX402, stockMPP, []lostCase{{lossEarly, 0}, {"502", 70 * time.Second}})
-}
 
 func TestSoakLostAnswers(t *testing.T) {
 	if os.Getenv("STORE_SOAK") == "" {
@@ -425,107 +424,106 @@ func TestSoakLostAnswers(t *testing.T) {
 		t.Run(d.String(), func(t *testing.T) {
 			t.Parallel()
 			var cases []lostCase
-			for _, k := range lostKinds() {
-				cases = append(cases, lostCase{k, d})
+			kinds := []string{lossEarly, lossLate}
+			for _, l := range losses {
+				kinds = append(kinds, l.name)
 			}
-			loseAnswers(t, stockX402, stockX402, cases)
-			if d < 2*time.Minute {
-				loseAnswers(t, stockMPP, stockMPP, cases[:min(len(cases), 3)])
+			for i, k := range kinds {
+				for _, by := range []int{byMPP, byX402, bySolana} {
+					if by != byMPP || d < 2*time.Minute && i < 3 {
+						cases = append(cases, lostCase{by, k, d, blessing, cent / 2})
+					}
+				}
 			}
+			loseAnswers(t, cases)
 		})
 	}
 	for _, step := range []string{"claimed", "settling", "sent", "settled", "delivered"} {
 		for _, d := range lostDelays {
-			t.Run(step+" "+d.String(), func(t *testing.T) { loseProcess(t, stockX402, step, d, plainly) })
-		}
-		for _, w := range killedWallets {
-			t.Run(step+" "+w.name, func(t *testing.T) { loseProcess(t, stockX402, step, 70*time.Second, w.pays) })
+			t.Run(step+" "+d.String(), func(t *testing.T) {
+				v := newVictims(t, len(killedWallets))
+				for i, w := range killedWallets {
+					v.loseProcess(i, w.by, step, d, w.pays)
+				}
+			})
 		}
 	}
 }
 
-// TestAKilledStoreChargesOnce: the process dies in the middle of a sale, another takes over, and
-// the stock client calls again.
+// The process dies in the middle of a sale, another takes over, and the stock client calls again,
+// whatever it pays by: a payer who is no ordinary account, another protocol, another transfer.
 func TestAKilledStoreChargesOnce(t *testing.T) {
 	t.Parallel()
-	loseProcess(t, stockX402, "settling", 70*time.Second, plainly)
-}
-
-func TestAKilledStoreChargesOnceByMPP(t *testing.T) {
-	t.Parallel()
-	loseProcess(t, stockMPP, "settling", 70*time.Second, plainly)
-}
-
-// The same with payers who are no ordinary accounts, or pay in another way, each killed elsewhere.
-func TestAKilledStoreChargesWalletsOnce(t *testing.T) {
-	t.Parallel()
-	for _, w := range killedWallets {
-		t.Run(w.name, func(t *testing.T) {
-			t.Parallel()
-			loseProcess(t, stockX402, w.step, 70*time.Second, w.pays)
-		})
+	v := newVictims(t, len(killedWallets))
+	for i, w := range killedWallets {
+		v.loseProcess(i, w.by, w.step, 70*time.Second, w.pays)
 	}
 }
 
-// paysBy readies a stock client's payer, and the store for it.
-type paysBy func(*victims, *childConfig) clients.Options
-
-func plainly(v *victims, _ *childConfig) clients.Options {
-	return clients.Options{Key: v.net.Buyers[0].Hex()}
-}
-
-// killedWallets are kinds of payers, and after which step the process is killed to which one pays.
+// killedWallets are kinds of payers, after which step the process is killed to which one pays, and
+// how one's client and the store are readied. Each has a buyer of its own.
 var killedWallets = []struct {
 	name, step string
-	pays       paysBy
+	by         stock
+	pays       func(*victims, chaintest.Key, *childConfig) clients.Options
 }{
-	{"a contract (EIP-1271)", "settling", func(v *victims, _ *childConfig) clients.Options {
-		return clients.Options{Key: v.net.Wallet.Owner.Hex(), Wallet: v.net.Wallet.Address.Hex()}
-	}},
-	{"an account with code (EIP-7702)", "sent", func(v *victims, _ *childConfig) clients.Options {
-		v.net.Await(v.net.Delegate(v.net.Buyers[0], chain.Delegate).Hash())
-		return clients.Options{Key: v.net.Buyers[0].Hex(), Delegate: chain.Delegate.Hex(), RPC: v.net.URL}
-	}},
-	{"a wallet that is not deployed (ERC-6492)", "settled", func(v *victims, c *childConfig) clients.Options {
-		c.Factories = []string{chain.Factory.Hex()}
-		salt := common.Hash{31: 1}
-		wallet := v.net.CounterfactualWallet(v.net.Buyers[0].Address, salt)
-		money := v.net.SignTransfer(v.net.Buyers[0], wallet, 5000)
-		v.net.Await(v.net.Send(v.net.Minter, v.net.Asset, money.Call()).Hash())
-		return clients.Options{Key: v.net.Buyers[0].Hex(), Factory: chain.Factory.Hex(), Salts: []string{salt.Hex()},
-			RPC: v.net.URL}
-	}},
-	{"Permit2", "claimed", func(v *victims, c *childConfig) clients.Options {
+	{"MPP", "delivered", stockMPP, plainly},
+	{"a plain account", "settling", stockX402, plainly},
+	{"a contract (EIP-1271)", "settling", stockX402,
+		func(v *victims, _ chaintest.Key, _ *childConfig) clients.Options {
+			return clients.Options{Key: v.net.Wallet.Owner.Hex(), Wallet: v.net.Wallet.Address.Hex()}
+		}},
+	{"an account with code (EIP-7702)", "sent", stockX402,
+		func(v *victims, b chaintest.Key, _ *childConfig) clients.Options {
+			v.net.Await(v.net.Delegate(b, chain.Delegate).Hash())
+			return clients.Options{Key: b.Hex(), Delegate: chain.Delegate.Hex(), RPC: v.net.URL}
+		}},
+	{"a wallet that is not deployed (ERC-6492)", "settled", stockX402,
+		func(v *victims, b chaintest.Key, c *childConfig) clients.Options {
+			c.Factories = []string{chain.Factory.Hex()}
+			salt := common.Hash{31: 1}
+			wallet := v.net.CounterfactualWallet(b.Address, salt)
+			v.net.Await(v.net.Send(v.net.Minter, v.net.Asset, v.net.SignTransfer(b, wallet, 5000).Call()).Hash())
+			return clients.Options{Key: b.Hex(), Factory: chain.Factory.Hex(), Salts: []string{salt.Hex()},
+				RPC: v.net.URL}
+		}},
+	{"Permit2", "claimed", stockX402, func(v *victims, b chaintest.Key, c *childConfig) clients.Options {
 		c.Transfer = "permit2"
-		v.net.Await(v.net.Send(v.net.Buyers[0], v.net.Asset, token.ApproveCall(token.Permit2Address,
-			big.NewInt(5000))).Hash())
-		return clients.Options{Key: v.net.Buyers[0].Hex()}
+		v.net.Await(v.net.Send(b, v.net.Asset, token.ApproveCall(token.Permit2Address, big.NewInt(5000))).Hash())
+		return clients.Options{Key: b.Hex()}
 	}},
 }
 
-func loseProcess(t *testing.T, by stock, step string, delay time.Duration, pays paysBy) {
-	v := newVictims(t, 1)
+func plainly(_ *victims, b chaintest.Key, _ *childConfig) clients.Options {
+	return clients.Options{Key: b.Hex()}
+}
+
+// loseProcess has the ith buyer's store killed after a step; the client calls again after a delay.
+func (v *victims) loseProcess(i int, by stock, step string, delay time.Duration,
+	pays func(*victims, chaintest.Key, *childConfig) clients.Options) {
+	v.t.Helper()
 	const path = "/api/buy/small_blessing"
-	var c childConfig
-	o := pays(v, &c)
+	c := childConfig{Ahead: time.Duration(i) * delay}
+	o := pays(v, v.net.Buyers[i], &c)
 	before := v.net.Balance(v.net.PayTo)
 	first := c
 	first.Step, first.Nth = step, 1
 	k := v.start(first)
-	lost := by.buy(t, o, k.url+path)[0]
+	settled := k.relayed()
+	lost := by.buy(v.t, o, k.url+path)[0]
 	if lost.Error == "" || lost.Payment == "" {
-		t.Fatalf("the killed store answered %d %.300s", lost.Status, lost.Body)
+		v.t.Fatalf("the killed store answered %d %.300s", lost.Status, lost.Body)
 	}
 	v.killed(k, step)
-	c.Ahead = delay
+	c.Ahead += delay
 	k = v.start(c)
-	again := by.buy(t, o, k.url+path)[0]
+	again := by.buy(v.t, o, k.url+path)[0]
 	if again.Status != 200 || !again.Settled || !strings.Contains(again.Body, `"charged_now":false`) {
-		t.Errorf("killed after %s: the call again is answered %d %s %.300s", step, again.Status, again.Error,
-			again.Body)
+		v.t.Errorf("payer %d, killed after %s: the call again is answered %d %s %.300s", i, step, again.Status,
+			again.Error, again.Body)
 	}
-	if n, paid := k.relayed(), v.net.Balance(v.net.PayTo)-before; n != 1 || paid != 5000 {
-		t.Errorf("killed after %s: %d settlements on chain, want 1; %d were paid", step, n, paid)
+	if n, paid := k.relayed()-settled, v.net.Balance(v.net.PayTo)-before; n != 1 || paid != 5000 {
+		v.t.Errorf("payer %d, killed after %s: %d settlements on chain, want 1; %d were paid", i, step, n, paid)
 	}
 	v.shut(k)
 }

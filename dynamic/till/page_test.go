@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"store.example/agentstore/cmd/devnet/clients"
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/paidpage"
@@ -92,28 +91,4 @@ func TestPageSalt(t *testing.T) {
 	if paidpage.Digest(first, "text").String() == paidpage.Digest(first, "text.").String() {
 		t.Error("two texts with one digest")
 	}
-}
-
-// Unmodified stock clients of both protocols buy pages, and get the text as it is.
-func TestStockClientsBuyPages(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, shopOptions{networks: []uint64{8453}, buyers: 2})
-	site, err := content.Load(content.Sources{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, client := range []stock{stockX402, stockMPP} {
-		before := s.net.Balance(s.net.Buyers[i].Address)
-		urls := []string{s.url + "/almanac/a-cent", s.url + "/gazette/issue-3"}
-		for k, r := range client.buy(t, clients.Options{Key: s.net.Buyers[i].Hex()}, urls...) {
-			issue, _ := site.Issue(strings.TrimPrefix(urls[k], s.url+"/"))
-			if r.Status != http.StatusOK || !r.Settled || r.Body != issue.Body {
-				t.Errorf("%s: %s = %d %s %.200s", client.name, r.URL, r.Status, r.Error, r.Body)
-			}
-		}
-		if paid := before - s.net.Balance(s.net.Buyers[i].Address); paid != 20_000 {
-			t.Errorf("%s paid %d for two pages", client.name, paid)
-		}
-	}
-	s.audit()
 }

@@ -3,14 +3,11 @@ package till_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"log/slog"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"store.example/agentstore/cmd/devnet/clients"
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/paidpage"
@@ -69,40 +66,6 @@ func TestPorchLineIsAKeepsake(t *testing.T) {
 		t.Errorf("%d settlements for one line", n)
 	}
 	s.audit()
-}
-
-// Stock clients of both protocols buy a page of each further kind.
-func TestStockClientsBuyFromTheShelves(t *testing.T) {
-	t.Parallel()
-	var logged writes
-	s := newShop(t, shopOptions{networks: []uint64{8453}, buyers: 2, config: func(c *till.Config) {
-		c.Log = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}})
-	doors := []string{"zodiac/archive/bell/week-2026-W42", "tips/send-your-own-key", till.PorchLine}
-	for i, client := range []stock{stockX402, stockMPP} {
-		before := s.net.Balance(s.net.Buyers[i].Address)
-		var urls []string
-		for _, d := range doors {
-			urls = append(urls, s.url+"/"+d)
-		}
-		for k, r := range client.buy(t, clients.Options{Key: s.net.Buyers[i].Hex()}, urls...) {
-			issue, page := s.site.Issue(doors[k])
-			if r.Status != http.StatusOK || !r.Settled || page && r.Body != issue.Body ||
-				!page && !strings.Contains(r.Body, `"artifact_class":"porch_line"`) {
-				t.Errorf("%s: %s = %d %s %.200s", client.name, r.URL, r.Status, r.Error, r.Body)
-			}
-		}
-		if paid := before - s.net.Balance(s.net.Buyers[i].Address); paid != 21_000 {
-			t.Errorf("%s paid %d for two pages and a line", client.name, paid)
-		}
-	}
-	s.audit()
-	log := logged.text()
-	for _, d := range doors {
-		if i, page := s.site.Issue(d); page && strings.Contains(log, i.Body[:40]) {
-			t.Errorf("the log of %d bytes tells of %s", len(log), d)
-		}
-	}
 }
 
 // writes keeps what is written to it.

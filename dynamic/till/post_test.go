@@ -2,13 +2,11 @@ package till_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
-	"store.example/agentstore/cmd/devnet/clients"
 	"store.example/agentstore/content"
 )
 
@@ -195,24 +193,5 @@ func TestBodiesThatBuyNothing(t *testing.T) {
 	}
 	s.want("the same payment, corrected", s.posted(door, `{"summary":"x","max_usd":null}`, "PAYMENT-SIGNATURE", pay),
 		200, "")
-	s.audit()
-}
-
-// The stock client buys at the POST door, and calls again without paying twice.
-func TestStockClientPaysAPost(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, shopOptions{site: talkative(t)})
-	buyer := s.net.Buyers[0]
-	u := s.url + "/api/buy/hello"
-	body := object(t, map[string]any{"summary": strings.Repeat("漢", 4000), "max_usd": 1.5})
-	rs := clients.Buy(t, clients.Options{Key: buyer.Hex(), Body: body}, u, u)
-	for i, r := range rs {
-		if r.Status != 200 || !r.Settled || !strings.Contains(r.Body, fmt.Sprintf(`"idempotent_replay":%v`, i == 1)) {
-			t.Errorf("call %d: status %d, settled %v, error %q, body %.300s", i, r.Status, r.Settled, r.Error, r.Body)
-		}
-	}
-	if n := s.relayed(); n != 1 {
-		t.Errorf("%d settlements on chain, want 1", n)
-	}
 	s.audit()
 }
