@@ -107,7 +107,7 @@ func newShop(t *testing.T, o shopOptions) *shop {
 		cfg.Relayer = s.net.Relayer.Private
 		cfg.GenesisHash, cfg.CoinPrice = "", 1_000_000
 		cfg.Depth = 1
-		cfg.Poll = 20 * time.Millisecond
+		cfg.Poll = 100 * time.Millisecond
 		if o.evm != nil {
 			o.evm(&cfg)
 		}
