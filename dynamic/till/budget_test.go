@@ -11,19 +11,9 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/solana"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/timestamp"
 )
-
-// onSolana says of itself what a Solana rail does. There is no cluster behind it.
-type onSolana struct {
-	fakeRail
-	solana *solana.Rail
-}
-
-func (r onSolana) Info() rail.Info                           { return r.solana.Info() }
-func (r onSolana) Requirement(amount int64) rail.Requirement { return r.solana.Requirement(amount) }
 
 // anyAddress is a record that holds every address.
 type anyAddress struct{ goods.Addresses }
@@ -38,11 +28,7 @@ func TestChallengeFitsItsBudget(t *testing.T) {
 	for _, n := range chain.Networks {
 		networks = append(networks, n.ChainID)
 	}
-	r, err := solana.New(solanaConfig("http://127.0.0.1:1", solanaAddress(newSolanaKey(t)), newSolanaKey(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newShop(t, shopOptions{networks: networks, more: []rail.Rail{onSolana{fakeRail{newFakeChain()}, r}},
+	s := newShop(t, shopOptions{networks: networks, more: []rail.Rail{newSolanaNet(t, slot, 0).rail()},
 		config: func(c *till.Config) {
 			c.Timestamps, c.Readings, c.Addresses = timestamp.Queue{Open: true}, &reader{}, anyAddress{}
 			c.Looks, c.Watches, c.Launches = askedLooks{}, struct{ goods.Watches }{}, &doorsBought{}

@@ -27,12 +27,30 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
+// hostileCode is how rows of railtest.Hostile are met on a chain: by code that is called without data
+// before it signs, or when its settlement is in the pool.
+var hostileCode = map[string]struct {
+	code          []byte
+	before, after bool
+	// creates is what its payment creates it with, in the place of code.
+	creates []byte
+}{
+	"accepts then reverts":      {code: token.Turncoat},
+	"burns":                     {code: token.Burner},
+	"burns in the estimate":     {code: token.Glutton},
+	"looks at the block number": {code: token.Weathercock, before: true},
+	"flips":                     {code: token.Switch, after: true},
+	"is deployed and reverts":   {creates: token.Creation(token.Turncoat)},
+	"drains its deployment":     {creates: token.Drain},
+	"holds stock with code":     {code: token.Turncoat},
+}
+
 // A payer with code that reverts in a block costs one settlement of capped gas an authorization, is
 // never asked again, and is told that nothing was billed.
 func TestHostileContractsCostOneRevert(t *testing.T) {
 	t.Parallel()
 	for _, row := range railtest.Hostile {
-		kind := hostileKinds[row.Name]
+		kind := hostileCode[row.Name]
 		code := kind.code
 		if kind.creates != nil {
 			code = token.Deployer

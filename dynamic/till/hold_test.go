@@ -298,7 +298,7 @@ func TestHoldEndsAtTheFirstRevert(t *testing.T) {
 		}
 		t.Run(row.Name, func(t *testing.T) {
 			t.Parallel()
-			code := hostileKinds[row.Name].code
+			code := hostileCode[row.Name].code
 			s := newShop(t, shopOptions{manual: true, site: scarce(t, map[string]int{"secrets": 1}),
 				chain: chaintest.Options{Code: [][]byte{code}}})
 			hog := s.net.Buyers[0]

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/devnet/chaintest"
-	"store.example/agentstore/cmd/devnet/token"
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
@@ -24,32 +23,25 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// hostileKinds is how this package meets each row of railtest.Hostile.
+// hostileKinds is how each row of railtest.Hostile is met on the fake chain: %d is a fresh number,
+// and what it does while its settlement waits for a block. What has neither is met on a real one.
 var hostileKinds = map[string]struct {
-	// On the fake chain: %d is a fresh number, and what it does while its settlement waits for a
-	// block.
 	payer string
 	does  func(c *fakeChain, p fakePayload)
-	// On a real one: its code, which is called without data before it signs, or when its settlement
-	// is in the pool.
-	code          []byte
-	before, after bool
-	// creates is what its payment creates it with, in the place of code.
-	creates []byte
 }{
-	"accepts then reverts":      {payer: "code-%d:payer", does: traps, code: token.Turncoat},
-	"burns":                     {code: token.Burner},
-	"burns in the estimate":     {code: token.Glutton},
-	"looks at the block number": {code: token.Weathercock, before: true},
-	"flips":                     {code: token.Switch, after: true},
-	"shares its code":           {payer: "code:payer-%d", does: traps},
-	"is deployed and reverts":   {creates: token.Creation(token.Turncoat)},
-	"drains its deployment":     {creates: token.Drain},
-	"cancels": {payer: "payer-%d",
-		does: func(c *fakeChain, p fakePayload) { c.pool = append([]*fakeTx{{Cancels: &p}}, c.pool...) }},
-	"spends elsewhere":      {payer: "payer-%d", does: empties},
-	"holds stock":           {payer: "payer-%d", does: empties},
-	"holds stock with code": {payer: "code-%d:payer", does: traps, code: token.Turncoat},
+	"accepts then reverts":      {"code-%d:payer", traps},
+	"burns":                     {},
+	"burns in the estimate":     {},
+	"looks at the block number": {},
+	"flips":                     {},
+	"shares its code":           {"code:payer-%d", traps},
+	"is deployed and reverts":   {},
+	"drains its deployment":     {},
+	"cancels": {"payer-%d",
+		func(c *fakeChain, p fakePayload) { c.pool = append([]*fakeTx{{Cancels: &p}}, c.pool...) }},
+	"spends elsewhere":      {"payer-%d", empties},
+	"holds stock":           {"payer-%d", empties},
+	"holds stock with code": {"code-%d:payer", traps},
 	"floods":                {}, // TestMoneyForOnePaysForOne
 	// TestOneOfSeveralSinksNobody has one among others.
 	"burns among others":     {},

@@ -1,14 +1,8 @@
 package till_test
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -17,7 +11,6 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/devnet/chaintest"
-	"store.example/agentstore/cmd/devnet/npmtest"
 	"store.example/agentstore/dynamic/ledger/ledgertest"
 	"store.example/agentstore/dynamic/rail/evm"
 	"store.example/agentstore/dynamic/till"
@@ -112,142 +105,6 @@ func TestSoakBatches(t *testing.T) {
 			}
 		})
 	}
-}
-
-// The stock seller, @x402/express with the stock facilitator in its process, sells no more than a
-// sixth of what a store of one account does, with a block a second. As its documents have it most
-// payments of 256 at once meet one number of the relayer's account, and few are sold. Where its
-// numbers are counted and it asks often, as it is helped to here, it settles as many in a block as
-// a node's pool keeps of one account, which are 64: of 256 at once a store sells four times that,
-// which is to each buyer in each block, and of 512 more. They take turns.
-func TestSoakAgainstStock(t *testing.T) {
-	soak(t)
-	for _, c := range []struct {
-		name   string
-		atOnce int
-		faster float64 // at least
-		env    []string
-		stock  func(t *testing.T, s *shop, p pace) float64
-	}{
-		{"as documented", 256, 6, []string{"AS_DOCUMENTED=1"}, func(t *testing.T, s *shop, p pace) float64 {
-			return attempt(t, s, 256, p)
-		}},
-		{"helped", 256, 3.9, nil, func(t *testing.T, s *shop, p pace) float64 {
-			rate, _ := sell(t, []*shop{s}, 256, 512, p) // whose payments are valid for a minute
-			return rate
-		}},
-		{"helped, more at once", 512, 6, nil, func(t *testing.T, s *shop, p pace) float64 {
-			rate, _ := sell(t, []*shop{s}, 512, 512, p)
-			return rate
-		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			var ratios []float64
-			for range 3 {
-				ours, _ := load{every: time.Second, warm: true}.run(t, c.atOnce, 3*c.atOnce)
-				ratios = append(ratios, ours/runStock(t, c.env, c.stock))
-			}
-			slices.Sort(ratios)
-			t.Logf("%.1f times as many a second as the stock seller", ratios[1])
-			if ratios[1] < c.faster {
-				t.Errorf("want %.1f times at least", c.faster)
-			}
-		})
-	}
-}
-
-// attempt buys so many at once, once each, and returns how many a second were sold: answered and on
-// the chain.
-func attempt(t *testing.T, s *shop, n int, p pace) float64 {
-	const path = "/api/buy/hello"
-	ch := s.challenge(path)
-	paid := make([]payment, n)
-	for i := range paid {
-		paid[i] = s.sign(ch, 0, s.net.Buyers[i%len(s.net.Buyers)], nil)
-	}
-	var answered atomic.Int64
-	var wg sync.WaitGroup
-	p.begin()
-	began := time.Now()
-	for _, pay := range paid {
-		wg.Go(func() {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			req.Header.Set("PAYMENT-SIGNATURE", pay.header(t))
-			resp, err := http.DefaultClient.Do(req)
-			if err != nil {
-				return // not answered
-			}
-			defer resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				answered.Add(1)
-			}
-		})
-	}
-	wg.Wait()
-	elapsed := p.whole(time.Since(began))
-	settled := 0
-	for _, pay := range paid {
-		if s.net.Used(pay.From, pay.Nonce) {
-			settled++
-		}
-	}
-	t.Logf("%d at once, the stock seller: %d answered with the goods, %d settled, in %s", n, answered.Load(), settled,
-		elapsed)
-	if answered.Load() == 0 || settled == 0 {
-		t.Error("it sold nothing")
-	}
-	return float64(answered.Load()) / elapsed.Seconds()
-}
-
-// runStock starts the stock seller on a chain with a block a second, and returns what buys there
-// says that it sold a second.
-func runStock(t *testing.T, env []string, buys func(*testing.T, *shop, pace) float64) float64 {
-	source := filepath.Join("..", "..", "cmd", "bench", "stock")
-	modules, err := npmtest.Modules(source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Node looks for packages above the script, so it stands beside them.
-	dir := t.TempDir()
-	script, err := os.ReadFile(filepath.Join(source, "seller.mjs"))
-	err = errors.Join(err, os.WriteFile(filepath.Join(dir, "seller.mjs"), script, 0o600),
-		os.Symlink(modules, filepath.Join(dir, "node_modules")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listen := free.Addr().String()
-	_, port, _ := net.SplitHostPort(listen)
-	free.Close()
-	chain := chaintest.New(t, chaintest.Options{Manual: true, Buyers: 256, Lead: 250})
-	cmd := exec.CommandContext(t.Context(), "node", filepath.Join(dir, "seller.mjs"))
-	said := new(bytes.Buffer)
-	cmd.Stdout, cmd.Stderr = said, said
-	cmd.Env = append(append(os.Environ(), env...), "PORT="+port, "RPC="+chain.URL, "PAY_TO="+chain.PayTo.Hex(),
-		"RELAYER="+chain.Relayer.Hex())
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { cmd.Process.Kill(); cmd.Wait() }()
-	s := &shop{t: t, net: chain, url: "http://" + listen}
-	until(t, "the stock seller's terms", func() bool {
-		r, err := s.try("GET", "/api/buy/hello", nil)
-		return err == nil && r.status == 402
-	})
-	p, stop := seal(chain, time.Second)
-	defer stop()
-	rate := buys(t, s, p)
-	if t.Failed() {
-		t.Logf("the stock seller: %.2000s", said)
-	}
-	return rate
 }
 
 func soak(t *testing.T) {
