@@ -3,7 +3,6 @@ package till_test
 import (
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"os"
 	"slices"
 	"strings"
@@ -11,18 +10,18 @@ import (
 	"testing/synctest"
 	"time"
 
-	"store.example/agentstore/cmd/devnet/chain"
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/settle"
 	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till/tilltest"
 )
 
 // crowd is a till on a network that settles several payments in one transaction, with enough under
 // way that those who come are gathered.
 type crowd struct {
 	*model
-	answers map[string]<-chan reply
+	answers map[string]<-chan tilltest.Reply
 	sales   map[string]*modelSale
 }
 
@@ -36,7 +35,7 @@ func newCrowd(t *testing.T) *crowd {
 	m.chain.together = 50
 	m.calm.Store(true)
 	m.start(site)
-	c := &crowd{model: m, answers: map[string]<-chan reply{}, sales: map[string]*modelSale{}}
+	c := &crowd{model: m, answers: map[string]<-chan tilltest.Reply{}, sales: map[string]*modelSale{}}
 	for i := range 4 {
 		c.comes(hello, fmt.Sprint("first-", i))
 		synctest.Wait()
@@ -78,8 +77,8 @@ func (c *crowd) delivered(payers ...string) {
 	c.t.Helper()
 	for _, p := range payers {
 		r := <-c.answers[p]
-		if r.status != 200 {
-			c.t.Errorf("%s is answered %d %s", p, r.status, r.raw)
+		if r.Status != 200 {
+			c.t.Errorf("%s is answered %d %s", p, r.Status, r.Raw)
 		}
 	}
 }
@@ -91,7 +90,7 @@ func (c *crowd) end() {
 		c.seal()
 	}
 	var sum int64
-	for _, p := range purchases(c.t, c.model.db) {
+	for _, p := range tilltest.Purchases(c.t, c.model.db) {
 		if p.State == till.Delivered {
 			sum += p.Amount
 		}
@@ -133,7 +132,7 @@ func TestFiveInOneThroughTheTill(t *testing.T) {
 		c.seal()
 		c.delivered(append(five, names("first", 4)...)...)
 		ids := map[string]bool{}
-		for _, p := range purchases(t, c.model.db) {
+		for _, p := range tilltest.Purchases(t, c.model.db) {
 			if strings.HasPrefix(p.Payment.Payer, "payer") {
 				ids[p.Settlement] = true
 			}
@@ -170,21 +169,21 @@ func TestOneOfSeveralSinksNobody(t *testing.T) {
 			c.seal()
 		}
 		c.delivered(honest...)
-		if r := <-c.answers["trap"]; r.status == 200 || r.str("billed") != "no" {
-			t.Errorf("the trap is answered %d %s", r.status, r.raw)
+		if r := <-c.answers["trap"]; r.Status == 200 || r.Str("billed") != "no" {
+			t.Errorf("the trap is answered %d %s", r.Status, r.Raw)
 		}
 		reverts := 0
-		for _, p := range purchases(t, c.model.db) {
+		for _, p := range tilltest.Purchases(t, c.model.db) {
 			if p.Payment.Payer == "holder" && p.Reverted {
 				t.Error("the holder is said to have reverted")
 			}
-			reverts = max(reverts, len(settlementOf(t, c.model.db, p).Reverts))
+			reverts = max(reverts, len(tilltest.SettlementOf(t, c.model.db, p).Reverts))
 		}
 		// Each has its part of the one, and the trap two of its own.
 		parts := map[int]int{}
-		for _, p := range purchases(t, c.model.db) {
+		for _, p := range tilltest.Purchases(t, c.model.db) {
 			if p.Payment.Payer == "trap" {
-				for _, v := range settlementOf(t, c.model.db, p).Reverts {
+				for _, v := range tilltest.SettlementOf(t, c.model.db, p).Reverts {
 					parts[v.Member]++
 				}
 			}
@@ -222,11 +221,11 @@ func TestEachOfSeveralDoesSomething(t *testing.T) {
 		c.chain.mu.Unlock()
 		c.seal()
 		c.delivered(append(honest, "submitted")...)
-		if r := <-c.answers["cancels"]; r.status == 200 || r.str("billed") != "no" {
-			t.Errorf("who cancelled is answered %d %s", r.status, r.raw)
+		if r := <-c.answers["cancels"]; r.Status == 200 || r.Str("billed") != "no" {
+			t.Errorf("who cancelled is answered %d %s", r.Status, r.Raw)
 		}
-		if r := <-c.answers["poor"]; r.status == 200 || r.str("billed") != "no" {
-			t.Errorf("who has no money is answered %d %s", r.status, r.raw)
+		if r := <-c.answers["poor"]; r.Status == 200 || r.Str("billed") != "no" {
+			t.Errorf("who has no money is answered %d %s", r.Status, r.Raw)
 		}
 		c.end()
 	})
@@ -284,12 +283,12 @@ func TestNumberOfSeveralIsLost(t *testing.T) {
 			c.seal()
 		}
 		c.delivered(slices.DeleteFunc(six, func(p string) bool { return p == gone.Payer })...)
-		if r := <-c.answers[gone.Payer]; r.status == 200 || r.str("billed") != "no" {
-			t.Errorf("who cancelled is answered %d %s", r.status, r.raw)
+		if r := <-c.answers[gone.Payer]; r.Status == 200 || r.Str("billed") != "no" {
+			t.Errorf("who cancelled is answered %d %s", r.Status, r.Raw)
 		}
-		for _, p := range purchases(t, c.model.db) {
+		for _, p := range tilltest.Purchases(t, c.model.db) {
 			numbers := map[int]uint64{}
-			for _, x := range settlementOf(t, c.model.db, p).Sent {
+			for _, x := range tilltest.SettlementOf(t, c.model.db, p).Sent {
 				if len(x.Of) != 1 {
 					continue
 				}
@@ -332,12 +331,12 @@ func TestReorganisationDropsHalf(t *testing.T) {
 			}
 			c.chain.mu.Unlock()
 			c.end()
-			for _, p := range purchases(t, c.model.db) {
+			for _, p := range tilltest.Purchases(t, c.model.db) {
 				if p.State != till.Delivered || p.Proof.ByOther != (strings.HasPrefix(p.Payment.Payer, "payer") &&
 					p.Payment.Payer < "payer-3") {
 					t.Errorf("%s is %s, proof %+v", p.Payment.Payer, p.State, p.Proof)
 				}
-				if s := settlementOf(t, c.model.db, p); len(s.Sent) > 2 {
+				if s := tilltest.SettlementOf(t, c.model.db, p); len(s.Sent) > 2 {
 					t.Errorf("%d transactions for %d members", len(s.Sent), len(s.Members))
 				}
 			}
@@ -385,26 +384,5 @@ func (m *model) together() (n int) {
 		}
 		return nil
 	})
-	return n
-}
-
-// multicalls is how many transactions to Multicall3 are in blocks.
-func (v *victims) multicalls() (n int) {
-	v.t.Helper()
-	head, err := v.net.RPC.BlockNumber(v.t.Context())
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	for i := range head + 1 {
-		b, err := v.net.RPC.BlockByNumber(v.t.Context(), new(big.Int).SetUint64(i))
-		if err != nil {
-			v.t.Fatal(err)
-		}
-		for _, tx := range b.Transactions() {
-			if tx.To() != nil && *tx.To() == chain.Multicall {
-				n++
-			}
-		}
-	}
 	return n
 }
