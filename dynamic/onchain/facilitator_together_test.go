@@ -1,4 +1,4 @@
-package facilitator_test
+package onchain_test
 
 import (
 	"math/big"
@@ -12,7 +12,7 @@ import (
 )
 
 // multicalls is how many transactions to Multicall3 are in blocks.
-func (s *shop) multicalls(t *testing.T) (n int) {
+func (s *service) multicalls(t *testing.T) (n int) {
 	t.Helper()
 	for i := range s.Head().Number.Int64() + 1 {
 		b, err := s.RPC.BlockByNumber(t.Context(), big.NewInt(i))
@@ -32,7 +32,7 @@ func (s *shop) multicalls(t *testing.T) (n int) {
 // and found again by a process that knows nothing of them.
 func TestPaymentsAreSettledTogether(t *testing.T) {
 	const n = 24
-	s := openWith(t, chaintest.Options{Buyers: n, Manual: true}, 0)
+	s := serviceWith(t, chaintest.Options{Buyers: n, Manual: true}, 0)
 	ended := make(chan struct{})
 	var sealing sync.WaitGroup
 	sealing.Go(func() {

@@ -1,4 +1,4 @@
-package facilitator_test
+package onchain_test
 
 import (
 	"bytes"
@@ -22,8 +22,8 @@ import (
 	"store.example/agentstore/dynamic/settle/gas"
 )
 
-// shop is a facilitator of ours on a chain that seals by itself.
-type shop struct {
+// service is a facilitator of ours on a chain that seals by itself.
+type service struct {
 	*chaintest.Net
 	rail    rail.Rail
 	more    []rail.Rail // networks beside it
@@ -36,10 +36,10 @@ type shop struct {
 	outcomes map[string]int
 }
 
-func open(t *testing.T) *shop { return openWith(t, chaintest.Options{}, 0) }
+func openService(t *testing.T) *service { return serviceWith(t, chaintest.Options{}, 0) }
 
-// openWith is open on a chain of the test's own, with what reverts may cost a day.
-func openWith(t *testing.T, o chaintest.Options, reverts int64) *shop {
+// serviceWith is openService on a chain of the test's own, with what reverts may cost a day.
+func serviceWith(t *testing.T, o chaintest.Options, reverts int64) *service {
 	n := chaintest.New(t, o)
 	cfg, _ := evm.Preset(n.ID())
 	cfg.RPC, cfg.PayTo, cfg.Relayer = []string{n.URL}, n.PayTo.Hex(), n.Relayer.Private
@@ -49,13 +49,13 @@ func openWith(t *testing.T, o chaintest.Options, reverts int64) *shop {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close)
-	s := &shop{Net: n, rail: r, db: ledger.NewMem(ledger.MemOptions{}), reverts: reverts}
+	s := &service{Net: n, rail: r, db: ledger.NewMem(ledger.MemOptions{}), reverts: reverts}
 	s.start(t)
 	return s
 }
 
 // start starts a process of the facilitator; what the one before knew is gone, but for the ledger.
-func (s *shop) start(t *testing.T) {
+func (s *service) start(t *testing.T) {
 	t.Helper()
 	rails := append([]rail.Rail{s.rail}, s.more...)
 	g, err := gas.New(gas.Config{DB: s.db, Rails: rails, Subsidy: -1, Reverts: s.reverts})
@@ -83,7 +83,7 @@ func (s *shop) start(t *testing.T) {
 }
 
 // request is a facilitator request for a payment, after a change.
-func (s *shop) request(t *testing.T, p chaintest.Payment, change func(map[string]any)) []byte {
+func (s *service) request(t *testing.T, p chaintest.Payment, change func(map[string]any)) []byte {
 	t.Helper()
 	want := func() map[string]any {
 		b, err := json.Marshal(s.rail.Requirement(500_000))
@@ -121,7 +121,7 @@ func (s *shop) request(t *testing.T, p chaintest.Payment, change func(map[string
 	return b
 }
 
-func (s *shop) post(t *testing.T, path string, body []byte, out any) int {
+func (s *service) post(t *testing.T, path string, body []byte, out any) int {
 	t.Helper()
 	resp, err := http.Post(s.url+path, "application/json", bytes.NewReader(body))
 	if err != nil {
@@ -135,8 +135,8 @@ func (s *shop) post(t *testing.T, path string, body []byte, out any) int {
 	return resp.StatusCode
 }
 
-func TestSettlesAndRemembers(t *testing.T) {
-	s := open(t)
+func TestFacilitatorSettlesAndRemembers(t *testing.T) {
+	s := openService(t)
 	body := s.request(t, s.SignTransfer(s.Buyers[0], s.PayTo, 500_000), nil)
 	var v facilitator.Verified
 	if status := s.post(t, "/verify", body, &v); status != 200 || !v.Valid || v.Payer != s.Buyers[0].Address.Hex() {
@@ -162,8 +162,8 @@ func TestSettlesAndRemembers(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
-	s := open(t)
+func TestAFacilitatorRefuses(t *testing.T) {
+	s := openService(t)
 	pay := s.SignTransfer(s.Buyers[0], s.PayTo, 500_000)
 	in := func(m map[string]any, names ...string) map[string]any {
 		for _, n := range names {
@@ -241,8 +241,8 @@ func TestRefusals(t *testing.T) {
 }
 
 // Another signature over a settled authorization learns nothing of the settlement.
-func TestAnotherSignature(t *testing.T) {
-	s := open(t)
+func TestFacilitatorAnotherSignature(t *testing.T) {
+	s := openService(t)
 	pay := s.SignTransfer(s.Buyers[0], s.PayTo, 500_000)
 	var a facilitator.Settled
 	if s.post(t, "/settle", s.request(t, pay, nil), &a); !a.Success {
@@ -259,8 +259,8 @@ func TestAnotherSignature(t *testing.T) {
 
 // A payment that is presented again to another process is answered with its settlement, to who has
 // its signature only.
-func TestAfterARestart(t *testing.T) {
-	s := open(t)
+func TestFacilitatorAfterARestart(t *testing.T) {
+	s := openService(t)
 	pay := s.SignTransfer(s.Buyers[0], s.PayTo, 500_000)
 	var a, again, forged facilitator.Settled
 	if s.post(t, "/settle", s.request(t, pay, nil), &a); !a.Success {
@@ -287,11 +287,11 @@ func TestAfterARestart(t *testing.T) {
 
 	// What is settled is told whatever settling costs now; what is new is not taken.
 	s.stop()
-	s.rail = dear{s.rail, 1_000_000}
+	s.rail = costly{s.rail, 1_000_000}
 	s.start(t)
 	again = facilitator.Settled{}
 	if s.post(t, "/settle", s.request(t, pay, nil), &again); again != a {
-		t.Errorf("settle while gas is dear = %+v, want %+v", again, a)
+		t.Errorf("settle while gas is costly = %+v, want %+v", again, a)
 	}
 	var costly facilitator.Settled
 	if s.post(t, "/settle", s.request(t, s.SignTransfer(s.Buyers[1], s.PayTo, 500_000), nil),
@@ -300,8 +300,8 @@ func TestAfterARestart(t *testing.T) {
 	}
 }
 
-func TestSupported(t *testing.T) {
-	s := open(t)
+func TestFacilitatorSupported(t *testing.T) {
+	s := openService(t)
 	c, err := facilitator.New(facilitator.Config{URL: s.url})
 	if err != nil {
 		t.Fatal(err)
@@ -333,7 +333,7 @@ func TestSupported(t *testing.T) {
 // A facilitator without one of the things that it stands on is refused where it is made: it would
 // settle for everybody, spend any amount of gas, or fall at the first payment.
 func TestHandlerNeedsAllItStandsOn(t *testing.T) {
-	s := open(t)
+	s := openService(t)
 	g, err := gas.New(gas.Config{DB: s.db, Rails: []rail.Rail{s.rail}})
 	if err != nil {
 		t.Fatal(err)

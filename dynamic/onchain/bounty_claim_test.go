@@ -1,4 +1,4 @@
-package bounty_test
+package onchain_test
 
 import (
 	"encoding/json"
@@ -28,7 +28,7 @@ import (
 // claimed or redeemed; an authorization that has expired is signed anew and pays the same.
 func TestAClaimIsPaidOnce(t *testing.T) {
 	t.Parallel()
-	w := open(t, ledger.NewMem(ledger.MemOptions{}))
+	w := openTown(t, ledger.NewMem(ledger.MemOptions{}))
 	ctx, buyer := t.Context(), w.Buyers[0]
 	b := w.post("doors.shop.example")
 	if b.Domain != "shop.example" || w.status(b.ID) != bounty.StatusOpen {
@@ -91,9 +91,9 @@ func TestAClaimIsPaidOnce(t *testing.T) {
 }
 
 // Every refusal has its name, and holds nothing: what is right with a claim can be sent again.
-func TestRefusals(t *testing.T) {
+func TestABountyIsRefused(t *testing.T) {
 	t.Parallel()
-	w := open(t, ledger.NewMem(ledger.MemOptions{}))
+	w := openTown(t, ledger.NewMem(ledger.MemOptions{}))
 	buyer, other := w.Buyers[0], w.Buyers[1]
 	before := w.buy(buyer)
 	b := w.post("shop.example")
@@ -103,14 +103,14 @@ func TestRefusals(t *testing.T) {
 		f(&in)
 		return in
 	}
-	plain := w.Send(buyer, w.Asset, token.PayCall(w.seller.Address, big.NewInt(cost))).Hash().Hex()
-	cheap := w.Send(w.Minter, w.Asset, w.SignTransfer(buyer, w.seller.Address, cost-1).Call()).Hash().Hex()
-	pay := w.SignTransfer(other, w.seller.Address, cost)
+	plain := w.Send(buyer, w.Asset, token.PayCall(w.seller.Address, big.NewInt(doorCost))).Hash().Hex()
+	cheap := w.Send(w.Minter, w.Asset, w.SignTransfer(buyer, w.seller.Address, doorCost-1).Call()).Hash().Hex()
+	pay := w.SignTransfer(other, w.seller.Address, doorCost)
 	w.Send(w.Minter, w.Asset, pay.Call())
 	failed := w.Send(w.Minter, w.Asset, pay.Call()).Hash().Hex()
 	w.MustSeal()
 	w.finalize()
-	young := w.Send(w.Minter, w.Asset, w.SignTransfer(buyer, w.seller.Address, cost).Call()).Hash().Hex()
+	young := w.Send(w.Minter, w.Asset, w.SignTransfer(buyer, w.seller.Address, doorCost).Call()).Hash().Hex()
 	w.MustSeal()
 	long := strings.Repeat("é", bounty.MaxText)
 	for name, c := range map[string]struct {
@@ -227,14 +227,14 @@ func TestAHundredClaimsOnePayout(t *testing.T) {
 		})
 		dbs[i] = db
 	}
-	w := open(t, dbs[0])
+	w := openTown(t, dbs[0])
 	second := w.cfg
 	second.DB = dbs[1]
 	desks := [2]*bounty.Desk{w.desk, w.replica(second)}
 	b, buyer := w.post("shop.example"), w.Buyers[0]
 	var claims []bounty.ClaimRequest
 	for range 100 {
-		tx := w.Send(w.Minter, w.Asset, w.SignTransfer(buyer, w.seller.Address, cost).Call())
+		tx := w.Send(w.Minter, w.Asset, w.SignTransfer(buyer, w.seller.Address, doorCost).Call())
 		claims = append(claims, claimOf(b, tx.Hash().Hex(), buyer))
 	}
 	w.MustSeal()
@@ -273,7 +273,7 @@ func TestAHundredClaimsOnePayout(t *testing.T) {
 // keeper, and good once the account is filled.
 func TestAnEmptyFloat(t *testing.T) {
 	t.Parallel()
-	w := open(t, ledger.NewMem(ledger.MemOptions{}))
+	w := openTown(t, ledger.NewMem(ledger.MemOptions{}))
 	ctx, buyer, poor := t.Context(), w.Buyers[0], chaintest.NewKey(t)
 	w.cfg.Account = w.account(poor)
 	w.desk = w.replica(w.cfg)

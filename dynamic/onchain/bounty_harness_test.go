@@ -1,4 +1,4 @@
-package bounty_test
+package onchain_test
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 )
 
-const base = "https://store.example"
+const townURL = "https://store.example"
 
 // town is a chain on which people buy at doors, and a board beside it.
 type town struct {
@@ -39,8 +39,8 @@ type town struct {
 	out    string // the host that asks not to be read
 }
 
-// cost is what the doors ask, reward what the keeper pays for that.
-const cost, reward = 10_000, 100_000
+// doorCost is what the doors ask, reward what the keeper pays for that.
+const doorCost, reward = 10_000, 100_000
 
 // payer is an account that pays rewards.
 type payer struct{ key *wallet.Key }
@@ -72,7 +72,7 @@ func (proofs) ProveText(_ context.Context, address, signature, text, _ string) (
 	return address, "", nil
 }
 
-func open(t *testing.T, db ledger.DB) *town {
+func openTown(t *testing.T, db ledger.DB) *town {
 	t.Helper()
 	n := chaintest.New(t, chaintest.Options{Manual: true, Buyers: 4})
 	w := &town{Net: n, t: t, db: db, seller: chaintest.NewKey(t), lists: "0x" + strings.Repeat("ee", 20) + "\n"}
@@ -85,7 +85,7 @@ func open(t *testing.T, db ledger.DB) *town {
 	}
 	t.Cleanup(r.Close)
 	w.rail = r
-	chrome, err := templates.NewChrome(templates.Chrome{Title: "Store", BaseURL: base})
+	chrome, err := templates.NewChrome(templates.Chrome{Title: "Store", BaseURL: townURL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func open(t *testing.T, db ledger.DB) *town {
 	if err := screen.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.cfg = bounty.Config{BaseURL: base, DB: db, Key: attest.SpecimenKey(), Rails: []rail.Rail{r},
+	w.cfg = bounty.Config{BaseURL: townURL, DB: db, Key: attest.SpecimenKey(), Rails: []rail.Rail{r},
 		Ready:   func(context.Context, string) error { return nil },
 		Account: w.account(n.Buyers[3]), Wallets: proofs{}, Screen: screen,
 		Read: func(_ context.Context, url string) (bounty.Door, error) {
@@ -107,7 +107,7 @@ func open(t *testing.T, db ledger.DB) *town {
 				return bounty.Door{}, errors.New("the host asks not to be read")
 			}
 			return bounty.Door{URL: url, Host: host, Network: r.Info().Network, Asset: r.Info().Asset,
-				PayTo: w.seller.Address.Hex(), Amount: cost}, nil
+				PayTo: w.seller.Address.Hex(), Amount: doorCost}, nil
 		},
 		OptedOut: func(_ context.Context, host string) bool { return host == w.out },
 		Chrome:   func() *templates.Chrome { return chrome }}
@@ -143,7 +143,7 @@ func (w *town) post(host string) bounty.Bounty {
 
 // buy settles a purchase, as a facilitator would, in a block that is final.
 func (w *town) buy(by chaintest.Key) string {
-	tx := w.Send(w.Minter, w.Asset, w.SignTransfer(by, w.seller.Address, cost).Call()).Hash().Hex()
+	tx := w.Send(w.Minter, w.Asset, w.SignTransfer(by, w.seller.Address, doorCost).Call()).Hash().Hex()
 	w.MustSeal()
 	w.finalize()
 	return tx

@@ -1,4 +1,4 @@
-package facilitator_test
+package onchain_test
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func (dead) Accounts(context.Context) ([]rail.Account, error) { return nil, errD
 // is dead holds up no other.
 func TestNumberOfADeadProcess(t *testing.T) {
 	t.Parallel()
-	s := openWith(t, chaintest.Options{}, 0)
+	s := serviceWith(t, chaintest.Options{}, 0)
 	body := s.request(t, s.SignTransfer(s.Buyers[0], s.PayTo, 500_000), nil)
 	s.stop()
 	var req struct {
