@@ -34,6 +34,7 @@ func (slowRail) Verify(context.Context, *rail.Payment, rail.Requirement, time.Ti
 	return rail.Mark{}, nil
 }
 
+func (slowRail) Signed(*rail.Payment) bool { return false }
 func (slowRail) Draft(ctx context.Context, _ []*rail.Payment) (rail.Draft, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()

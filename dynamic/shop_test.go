@@ -71,6 +71,7 @@ func (closedRail) Parse([]byte, rail.Requirement) (*rail.Payment, error) {
 func (closedRail) Verify(context.Context, *rail.Payment, rail.Requirement, time.Time) (rail.Mark, error) {
 	return rail.Mark{}, errClosed
 }
+func (closedRail) Signed(*rail.Payment) bool                                  { return false }
 func (closedRail) Draft(context.Context, []*rail.Payment) (rail.Draft, error) { return nil, errClosed }
 func (closedRail) Replace(context.Context, []*rail.Payment, rail.Signed, bool) (rail.Draft, error) {
 	return nil, errClosed

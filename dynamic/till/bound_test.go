@@ -94,7 +94,7 @@ func TestTwoStoresAtTheBound(t *testing.T) {
 				}
 				for _, s := range sales {
 					if !one.present(s) {
-						t.Errorf("a payment is answered %d %s", s.answers[0].status, s.answers[0].raw)
+						t.Errorf("a payment is answered %d %s", s.answers[0].Status, s.answers[0].Raw)
 					}
 				}
 				if got := one.states(); got[till.Delivered] != len(sales) {

@@ -10,6 +10,7 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till/tilltest"
 )
 
 // What a process left on its way is taken up at once by the next that has the ledger for itself,
@@ -25,8 +26,8 @@ func TestWhatWasLeftIsTakenUpAtOnce(t *testing.T) {
 		out := m.begin(m.offered(hello, "payer", "nonce", 0))
 		synctest.Wait()
 		m.stop()
-		if r := <-out; r.status == 200 {
-			t.Fatalf("a purchase that no block holds is answered %d", r.status)
+		if r := <-out; r.Status == 200 {
+			t.Fatalf("a purchase that no block holds is answered %d", r.Status)
 		}
 		m.sealed()
 		if w := waits(t, m.db); len(w) != 1 || time.Until(w[0].Due) < 3*time.Second {
@@ -35,7 +36,7 @@ func TestWhatWasLeftIsTakenUpAtOnce(t *testing.T) {
 		m.start(site)
 		defer func() { m.stop() }()
 		time.Sleep(time.Second)
-		if p := purchases(t, m.db); len(p) != 1 || p[0].State != till.Delivered {
+		if p := tilltest.Purchases(t, m.db); len(p) != 1 || p[0].State != till.Delivered {
 			t.Errorf("after a second: %+v, want it delivered", p)
 		}
 		if n := len(waits(t, m.db)); n != 1 {

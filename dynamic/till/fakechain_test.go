@@ -299,9 +299,11 @@ func (h fakeHarness) with(f func(*fakeChain)) {
 	f(h.c)
 }
 
-func (h fakeHarness) Rail() rail.Rail    { return fakeRail{h.c} }
+func (h fakeHarness) Rail() rail.Rail { return fakeRail{h.c} }
+
 func (h fakeHarness) Restart() rail.Rail { return fakeRail{h.c} }
-func (h fakeHarness) Remote() bool       { return false }
+
+func (h fakeHarness) Remote() bool { return false }
 
 func (h fakeHarness) Sign(t railtest.Terms) []byte {
 	p := fakePayload{Payer: fmt.Sprintf("buyer-%d", t.Buyer), Nonce: t.Nonce, To: t.To, Amount: fmt.Sprint(t.Amount),
@@ -391,8 +393,10 @@ func (c *fakeChain) divert() {
 	c.pool = append(c.pool, &fakeTx{Relayer: true, Sequence: n, Fee: 100, Salt: "elsewhere"})
 }
 
-func (h fakeHarness) Drop()      { h.with(func(c *fakeChain) { c.pool = nil }) }
-func (h fakeHarness) Seal()      { h.with(func(c *fakeChain) { c.seal(false) }) }
+func (h fakeHarness) Drop() { h.with(func(c *fakeChain) { c.pool = nil }) }
+
+func (h fakeHarness) Seal() { h.with(func(c *fakeChain) { c.seal(false) }) }
+
 func (h fakeHarness) SealEmpty() { h.with(func(c *fakeChain) { c.seal(true) }) }
 
 func (h fakeHarness) Pass(d time.Duration) {

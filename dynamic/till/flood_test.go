@@ -14,6 +14,7 @@ import (
 
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till/tilltest"
 )
 
 // newestFirst is a rail whose network lists the newest transfers first, a few in a piece.
@@ -118,7 +119,7 @@ func TestMoneyInAFlood(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond)
 		m.stop()
 		var s till.Swept
-		for _, v := range noted(t, m.db) {
+		for _, v := range tilltest.Noted(t, m.db) {
 			if err := json.Unmarshal([]byte(v), &s); err != nil {
 				t.Fatal(err)
 			}

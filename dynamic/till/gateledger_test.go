@@ -33,15 +33,15 @@ func TestLedgerFailsAtTheGates(t *testing.T) {
 		s := m.offered(secret, "payer", "nonce", 0)
 		synctest.Wait()
 		after = 1
-		if r, _ := m.do(secret, nil); r.code() != "ledger_unavailable" || r.body["billed"] != nil ||
-			r.body["retry"] != nil {
-			t.Errorf("without a payment: %d %s", r.status, r.raw)
+		if r, _ := m.do(secret, nil); r.Code() != "ledger_unavailable" || r.Body["billed"] != nil ||
+			r.Body["retry"] != nil {
+			t.Errorf("without a payment: %d %s", r.Status, r.Raw)
 		}
 		after = 2 // after the claims were searched
 		r, _ := m.do(s.path, map[string]string{"PAYMENT-SIGNATURE": s.header})
-		if r.code() != "ledger_unavailable" || r.str("billed") != "no" || r.str("retry") != "same_payment" ||
-			r.header.Get("Retry-After") == "" {
-			t.Errorf("with a payment: %d %s", r.status, r.raw)
+		if r.Code() != "ledger_unavailable" || r.Str("billed") != "no" || r.Str("retry") != "same_payment" ||
+			r.Header.Get("Retry-After") == "" {
+			t.Errorf("with a payment: %d %s", r.Status, r.Raw)
 		}
 	})
 }

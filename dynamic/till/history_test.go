@@ -9,6 +9,7 @@ import (
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till/tilltest"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -138,7 +139,7 @@ func (w *world) history() (ops []porcupine.Operation) {
 		}
 	}
 	w.refusals(add)
-	for _, p := range purchases(w.t, w.db) {
+	for _, p := range tilltest.Purchases(w.t, w.db) {
 		freed := slices.Contains([]till.State{till.Refused, till.Failed, till.NotSettled}, p.State)
 		if g, ok := w.site.Good(p.Item); ok && g.WeeklyInventory > 0 {
 			about := p.Item + " " + goods.ISOWeek(p.Created)

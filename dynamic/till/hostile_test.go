@@ -11,45 +11,34 @@ import (
 	"testing/synctest"
 	"time"
 
-	"store.example/agentstore/cmd/devnet/chaintest"
-	"store.example/agentstore/cmd/devnet/token"
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/railtest"
-	"store.example/agentstore/dynamic/settle"
 	"store.example/agentstore/dynamic/settle/gas"
 	"store.example/agentstore/dynamic/till"
-
-	"github.com/ethereum/go-ethereum/core/types"
+	"store.example/agentstore/dynamic/till/tilltest"
 )
 
-// hostileKinds is how this package meets each row of railtest.Hostile.
+// hostileKinds is how each row of railtest.Hostile is met on the fake chain: %d is a fresh number,
+// and what it does while its settlement waits for a block. What has neither is met on a real one.
 var hostileKinds = map[string]struct {
-	// On the fake chain: %d is a fresh number, and what it does while its settlement waits for a
-	// block.
 	payer string
 	does  func(c *fakeChain, p fakePayload)
-	// On a real one: its code, which is called without data before it signs, or when its settlement
-	// is in the pool.
-	code          []byte
-	before, after bool
-	// creates is what its payment creates it with, in the place of code.
-	creates []byte
 }{
-	"accepts then reverts":      {payer: "code-%d:payer", does: traps, code: token.Turncoat},
-	"burns":                     {code: token.Burner},
-	"burns in the estimate":     {code: token.Glutton},
-	"looks at the block number": {code: token.Weathercock, before: true},
-	"flips":                     {code: token.Switch, after: true},
-	"shares its code":           {payer: "code:payer-%d", does: traps},
-	"is deployed and reverts":   {creates: token.Creation(token.Turncoat)},
-	"drains its deployment":     {creates: token.Drain},
-	"cancels": {payer: "payer-%d",
-		does: func(c *fakeChain, p fakePayload) { c.pool = append([]*fakeTx{{Cancels: &p}}, c.pool...) }},
-	"spends elsewhere":      {payer: "payer-%d", does: empties},
-	"holds stock":           {payer: "payer-%d", does: empties},
-	"holds stock with code": {payer: "code-%d:payer", does: traps, code: token.Turncoat},
+	"accepts then reverts":      {"code-%d:payer", traps},
+	"burns":                     {},
+	"burns in the estimate":     {},
+	"looks at the block number": {},
+	"flips":                     {},
+	"shares its code":           {"code:payer-%d", traps},
+	"is deployed and reverts":   {},
+	"drains its deployment":     {},
+	"cancels": {"payer-%d",
+		func(c *fakeChain, p fakePayload) { c.pool = append([]*fakeTx{{Cancels: &p}}, c.pool...) }},
+	"spends elsewhere":      {"payer-%d", empties},
+	"holds stock":           {"payer-%d", empties},
+	"holds stock with code": {"code-%d:payer", traps},
 	"floods":                {}, // TestMoneyForOnePaysForOne
 	"withholds":             {}, // the conformance test of rails
 	// TestOneOfSeveralSinksNobody has one among others.
@@ -58,7 +47,8 @@ var hostileKinds = map[string]struct {
 	"re-enters among others": {},
 }
 
-func traps(c *fakeChain, p fakePayload)   { c.traps[p.Payer] = true }
+func traps(c *fakeChain, p fakePayload) { c.traps[p.Payer] = true }
+
 func empties(c *fakeChain, p fakePayload) { c.poor[p.Payer] = true }
 
 // The table of the package comment has the figures that the tests hold the store to.
@@ -94,7 +84,7 @@ func TestHostilePayersCostTheirBudget(t *testing.T) {
 		t.Run(row.Name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				site := scarce(t, nil)
+				site := tilltest.Scarce(t, nil)
 				path := hello
 				if row.Holds > 0 {
 					path = secret
@@ -107,15 +97,15 @@ func TestHostilePayersCostTheirBudget(t *testing.T) {
 				m.start(site)
 				defer func() { m.stop() }()
 				sealed, pay := m.sealed, m.pay
-				if r := pay(hello, "friend", nil); r.status != 200 {
-					t.Fatalf("an honest wallet = %d %s", r.status, r.raw)
+				if r := pay(hello, "friend", nil); r.Status != 200 {
+					t.Fatalf("an honest wallet = %d %s", r.Status, r.Raw)
 				}
 				answers := map[string]int{}
 				for i := range 50 {
 					r := pay(path, fmt.Sprintf(kind.payer, i), kind.does)
-					answers[fmt.Sprint(r.status, " ", r.str("billed"))]++
-					if r.status == 503 {
-						t.Fatalf("hostile wallet %d closes the shop: %s", i, r.raw)
+					answers[fmt.Sprint(r.Status, " ", r.Str("billed"))]++
+					if r.Status == 503 {
+						t.Fatalf("hostile wallet %d closes the shop: %s", i, r.Raw)
 					}
 				}
 				m.chain.mu.Lock()
@@ -127,74 +117,35 @@ func TestHostilePayersCostTheirBudget(t *testing.T) {
 				if reverted == 0 || reverted*lost > budget+lost*(row.Reverts-1) {
 					t.Errorf("%d settlements reverted, which cost %d of %d", reverted, reverted*lost, budget)
 				}
-				for _, p := range purchases(t, m.db) {
-					if n := len(settlementOf(t, m.db, p).Reverts); n > row.Reverts {
+				for _, p := range tilltest.Purchases(t, m.db) {
+					if n := len(tilltest.SettlementOf(t, m.db, p).Reverts); n > row.Reverts {
 						t.Errorf("%d settlements of one authorization reverted, want %d at most", n, row.Reverts)
 					}
 				}
 				want := map[bool]int{true: 429, false: 200}[row.Day == railtest.MostLostPlain]
-				if r := pay(hello, "stranger", nil); r.status != want {
-					t.Errorf("a stranger when the budget is spent = %d %s, want %d", r.status, r.raw, want)
+				if r := pay(hello, "stranger", nil); r.Status != want {
+					t.Errorf("a stranger when the budget is spent = %d %s, want %d", r.Status, r.Raw, want)
 				}
-				if r := pay(hello, "code:stranger", nil); r.status != 429 {
-					t.Errorf("a stranger with code when the budget is spent = %d %s", r.status, r.raw)
+				if r := pay(hello, "code:stranger", nil); r.Status != 429 {
+					t.Errorf("a stranger with code when the budget is spent = %d %s", r.Status, r.Raw)
 				}
-				if r := pay(hello, "friend", nil); r.status != 200 {
-					t.Errorf("one who has bought here = %d %s", r.status, r.raw)
+				if r := pay(hello, "friend", nil); r.Status != 200 {
+					t.Errorf("one who has bought here = %d %s", r.Status, r.Raw)
 				}
 				m.stop() // not to follow the chain through the night
 				time.Sleep(time.Until(time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)))
 				sealed()
 				m.start(site)
-				if r := pay(hello, "stranger", nil); r.status != 200 {
-					t.Errorf("a stranger on the next day = %d %s", r.status, r.raw)
+				if r := pay(hello, "stranger", nil); r.Status != 200 {
+					t.Errorf("a stranger on the next day = %d %s", r.Status, r.Raw)
 				}
-				for _, p := range purchases(t, m.db) {
+				for _, p := range tilltest.Purchases(t, m.db) {
 					if p.State == till.Delivered && p.Payment.Payer != "friend" && p.Payment.Payer != "stranger" {
 						t.Errorf("%s was delivered to %s", p.ID, p.Payment.Payer)
 					}
 				}
 			})
 		})
-	}
-}
-
-// A plain wallet that has its money whenever a settlement is drafted, and not when it is mined,
-// costs as many settlements as are stated, and no more.
-func TestMoneyThatIsGoneInEachBlock(t *testing.T) {
-	t.Parallel()
-	row := railtest.HostileNamed("spends elsewhere")
-	s := newShop(t, shopOptions{manual: true})
-	buyer, friend := s.net.Buyers[0], s.net.Buyers[1]
-	all := s.net.Balance(buyer.Address)
-	move := func(from, to chaintest.Key) *types.Transaction {
-		return s.foreign(s.net.Minter, s.net.Asset, 0, s.net.SignTransfer(from, to.Address, all).Call())
-	}
-	answered := s.pending(hello, s.sign(s.challenge(hello), 0, buyer, tenMinutes))
-	for n := 1; ; n++ {
-		var p till.Purchase
-		var sent []settle.Sent
-		until(t, "another settlement, or the end", func() bool {
-			p = purchases(t, s.db)[0]
-			sent = settlementOf(t, s.db, p).Sent
-			return len(sent) == n || p.State == till.NotSettled
-		})
-		if p.State == till.NotSettled {
-			break
-		}
-		var settlement types.Transaction
-		if err := settlement.UnmarshalBinary(sent[n-1].Raw); err != nil {
-			t.Fatal(err)
-		}
-		s.net.MustSealTxs(move(buyer, friend))
-		s.net.MustSealTxs(&settlement, move(friend, buyer))
-	}
-	s.want("the payment", answered()[0], 402, "payment_invalid")
-	n, burnt := s.reverted()
-	t.Logf("%d settlements of one authorization reverted and burnt %d gas", n, burnt)
-	if n != row.Reverts || burnt > row.Measured {
-		t.Errorf("%d settlements reverted and burnt %d gas, want %d and %d at most", n, burnt, row.Reverts,
-			row.Measured)
 	}
 }
 
@@ -209,17 +160,17 @@ const hello = "/api/buy/hello"
 
 // pay presents a payment, lets the payer act when its settlement is in the pool, and seals until
 // there is an answer.
-func (m *model) pay(path, payer string, does func(*fakeChain, fakePayload)) reply {
+func (m *model) pay(path, payer string, does func(*fakeChain, fakePayload)) tilltest.Reply {
 	r, _ := m.do(path, nil)
-	if r.status != 402 {
+	if r.Status != 402 {
 		return r
 	}
 	valid := 10 * time.Minute
 	if path == secret {
 		valid = 2 * time.Minute
 	}
-	s := m.signed(path, payer, rand.Text(), decodeChallenge(m.t, r.header.Get("PAYMENT-REQUIRED")), valid)
-	done := make(chan reply, 1)
+	s := m.signed(path, payer, rand.Text(), tilltest.DecodeChallenge(m.t, r.Header.Get("PAYMENT-REQUIRED")), valid)
+	done := make(chan tilltest.Reply, 1)
 	go func() {
 		r, _ := m.do(s.path, map[string]string{"PAYMENT-SIGNATURE": s.header})
 		done <- r
@@ -256,8 +207,8 @@ func TestThreeRevertsAlikeTakeTheNetworkOut(t *testing.T) {
 		m.start(site)
 		defer func() { m.stop() }()
 		for i := range 3 {
-			if r := m.pay(hello, fmt.Sprint("honest-", i), traps); r.status != 402 || r.str("billed") != "no" {
-				t.Errorf("payment %d = %d %s", i, r.status, r.raw)
+			if r := m.pay(hello, fmt.Sprint("honest-", i), traps); r.Status != 402 || r.Str("billed") != "no" {
+				t.Errorf("payment %d = %d %s", i, r.Status, r.Raw)
 			}
 		}
 		reverted := len(m.chain.reverted)
@@ -267,9 +218,9 @@ func TestThreeRevertsAlikeTakeTheNetworkOut(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		m.sealed()
 		r, _ := m.do("/api/buy/hello", nil)
-		left, _ := r.body["left_out"].([]any)
-		if r.status != 503 || len(left) != 1 || !strings.Contains(string(r.raw), "in the same way") {
-			t.Fatalf("terms = %d %s", r.status, r.raw)
+		left, _ := r.Body["left_out"].([]any)
+		if r.Status != 503 || len(left) != 1 || !strings.Contains(string(r.Raw), "in the same way") {
+			t.Fatalf("terms = %d %s", r.Status, r.Raw)
 		}
 		for range 17 { // more than five minutes
 			time.Sleep(20 * time.Second)
@@ -277,8 +228,8 @@ func TestThreeRevertsAlikeTakeTheNetworkOut(t *testing.T) {
 		}
 		clear(m.chain.traps)
 		for i := range 3 {
-			if r := m.pay(hello, fmt.Sprint("honest-", i), nil); r.status != 200 {
-				t.Errorf("payer %d afterwards = %d %s", i, r.status, r.raw)
+			if r := m.pay(hello, fmt.Sprint("honest-", i), nil); r.Status != 200 {
+				t.Errorf("payer %d afterwards = %d %s", i, r.Status, r.Raw)
 			}
 		}
 	})
@@ -314,8 +265,8 @@ func TestCancelledBeforeTheDraft(t *testing.T) {
 				want = "429 payment_refused_for_now"
 			}
 			r := <-m.begin(m.offered("/api/buy/hello", "fickle", fmt.Sprint("cancelled ", i), 0))
-			if got := fmt.Sprint(r.status, " ", r.code()); got != want || r.str("billed") != "no" {
-				t.Errorf("payment %d of one who cancels is answered %s %s, want %s", i+1, got, r.raw, want)
+			if got := fmt.Sprint(r.Status, " ", r.Code()); got != want || r.Str("billed") != "no" {
+				t.Errorf("payment %d of one who cancels is answered %s %s, want %s", i+1, got, r.Raw, want)
 			}
 		}
 	})

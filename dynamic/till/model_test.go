@@ -24,6 +24,7 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till/tilltest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -57,7 +58,7 @@ type model struct {
 type modelSale struct {
 	path, key, header string
 	payload           fakePayload
-	answers           []reply
+	answers           []tilltest.Reply
 	calls             []call // of a world
 }
 
@@ -102,7 +103,7 @@ func (m *model) start(site *content.Site) {
 	defer m.mu.Unlock()
 	m.till = tl
 	done := make(chan struct{})
-	m.serve = handler(tl, childBase, func(_ http.ResponseWriter, r *http.Request, err error) {
+	m.serve = tilltest.Handler(tl, childBase, func(_ http.ResponseWriter, r *http.Request, err error) {
 		if !errors.Is(err, errDisk) && !errors.Is(err, ledger.ErrUnknown) {
 			m.t.Errorf("%s: %v", r.URL.Path, err)
 		}
@@ -118,7 +119,7 @@ func (m *model) start(site *content.Site) {
 }
 
 // do makes a request whose connection may break.
-func (m *model) do(path string, header map[string]string) (reply, bool) {
+func (m *model) do(path string, header map[string]string) (tilltest.Reply, bool) {
 	m.mu.Lock()
 	serve := m.serve
 	m.mu.Unlock()
@@ -135,8 +136,8 @@ func (m *model) do(path string, header map[string]string) (reply, bool) {
 		answered = true
 	}()
 	<-done
-	out := reply{status: rec.Code, header: rec.Header(), raw: rec.Body.Bytes()}
-	json.Unmarshal(out.raw, &out.body)
+	out := tilltest.Reply{Status: rec.Code, Header: rec.Header(), Raw: rec.Body.Bytes()}
+	json.Unmarshal(out.Raw, &out.Body)
 	return out, answered && (m.calm.Load() || !m.dice.chance("connection of "+header["PAYMENT-SIGNATURE"], 10))
 }
 
@@ -151,12 +152,12 @@ func (m *model) client(i int) {
 		s.key = fmt.Sprintf("the-key-of-an-order-%d", m.dice.intN(me, 6))
 	}
 	r, ok := m.do(s.path, nil)
-	m.note("%s: terms %d %s", me, r.status, r.code())
-	if !ok || r.status != 402 {
+	m.note("%s: terms %d %s", me, r.Status, r.Code())
+	if !ok || r.Status != 402 {
 		return
 	}
 	key := s.key
-	ch := decodeChallenge(m.t, r.header.Get("PAYMENT-REQUIRED"))
+	ch := tilltest.DecodeChallenge(m.t, r.Header.Get("PAYMENT-REQUIRED"))
 	payer := fmt.Sprintf("payer-%d", i%m.payers)
 	if i%m.payers == 1 {
 		payer = "code:" + payer
@@ -169,7 +170,7 @@ func (m *model) client(i int) {
 	for range 1 + m.dice.intN(me, 6) {
 		over := m.present(s)
 		if n := len(s.answers); n > 0 {
-			m.note("%s: %d %s", me, s.answers[n-1].status, s.answers[n-1].raw)
+			m.note("%s: %d %s", me, s.answers[n-1].Status, s.answers[n-1].Raw)
 		}
 		if over {
 			return
@@ -185,7 +186,7 @@ func (m *model) signed(path, payer, nonce string, ch map[string]any, valid time.
 		Amount: accepted["amount"].(string), Before: time.Now().Add(valid).Unix()}}
 	s.payload.Sig = s.payload.signature()
 	b, err := json.Marshal(map[string]any{"x402Version": 2, "payload": s.payload, "accepted": accepted,
-		"extensions": unsuggested(ch), "resource": ch["resource"]})
+		"extensions": tilltest.Unsuggested(ch), "resource": ch["resource"]})
 	if err != nil {
 		m.t.Error(err)
 	}
@@ -203,26 +204,26 @@ func (m *model) present(s *modelSale) bool {
 	if !ok {
 		return false
 	}
-	if r.status >= 500 && r.status != 503 {
+	if r.Status >= 500 && r.Status != 503 {
 		if !m.calm.Load() {
 			return false // a ledger that fails in the middle of an answer
 		}
-		m.t.Errorf("a payment is answered %d %s", r.status, r.raw)
+		m.t.Errorf("a payment is answered %d %s", r.Status, r.Raw)
 	}
-	if err := answersPayment(r, true); err != nil {
-		m.t.Errorf("%d %s: %v", r.status, r.raw, err)
+	if err := tilltest.AnswersPayment(r, true); err != nil {
+		m.t.Errorf("%d %s: %v", r.Status, r.Raw, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r.status == 200 {
+	if r.Status == 200 {
 		for _, old := range s.answers {
-			if d := cmp.Diff(plainBody(old), plainBody(r)); old.status == 200 && d != "" {
+			if d := cmp.Diff(tilltest.PlainBody(old), tilltest.PlainBody(r)); old.Status == 200 && d != "" {
 				m.t.Errorf("one payment has two bodies: %s", d)
 			}
 		}
 	}
 	s.answers = append(s.answers, r)
-	return r.status == 200
+	return r.Status == 200
 }
 
 // bounded holds the open payments against their bound: eight of a payer, at every moment.
@@ -390,7 +391,7 @@ func (m *model) record() {
 
 // judge holds the end against the rules.
 func (m *model) judge() {
-	all := purchases(m.t, m.db)
+	all := tilltest.Purchases(m.t, m.db)
 	byID := map[string]till.Purchase{}
 	numbers := map[int64]bool{}
 	curios := map[string]string{}
@@ -400,7 +401,7 @@ func (m *model) judge() {
 	defer m.chain.mu.Unlock()
 	for _, p := range all {
 		byID[p.ID] = p
-		if !resting(p) || !p.Final {
+		if !tilltest.Resting(p) || !p.Final {
 			m.t.Errorf("after the storm purchase %s is %s, final %v (%s)", p.ID, p.State, p.Final, p.Reason)
 		}
 		if p.Number != 0 {
@@ -466,8 +467,8 @@ func (m *model) judge() {
 			strays += u.amount
 		}
 		for _, r := range s.answers {
-			if r.status == 200 && r.purchase() != c.Purchase {
-				m.t.Errorf("an answer is of purchase %s, the payment's is %s", r.purchase(), c.Purchase)
+			if r.Status == 200 && r.Purchase() != c.Purchase {
+				m.t.Errorf("an answer is of purchase %s, the payment's is %s", r.Purchase(), c.Purchase)
 			}
 		}
 	}

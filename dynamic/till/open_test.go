@@ -8,143 +8,19 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/ledger"
-	"store.example/agentstore/dynamic/ledger/ledgertest"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/railtest"
 	"store.example/agentstore/dynamic/settle"
 	"store.example/agentstore/dynamic/till"
-
-	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/rpc"
+	"store.example/agentstore/dynamic/till/tilltest"
 )
-
-// blocks seals a block now and then, as a chain does that does not wait for anybody's transaction.
-func (s *shop) blocks(every time.Duration) {
-	done := make(chan struct{})
-	ctx, stop := context.WithCancel(context.Background())
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			if _, err := s.net.Seal(); err != nil && ctx.Err() == nil {
-				s.t.Errorf("sealing: %v", err)
-				return
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(every):
-			}
-		}
-	}()
-	s.t.Cleanup(func() { stop(); <-done })
-}
-
-// reverted counts the relayer's transactions that the chain took and that came to nothing, and
-// their gas.
-func (s *shop) reverted() (n int, gas uint64) {
-	s.t.Helper()
-	ctx := s.t.Context()
-	head, err := s.net.RPC.BlockNumber(ctx)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for b := range head + 1 {
-		rs, err := s.net.RPC.BlockReceipts(ctx, numbered(b))
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		for _, r := range rs {
-			if r.Status == types.ReceiptStatusFailed {
-				n, gas = n+1, gas+r.GasUsed
-			}
-		}
-	}
-	return n, gas
-}
-
-// One plain wallet with money for one payment signs 540 of them, and presents them all at once.
-// That must cost the store nothing, and honest buyers buy on meanwhile. How many of the 540 are
-// sent at all is decided where they are claimed, so the order in which a relayer sends them (M16's
-// in-order sender, over several relayers) has no part in this.
-func TestMoneyForOnePaysForOne(t *testing.T) {
-	t.Parallel()
-	const honest = 12
-	row := railtest.HostileNamed("floods")
-	flood := 540
-	if testing.Short() {
-		flood = 100 // with the race detector the node that runs in this process is what is flooded
-	}
-	s := newShop(t, shopOptions{manual: true, buyers: honest})
-	const path = "/api/buy/hello"
-	ch := s.challenge(path)
-	price := s.sign(ch, 0, s.net.Buyers[0], nil).Value.Int64()
-	gift := s.net.SignTransfer(s.net.Buyers[0], s.net.Poor.Address, price)
-	s.net.Send(s.net.Minter, s.net.Asset, gift.Call())
-	s.net.MustSeal()
-	if got := s.net.Balance(s.net.Poor.Address); got != price {
-		t.Fatalf("the flooder has %d", got)
-	}
-	headers := make([]map[string]string, flood)
-	for i := range headers {
-		headers[i] = map[string]string{"PAYMENT-SIGNATURE": s.pay(ch, 0, s.net.Poor)}
-	}
-	good := make([]map[string]string, honest)
-	for i := range good {
-		good[i] = map[string]string{"PAYMENT-SIGNATURE": s.pay(ch, 0, s.net.Buyers[i])}
-	}
-	s.blocks(200 * time.Millisecond)
-
-	var wg sync.WaitGroup
-	var floods []reply
-	wg.Go(func() {
-		floods = s.atOnce(flood, func(int) string { return path }, func(i int) map[string]string { return headers[i] })
-	})
-	got := make([]reply, honest)
-	for i := range got {
-		wg.Go(func() {
-			time.Sleep(time.Duration(100*i) * time.Millisecond) // over the time of the flood
-			r, err := s.try("GET", path, good[i])
-			if err != nil {
-				t.Error(err)
-			}
-			got[i] = r
-		})
-	}
-	wg.Wait()
-	sold := 0
-	for i, r := range got {
-		if r.status == 200 {
-			sold++
-		} else {
-			t.Errorf("honest buyer %d is answered %d %s", i, r.status, r.raw)
-		}
-	}
-	answers := map[string]int{}
-	for _, r := range floods {
-		answers[fmt.Sprintf("%d %s %s", r.status, r.code(), r.str("reason"))]++
-	}
-	reverted, gas := s.reverted()
-	t.Logf("%d authorizations with money for one: %v; %d reverted transactions (%d gas); %d of %d honest purchases",
-		flood, answers, reverted, gas, sold, honest)
-	if reverted > flood*row.Reverts || gas > uint64(flood)*row.Gas {
-		t.Errorf("%d of our transactions reverted, %d gas; want %d of each authorization", reverted, gas, row.Reverts)
-	}
-	if answers["200  "] > row.Open {
-		t.Errorf("money for one bought %d", answers["200  "])
-	}
-}
-
-func numbered(b uint64) rpc.BlockNumberOrHash {
-	return rpc.BlockNumberOrHashWithNumber(rpc.BlockNumber(b))
-}
 
 // coded is a rail on which payers whose name begins with "contract" have code, as Verify finds out.
 type coded struct{ rail.Rail }
@@ -182,10 +58,10 @@ func (m *model) seal() {
 func (m *model) offered(path, payer, nonce string, valid time.Duration) *modelSale {
 	m.t.Helper()
 	r, _ := m.do(path, nil)
-	if r.status != 402 {
-		m.t.Fatalf("GET %s = %d %s, want 402", path, r.status, r.raw)
+	if r.Status != 402 {
+		m.t.Fatalf("GET %s = %d %s, want 402", path, r.Status, r.Raw)
 	}
-	ch := decodeChallenge(m.t, r.header.Get("PAYMENT-REQUIRED"))
+	ch := tilltest.DecodeChallenge(m.t, r.Header.Get("PAYMENT-REQUIRED"))
 	if valid == 0 {
 		valid = time.Duration(ch["accepts"].([]any)[0].(map[string]any)["maxTimeoutSeconds"].(float64)) * time.Second
 	}
@@ -193,8 +69,8 @@ func (m *model) offered(path, payer, nonce string, valid time.Duration) *modelSa
 }
 
 // begin presents a payment without waiting for its answer.
-func (m *model) begin(s *modelSale) <-chan reply {
-	out := make(chan reply, 1)
+func (m *model) begin(s *modelSale) <-chan tilltest.Reply {
+	out := make(chan tilltest.Reply, 1)
 	go func() {
 		r, _ := m.do(s.path, map[string]string{"PAYMENT-SIGNATURE": s.header})
 		out <- r
@@ -204,8 +80,8 @@ func (m *model) begin(s *modelSale) <-chan reply {
 
 // opened presents n payments of one payer each made by its own goroutine, and waits until they are
 // under way.
-func (m *model) opened(n int, payer func(int) string) []<-chan reply {
-	var out []<-chan reply
+func (m *model) opened(n int, payer func(int) string) []<-chan tilltest.Reply {
+	var out []<-chan tilltest.Reply
 	for i := range n {
 		out = append(out, m.begin(m.offered("/api/buy/hello", payer(i),
 			fmt.Sprintf("%s-%d-%d", payer(i), i, time.Now().UnixNano()), 0)))
@@ -218,7 +94,7 @@ func (m *model) opened(n int, payer func(int) string) []<-chan reply {
 func (m *model) states() map[till.State]int {
 	m.t.Helper()
 	n := map[till.State]int{}
-	for _, p := range purchases(m.t, m.db) {
+	for _, p := range tilltest.Purchases(m.t, m.db) {
 		n[p.State]++
 	}
 	return n
@@ -244,9 +120,9 @@ func TestEightOpenPaymentsOfAPayer(t *testing.T) {
 			t.Helper()
 			began := time.Now()
 			r := <-m.begin(ninth)
-			if r.status != 429 || r.code() != "rate_limited" || r.str("billed") != "no" ||
-				r.str("retry") != "same_payment" || r.header.Get("Retry-After") == "" {
-				t.Errorf("%s the ninth is answered %d %s", when, r.status, r.raw)
+			if r.Status != 429 || r.Code() != "rate_limited" || r.Str("billed") != "no" ||
+				r.Str("retry") != "same_payment" || r.Header.Get("Retry-After") == "" {
+				t.Errorf("%s the ninth is answered %d %s", when, r.Status, r.Raw)
 			}
 			if d := time.Since(began); d < 5*time.Second || d > 7*time.Second {
 				t.Errorf("%s the ninth waited %s, want 5 s", when, d)
@@ -263,12 +139,12 @@ func TestEightOpenPaymentsOfAPayer(t *testing.T) {
 			t.Errorf("%v, want eight of one wallet and one of another on their way", got)
 		}
 		m.seal()
-		if r := <-other; r.status != 200 {
-			t.Errorf("another wallet's is answered %d %s", r.status, r.raw)
+		if r := <-other; r.Status != 200 {
+			t.Errorf("another wallet's is answered %d %s", r.Status, r.Raw)
 		}
 		m.seal()
-		if r := <-late; r.status != 200 {
-			t.Errorf("the ninth, once there was room, is answered %d %s", r.status, r.raw)
+		if r := <-late; r.Status != 200 {
+			t.Errorf("the ninth, once there was room, is answered %d %s", r.Status, r.Raw)
 		}
 		for _, c := range eight {
 			<-c
@@ -292,13 +168,13 @@ func TestBalanceCoversWhatIsOpen(t *testing.T) {
 		three := m.opened(3, always("small"))
 		fourth := m.offered("/api/buy/hello", "small", "the fourth", 0)
 		r := <-m.begin(fourth)
-		if r.status != 402 || r.str("reason") != "insufficient_funds" || r.str("billed") != "no" {
-			t.Fatalf("a fourth payment of a wallet with money for three is answered %d %s", r.status, r.raw)
+		if r.Status != 402 || r.Str("reason") != "insufficient_funds" || r.Str("billed") != "no" {
+			t.Fatalf("a fourth payment of a wallet with money for three is answered %d %s", r.Status, r.Raw)
 		}
 		m.seal()
 		for _, c := range three {
-			if r := <-c; r.status != 200 {
-				t.Errorf("one of three is answered %d %s", r.status, r.raw)
+			if r := <-c; r.Status != 200 {
+				t.Errorf("one of three is answered %d %s", r.Status, r.Raw)
 			}
 		}
 		// Two more: the first of them is mined while nobody tells the till.
@@ -316,8 +192,8 @@ func TestBalanceCoversWhatIsOpen(t *testing.T) {
 		synctest.Wait()
 		m.seal()
 		for _, c := range append(first, second) {
-			if r := <-c; r.status != 200 {
-				t.Errorf("one of two more is answered %d %s", r.status, r.raw)
+			if r := <-c; r.Status != 200 {
+				t.Errorf("one of two more is answered %d %s", r.Status, r.Raw)
 			}
 		}
 	})
@@ -333,19 +209,19 @@ func TestContractsTogether(t *testing.T) {
 		known := m.begin(m.offered("/api/buy/hello", "contract-known", "the first", 0))
 		synctest.Wait()
 		m.seal()
-		if r := <-known; r.status != 200 {
-			t.Fatalf("a contract's first payment is answered %d %s", r.status, r.raw)
+		if r := <-known; r.Status != 200 {
+			t.Fatalf("a contract's first payment is answered %d %s", r.Status, r.Raw)
 		}
 		held := m.opened(railtest.HostileNamed("shares its code").Open,
 			func(i int) string { return fmt.Sprintf("contract-%d", i) })
 		r := <-m.begin(m.offered("/api/buy/hello", "contract-new", "one too many", 0))
-		if r.status != 429 || r.str("retry") != "same_payment" || r.str("billed") != "no" {
-			t.Errorf("the 25th contract is answered %d %s", r.status, r.raw)
+		if r.Status != 429 || r.Str("retry") != "same_payment" || r.Str("billed") != "no" {
+			t.Errorf("the 25th contract is answered %d %s", r.Status, r.Raw)
 		}
 		held = append(held, m.opened(8, always("contract-known"))...)
 		r = <-m.begin(m.offered("/api/buy/hello", "contract-known", "the ninth", 0))
-		if r.status != 429 {
-			t.Errorf("the 33rd payment of a contract is answered %d %s", r.status, r.raw)
+		if r.Status != 429 {
+			t.Errorf("the 33rd payment of a contract is answered %d %s", r.Status, r.Raw)
 		}
 		plain := m.opened(2, func(i int) string { return fmt.Sprintf("plain-%d", i) })
 		if got := m.states(); got[till.Settling]+got[till.Unknown] != 34 {
@@ -353,8 +229,8 @@ func TestContractsTogether(t *testing.T) {
 		}
 		m.seal()
 		for i, c := range append(held, plain...) {
-			if r := <-c; r.status != 200 && r.status != 503 {
-				t.Errorf("payment %d is answered %d %s", i, r.status, r.raw)
+			if r := <-c; r.Status != 200 && r.Status != 503 {
+				t.Errorf("payment %d is answered %d %s", i, r.Status, r.Raw)
 			}
 		}
 	})
@@ -381,66 +257,11 @@ func TestWaitingForTheChainHoldsNoPlace(t *testing.T) {
 			t.Errorf("the transactions came in the order %v", m.chain.came)
 		}
 		for i, c := range all {
-			if r := <-c; r.status != 200 {
-				t.Fatalf("buyer %d of 600 is answered %d %s", i, r.status, r.raw)
+			if r := <-c; r.Status != 200 {
+				t.Fatalf("buyer %d of 600 is answered %d %s", i, r.Status, r.Raw)
 			}
 		}
 	})
-}
-
-// Two replicas that claim at the same time count together: what a wallet has buys no more than
-// that, and no wallet has more than eight open.
-// It runs by itself: its authorizations are not to expire while other tests have the machine.
-func TestReplicasCountOpenPaymentsTogether(t *testing.T) {
-	dsn := ledgertest.Postgres(t)
-	config := func(c *till.Config) {
-		c.BaseURL, c.Exclusive, c.OpenWait, c.SettleWait = childBase, false, time.Second, 2*time.Second
-	}
-	one := newShop(t, shopOptions{db: openPostgres(t, dsn), config: config, manual: true, evm: each})
-	two := newShop(t, shopOptions{net: one.net, db: openPostgres(t, dsn), config: config, evm: each})
-	const path = "/api/buy/hello"
-	began := time.Now()
-	ch := one.challenge(path)
-	price := one.sign(ch, 0, one.net.Buyers[0], nil).Value.Int64()
-	gift := one.net.SignTransfer(one.net.Buyers[1], one.net.Poor.Address, 2*price)
-	one.net.Send(one.net.Minter, one.net.Asset, gift.Call())
-	one.net.MustSeal()
-	for _, c := range []struct {
-		payer chaintest.Key
-		want  int
-	}{{one.net.Poor, 2}, {one.net.Buyers[0], 8}} {
-		headers := make([]map[string]string, 20)
-		for i := range headers {
-			headers[i] = map[string]string{"PAYMENT-SIGNATURE": one.pay(ch, 0, c.payer)}
-		}
-		open := 0
-		// On a slow machine a payment may find no turn in its wait; it comes again, as its answer
-		// says.
-		for tries := 0; open < c.want && tries < 20; tries++ {
-			var wg sync.WaitGroup
-			for i, s := range []*shop{one, two} {
-				wg.Go(func() {
-					s.atOnce(10, func(int) string { return path },
-						func(n int) map[string]string { return headers[2*n+i] })
-				})
-			}
-			wg.Wait()
-			open = 0
-			for _, p := range purchases(t, one.db) {
-				if p.Payment.Payer == c.payer.Address.Hex() {
-					open++
-				}
-			}
-		}
-		if open != c.want {
-			t.Errorf("%d payments of a wallet are open over two stores, want %d", open, c.want)
-		}
-		one.net.MustSeal() // each wallet has a new block to begin with, and its payments are in one in time
-	}
-	// What stood still for longer than an authorization is good for may have sent some too late.
-	if n, gas := one.reverted(); n != 0 && time.Since(began) < 4*time.Minute {
-		t.Errorf("%d of our transactions reverted, %d gas", n, gas)
-	}
 }
 
 // purse is a rail whose relayer can pay for so many settlements at once.
@@ -483,8 +304,8 @@ func TestASettlementOutlivesItsClient(t *testing.T) {
 		synctest.Wait()
 		select {
 		case r := <-out:
-			if r.status != 503 || r.code() != "settlement_unavailable" || r.str("billed") != "no" {
-				t.Errorf("a payment beyond what the relayer can pay for is answered %d %s", r.status, r.raw)
+			if r.Status != 503 || r.Code() != "settlement_unavailable" || r.Str("billed") != "no" {
+				t.Errorf("a payment beyond what the relayer can pay for is answered %d %s", r.Status, r.Raw)
 			}
 		default:
 			t.Errorf("a payment beyond what the relayer can pay for is taken: %v", m.states())
@@ -493,8 +314,8 @@ func TestASettlementOutlivesItsClient(t *testing.T) {
 		again := m.begin(next)
 		synctest.Wait()
 		m.seal()
-		if r := <-again; r.status != 200 {
-			t.Errorf("once the first is settled the next is answered %d %s", r.status, r.raw)
+		if r := <-again; r.Status != 200 {
+			t.Errorf("once the first is settled the next is answered %d %s", r.Status, r.Raw)
 		}
 	})
 }
@@ -527,8 +348,8 @@ func TestWaitingRequestsLeaveTheLedgerAlone(t *testing.T) {
 		}
 		m.seal()
 		for _, c := range waiting {
-			if r := <-c; r.status != 200 {
-				t.Errorf("one of them is answered %d %s", r.status, r.raw)
+			if r := <-c; r.Status != 200 {
+				t.Errorf("one of them is answered %d %s", r.Status, r.Raw)
 			}
 		}
 	})
@@ -558,9 +379,9 @@ func TestLedgerThatFailsAfterTheClaim(t *testing.T) {
 		failing.Store(true)
 		r := <-waits
 		failing.Store(false)
-		if r.status != 503 || r.str("billed") != "unknown" || r.str("retry") != "same_payment" ||
-			r.str("recovery", "status_token") == "" || r.response()["errorReason"] != "settlement_pending" {
-			t.Errorf("a claimed payment whose ledger fails is answered %d %s", r.status, r.raw)
+		if r.Status != 503 || r.Str("billed") != "unknown" || r.Str("retry") != "same_payment" ||
+			r.Str("recovery", "status_token") == "" || r.Response()["errorReason"] != "settlement_pending" {
+			t.Errorf("a claimed payment whose ledger fails is answered %d %s", r.Status, r.Raw)
 		}
 		if got := m.states(); got[till.Settling] != 1 {
 			t.Errorf("%v, want one on its way", got)

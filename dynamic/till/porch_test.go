@@ -3,125 +3,12 @@ package till_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"log/slog"
-	"net/http"
-	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"store.example/agentstore/cmd/devnet/clients"
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/paidpage"
-	"store.example/agentstore/dynamic/till"
 )
-
-// The line of the hour is signed as a keepsake, which verifies, and makes nobody a patron.
-func TestPorchLineIsAKeepsake(t *testing.T) {
-	t.Parallel()
-	var asked []time.Time
-	weather := func(at time.Time) content.Weather {
-		asked = append(asked, at)
-		return content.Weather{Word: "showers", Week: "2026-W46"}
-	}
-	s := newShop(t, shopOptions{networks: []uint64{8453}, buyers: 1, config: func(c *till.Config) {
-		c.Shelves = []till.Shelf{till.Goods, till.Porch(weather)}
-	}})
-	const door = "/porch/line"
-	began := time.Now().UTC().Truncate(time.Hour)
-	p := s.sign(s.challenge(door), 0, s.net.Buyers[0], nil)
-	got := s.present(door, p)
-	hour, err := time.Parse(time.RFC3339, got.str("deliverable", "hour"))
-	if got.status != 200 || err != nil || hour.Before(began) || hour.After(time.Now()) ||
-		!hour.Equal(hour.Truncate(time.Hour)) {
-		t.Fatalf("%d %s", got.status, got.raw)
-	}
-	said := s.site.Porch.Line(hour, content.Weather{Word: "showers"})
-	if got.str("deliverable", "line") != said || got.str("deliverable", "weather") != "showers" ||
-		got.body["cert_id"] != nil || got.body["patron_number"] != nil || got.body["paid_usdc"] != "0.001" {
-		t.Errorf("want %q, got %s", said, got.raw)
-	}
-	if len(asked) == 0 || !asked[0].Equal(hour) {
-		t.Errorf("the weather was asked for %v", asked)
-	}
-	id := got.str("artifact", "id")
-	v := s.do("GET", "/api/verify/"+id, nil)
-	if !strings.HasPrefix(id, "stamp_") || v.status != 200 || v.body["valid"] != true ||
-		v.body["artifact_class"] != "porch_line" || v.str("report", "line") != said ||
-		v.str("report", "sealed_week") != "2026-W46" || strings.Contains(string(v.raw), "purchase") ||
-		strings.Contains(strings.ToLower(string(v.raw)), strings.ToLower(s.net.Buyers[0].Address.Hex())) {
-		t.Errorf("verified: %d %s", v.status, v.raw)
-	}
-	proof := attest.Proof{}
-	proof.SignedPayload = got.str("artifact", "signed_payload")
-	if a, err := attest.ParseArtifact([]byte(proof.SignedPayload)); err != nil || a.ID != id {
-		t.Errorf("read back: %+v, %v", a, err)
-	}
-	text := s.present(door, p, "Accept", "text/markdown")
-	if text.status != 200 || !strings.HasPrefix(string(text.raw), "> "+said+"\n") ||
-		!strings.Contains(string(text.raw), "/api/verify/"+id) || text.header.Get("X-Purchase-Id") == "" ||
-		text.header.Get("Content-Type") != "text/markdown; charset=utf-8" ||
-		text.header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("as a text: %d %v %s", text.status, text.header, text.raw)
-	}
-	if n := s.relayed(); n != 1 {
-		t.Errorf("%d settlements for one line", n)
-	}
-	s.audit()
-}
-
-// Stock clients of both protocols buy a page of each further kind.
-func TestStockClientsBuyFromTheShelves(t *testing.T) {
-	t.Parallel()
-	var logged writes
-	s := newShop(t, shopOptions{networks: []uint64{8453}, buyers: 2, config: func(c *till.Config) {
-		c.Log = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}})
-	doors := []string{"zodiac/archive/bell/week-2026-W42", "tips/send-your-own-key", till.PorchLine}
-	for i, client := range []stock{stockX402, stockMPP} {
-		before := s.net.Balance(s.net.Buyers[i].Address)
-		var urls []string
-		for _, d := range doors {
-			urls = append(urls, s.url+"/"+d)
-		}
-		for k, r := range client.buy(t, clients.Options{Key: s.net.Buyers[i].Hex()}, urls...) {
-			issue, page := s.site.Issue(doors[k])
-			if r.Status != http.StatusOK || !r.Settled || page && r.Body != issue.Body ||
-				!page && !strings.Contains(r.Body, `"artifact_class":"porch_line"`) {
-				t.Errorf("%s: %s = %d %s %.200s", client.name, r.URL, r.Status, r.Error, r.Body)
-			}
-		}
-		if paid := before - s.net.Balance(s.net.Buyers[i].Address); paid != 21_000 {
-			t.Errorf("%s paid %d for two pages and a line", client.name, paid)
-		}
-	}
-	s.audit()
-	log := logged.text()
-	for _, d := range doors {
-		if i, page := s.site.Issue(d); page && strings.Contains(log, i.Body[:40]) {
-			t.Errorf("the log of %d bytes tells of %s", len(log), d)
-		}
-	}
-}
-
-// writes keeps what is written to it.
-type writes struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (w *writes) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.b.Write(b)
-}
-
-func (w *writes) text() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.b.String()
-}
 
 // Who knows a page's digest and guesses its text learns nothing without the salt, and the salt of
 // one page is not that of another with the same text.

@@ -11,6 +11,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till/tilltest"
 )
 
 // Whoever had thirty payments refused within a minute has few checked at a time, and those beyond
@@ -26,13 +27,13 @@ func TestPaymentsThatAreRefusedHaveABound(t *testing.T) {
 		m.calm.Store(true)
 		m.start(site)
 		defer func() { m.stop() }()
-		if r := m.pay(hello, "friend", nil); r.status != 200 {
-			t.Fatalf("an honest wallet = %d %s", r.status, r.raw)
+		if r := m.pay(hello, "friend", nil); r.Status != 200 {
+			t.Fatalf("an honest wallet = %d %s", r.Status, r.Raw)
 		}
 		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))
-		present := func(payer string) reply {
+		present := func(payer string) tilltest.Reply {
 			r, _ := m.do(hello, nil)
-			s := m.signed(hello, payer, rand.Text(), decodeChallenge(t, r.header.Get("PAYMENT-REQUIRED")), 10*time.Minute)
+			s := m.signed(hello, payer, rand.Text(), tilltest.DecodeChallenge(t, r.Header.Get("PAYMENT-REQUIRED")), 10*time.Minute)
 			r, _ = m.do(hello, map[string]string{"PAYMENT-SIGNATURE": s.header})
 			return r
 		}
@@ -42,8 +43,8 @@ func TestPaymentsThatAreRefusedHaveABound(t *testing.T) {
 		}
 		m.chain.mu.Unlock()
 		for i := range 30 {
-			if r := present(fmt.Sprint("poor-", i)); r.status != 402 {
-				t.Fatalf("payment %d without money = %d %s", i, r.status, r.raw)
+			if r := present(fmt.Sprint("poor-", i)); r.Status != 402 {
+				t.Fatalf("payment %d without money = %d %s", i, r.Status, r.Raw)
 			}
 		}
 		m.chain.lag = func(call string) {
@@ -51,21 +52,21 @@ func TestPaymentsThatAreRefusedHaveABound(t *testing.T) {
 				time.Sleep(8 * time.Second)
 			}
 		}
-		answers := make([]reply, 10)
+		answers := make([]tilltest.Reply, 10)
 		var wg sync.WaitGroup
 		for i := range answers {
 			wg.Go(func() { answers[i] = present(fmt.Sprint("poor-", 30+i)) })
 		}
 		synctest.Wait()
-		if r := m.pay(hello, "friend", nil); r.status != 200 {
-			t.Errorf("one who has paid here = %d %s", r.status, r.raw)
+		if r := m.pay(hello, "friend", nil); r.Status != 200 {
+			t.Errorf("one who has paid here = %d %s", r.Status, r.Raw)
 		}
 		wg.Wait()
 		told := map[int]int{}
 		for _, r := range answers {
-			told[r.status]++
-			if r.status == 429 && (r.str("billed") != "no" || r.str("retry") != "after" || r.header.Get("Retry-After") == "") {
-				t.Errorf("a payment that is not looked at = %s", r.raw)
+			told[r.Status]++
+			if r.Status == 429 && (r.Str("billed") != "no" || r.Str("retry") != "after" || r.Header.Get("Retry-After") == "") {
+				t.Errorf("a payment that is not looked at = %s", r.Raw)
 			}
 		}
 		if told[402] != 4 || told[429] != 6 {

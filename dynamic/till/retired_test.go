@@ -9,6 +9,7 @@ import (
 
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till/tilltest"
 )
 
 // retiring is a rail whose account the keeper may take out of the configuration, and put back.
@@ -63,7 +64,7 @@ func TestAccountThatComesBack(t *testing.T) {
 		out.Store(true)
 		m.pass(10 * time.Minute)
 		<-lost
-		if p := purchases(t, m.db); len(p) != 1 || p[0].State != till.NotSettled || !p[0].Final {
+		if p := tilltest.Purchases(t, m.db); len(p) != 1 || p[0].State != till.NotSettled || !p[0].Final {
 			t.Fatalf("%+v, want one that is not settled for good", p)
 		}
 		out.Store(false)
@@ -75,8 +76,8 @@ func TestAccountThatComesBack(t *testing.T) {
 		synctest.Wait()
 		m.seal()
 		m.pass(time.Minute)
-		if r := <-next; r.status != 200 {
-			t.Errorf("the next purchase is answered %d %s", r.status, r.code())
+		if r := <-next; r.Status != 200 {
+			t.Errorf("the next purchase is answered %d %s", r.Status, r.Code())
 		}
 	})
 }

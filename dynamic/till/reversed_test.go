@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till/tilltest"
 )
 
 // keyed presents a payment under a key of the buyer's own, and seals it.
-func (m *model) keyed(s *modelSale, key string) reply {
-	out := make(chan reply, 1)
+func (m *model) keyed(s *modelSale, key string) tilltest.Reply {
+	out := make(chan tilltest.Reply, 1)
 	go func() {
 		r, _ := m.do(s.path, map[string]string{"PAYMENT-SIGNATURE": s.header, "Idempotency-Key": key})
 		out <- r
@@ -30,32 +31,32 @@ func TestOwnKeyOrdersAgainAfterAReversal(t *testing.T) {
 		const path, key = "/api/buy/hello", "the-key-of-an-order"
 		first := m.offered(path, "payer", "taken back", 0)
 		sold := m.keyed(first, key)
-		if sold.status != 200 {
-			t.Fatalf("the order is answered %d %s", sold.status, sold.code())
+		if sold.Status != 200 {
+			t.Fatalf("the order is answered %d %s", sold.Status, sold.Code())
 		}
 		m.chain.mu.Lock()
 		m.chain.reorg(1, true)
 		m.chain.pool = []*fakeTx{{Cancels: &first.payload}}
 		m.chain.mu.Unlock()
 		m.seal()
-		if r := m.keyed(m.offered(path, "payer", "too early", 0), key); r.status != 200 ||
-			r.purchase() != sold.purchase() {
-			t.Errorf("before the reversal is final the key answers %d %s", r.status, r.code())
+		if r := m.keyed(m.offered(path, "payer", "too early", 0), key); r.Status != 200 ||
+			r.Purchase() != sold.Purchase() {
+			t.Errorf("before the reversal is final the key answers %d %s", r.Status, r.Code())
 		}
 		m.pass(10 * time.Minute)
 		if n := m.states(); n[till.Reversed] != 1 {
 			t.Fatalf("%v, want one reversed", n)
 		}
-		if r := m.keyed(first, key); r.status != 409 || r.code() != "payment_reversed" {
-			t.Errorf("the payment that was taken back is answered %d %s", r.status, r.code())
+		if r := m.keyed(first, key); r.Status != 409 || r.Code() != "payment_reversed" {
+			t.Errorf("the payment that was taken back is answered %d %s", r.Status, r.Code())
 		}
 		again := m.keyed(m.offered(path, "payer", "of the second order", 0), key)
-		if again.status != 200 || again.purchase() == sold.purchase() || again.body["idempotent_replay"] != false {
-			t.Fatalf("the key orders again and is answered %d %s", again.status, again.code())
+		if again.Status != 200 || again.Purchase() == sold.Purchase() || again.Body["idempotent_replay"] != false {
+			t.Fatalf("the key orders again and is answered %d %s", again.Status, again.Code())
 		}
-		if r := m.keyed(m.offered(path, "payer", "of the repeat", 0), key); r.status != 200 ||
-			r.purchase() != again.purchase() {
-			t.Errorf("the repeat of the second order is answered %d %s", r.status, r.code())
+		if r := m.keyed(m.offered(path, "payer", "of the repeat", 0), key); r.Status != 200 ||
+			r.Purchase() != again.Purchase() {
+			t.Errorf("the repeat of the second order is answered %d %s", r.Status, r.Code())
 		}
 		if got := m.chain.received(); got != first.payload.value() {
 			t.Errorf("payTo received %d for two orders of %d, one of them taken back", got, first.payload.value())

@@ -1,60 +1,11 @@
 package till_test
 
 import (
-	"context"
-	"errors"
-	"strings"
-	"sync/atomic"
 	"testing"
 
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
 )
-
-// silent is a ledger that can be told to answer nothing.
-type silent struct {
-	ledger.DB
-	now atomic.Bool
-}
-
-func (s *silent) View(ctx context.Context, f func(ledger.Tx) error) error {
-	if s.now.Load() {
-		return errors.New("the ledger does not answer")
-	}
-	return s.DB.View(ctx, f)
-}
-
-// What is read from a ledger that does not answer is not empty: it is said that it cannot be read.
-func TestASilentLedgerIsNotEmpty(t *testing.T) {
-	t.Parallel()
-	db := &silent{DB: ledger.NewMem(ledger.MemOptions{})}
-	s := newShop(t, shopOptions{db: db})
-	r, _ := s.buy("/api/buy/small_blessing", s.net.Buyers[0], nil)
-	if r.status != 200 {
-		t.Fatalf("buying: %d %s", r.status, r.raw)
-	}
-	for _, path := range []string{"/api/window/v1", "/api/verify/cert_aaaaaaaaaaaaaaaaaaaa"} {
-		db.now.Store(false)
-		if r := s.do("GET", path, nil); r.status != 200 && r.status != 404 {
-			t.Errorf("%s = %d %s", path, r.status, r.raw)
-		}
-		db.now.Store(true)
-		if r := s.do("GET", path, nil); r.status != 503 || r.code() != "ledger_unavailable" {
-			t.Errorf("%s of a silent ledger = %d %s", path, r.status, r.raw)
-		}
-		db.now.Store(false)
-	}
-}
-
-// A challenge says where the good is described, free of charge.
-func TestAChallengeSaysWhereToRead(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, shopOptions{})
-	r := s.do("GET", "/api/buy/hello", nil)
-	if r.status != 402 || !strings.Contains(string(r.raw), "Read the good first, free: "+s.url+"/menu/hello") {
-		t.Errorf("%d %s", r.status, r.raw)
-	}
-}
 
 // A ledger that was never restored is open, and there is nothing to reopen.
 func TestAnOpenLedgerIsNotReopened(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till/tilltest"
 )
 
 // Somebody else uses the relayer's key, so that a purchase gets the number behind, and a
@@ -45,11 +46,11 @@ func skippedNumber(t *testing.T, diverted, buyers int) {
 		status = make(chan int, 1)
 		r, _ := m.do("/api/buy/hello", nil)
 		s := m.signed("/api/buy/hello", "payer", fmt.Sprintf("nonce-%d", sold),
-			decodeChallenge(t, r.header.Get("PAYMENT-REQUIRED")), 100*time.Second)
+			tilltest.DecodeChallenge(t, r.Header.Get("PAYMENT-REQUIRED")), 100*time.Second)
 		m.sales = append(m.sales, s)
 		go func() {
 			r, _ := m.do(s.path, map[string]string{"PAYMENT-SIGNATURE": s.header})
-			status <- r.status
+			status <- r.Status
 		}()
 		synctest.Wait()
 		return status

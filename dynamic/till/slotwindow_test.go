@@ -28,9 +28,9 @@ func TestKeyAnswersForADay(t *testing.T) {
 				const path, key = "/api/buy/hello", "the-key-of-an-order"
 				ordered := time.Now()
 				sold := m.keyed(m.offered(path, "payer", "first", 0), key)
-				if hours := m.terms(path)["idempotency"].(map[string]any)["window_hours"]; sold.status != 200 ||
+				if hours := m.terms(path)["idempotency"].(map[string]any)["window_hours"]; sold.Status != 200 ||
 					hours != 24.0 {
-					t.Fatalf("the order is answered %d, its terms name %v hours", sold.status, hours)
+					t.Fatalf("the order is answered %d, its terms name %v hours", sold.Status, hours)
 				}
 				m.stop()
 				time.Sleep(time.Until(ordered.Add(24*time.Hour + c.off - 5*time.Second)))
@@ -40,10 +40,10 @@ func TestKeyAnswersForADay(t *testing.T) {
 				s := m.offered(path, "payer", "second", 0)
 				time.Sleep(time.Until(ordered.Add(24*time.Hour + c.off)))
 				again := m.keyed(s, key)
-				if again.status != 200 || again.body["idempotent_replay"] != c.same ||
-					(again.purchase() == sold.purchase()) != c.same {
-					t.Errorf("%v from the end the key answers %d, a repeat: %v", c.off, again.status,
-						again.body["idempotent_replay"])
+				if again.Status != 200 || again.Body["idempotent_replay"] != c.same ||
+					(again.Purchase() == sold.Purchase()) != c.same {
+					t.Errorf("%v from the end the key answers %d, a repeat: %v", c.off, again.Status,
+						again.Body["idempotent_replay"])
 				}
 			})
 		})
@@ -53,5 +53,5 @@ func TestKeyAnswersForADay(t *testing.T) {
 // terms is the body of a 402.
 func (m *model) terms(path string) map[string]any {
 	r, _ := m.do(path, nil)
-	return r.body
+	return r.Body
 }

@@ -14,6 +14,7 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
 	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till/tilltest"
 )
 
 // deaf is a rail that never hears of the payments of some payers.
@@ -44,7 +45,7 @@ func TestWaitingInVainStarvesNobody(t *testing.T) {
 		const path = "/api/buy/hello"
 		pay := func(payer string) *modelSale {
 			r, _ := m.do(path, nil)
-			ch := decodeChallenge(t, r.header.Get("PAYMENT-REQUIRED"))
+			ch := tilltest.DecodeChallenge(t, r.Header.Get("PAYMENT-REQUIRED"))
 			s := m.signed(path, payer, "nonce of "+payer, ch, 10*time.Minute)
 			go m.do(path, map[string]string{"PAYMENT-SIGNATURE": s.header})
 			return s
@@ -77,11 +78,11 @@ func TestWaitingInVainStarvesNobody(t *testing.T) {
 		var got struct {
 			PatronNumber int `json:"patron_number"`
 		}
-		if json.Unmarshal(r.raw, &got); r.status != 200 || got.PatronNumber != 1 {
-			t.Errorf("after ten minutes the one that was paid is answered %d %s", r.status, r.raw)
+		if json.Unmarshal(r.Raw, &got); r.Status != 200 || got.PatronNumber != 1 {
+			t.Errorf("after ten minutes the one that was paid is answered %d %s", r.Status, r.Raw)
 		}
 		unknown := 0
-		for _, p := range purchases(t, m.db) {
+		for _, p := range tilltest.Purchases(t, m.db) {
 			if p.State == till.Unknown {
 				unknown++
 			}

@@ -14,6 +14,7 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till/tilltest"
 )
 
 // unsteady is a rail whose node says what the test wants of the final block, and whose money goes
@@ -124,10 +125,10 @@ func TestReadingBeginsBeforeTheTerms(t *testing.T) {
 		m.start(site)
 		m.pass(time.Minute)
 		r, _ := m.do("/api/buy/hello", nil)
-		if r.status != 503 || !strings.Contains(string(r.raw), "cannot be read yet") {
-			t.Errorf("while the node names no final block, terms are answered %d %s", r.status, r.code())
+		if r.Status != 503 || !strings.Contains(string(r.Raw), "cannot be read yet") {
+			t.Errorf("while the node names no final block, terms are answered %d %s", r.Status, r.Code())
 		}
-		if r.status == 503 {
+		if r.Status == 503 {
 			mood.away.Store(false)
 			time.Sleep(2 * time.Second)
 		}
@@ -246,7 +247,7 @@ func TestLaggingNodeIsNoLiar(t *testing.T) {
 func (m *model) swept() string {
 	m.t.Helper()
 	var all []string
-	for k, v := range noted(m.t, m.db) {
+	for k, v := range tilltest.Noted(m.t, m.db) {
 		all = append(all, k+" "+v)
 	}
 	return strings.Join(all, " ")

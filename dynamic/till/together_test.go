@@ -3,29 +3,25 @@ package till_test
 import (
 	"encoding/json"
 	"fmt"
-	"math/big"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"store.example/agentstore/cmd/devnet/chain"
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/ledger"
-	"store.example/agentstore/dynamic/ledger/ledgertest"
 	"store.example/agentstore/dynamic/settle"
 	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till/tilltest"
 )
 
 // crowd is a till on a network that settles several payments in one transaction, with enough under
 // way that those who come are gathered.
 type crowd struct {
 	*model
-	answers map[string]<-chan reply
+	answers map[string]<-chan tilltest.Reply
 	sales   map[string]*modelSale
 }
 
@@ -39,7 +35,7 @@ func newCrowd(t *testing.T) *crowd {
 	m.chain.together = 50
 	m.calm.Store(true)
 	m.start(site)
-	c := &crowd{model: m, answers: map[string]<-chan reply{}, sales: map[string]*modelSale{}}
+	c := &crowd{model: m, answers: map[string]<-chan tilltest.Reply{}, sales: map[string]*modelSale{}}
 	for i := range 4 {
 		c.comes(hello, fmt.Sprint("first-", i))
 		synctest.Wait()
@@ -81,8 +77,8 @@ func (c *crowd) delivered(payers ...string) {
 	c.t.Helper()
 	for _, p := range payers {
 		r := <-c.answers[p]
-		if r.status != 200 {
-			c.t.Errorf("%s is answered %d %s", p, r.status, r.raw)
+		if r.Status != 200 {
+			c.t.Errorf("%s is answered %d %s", p, r.Status, r.Raw)
 		}
 	}
 }
@@ -94,7 +90,7 @@ func (c *crowd) end() {
 		c.seal()
 	}
 	var sum int64
-	for _, p := range purchases(c.t, c.model.db) {
+	for _, p := range tilltest.Purchases(c.t, c.model.db) {
 		if p.State == till.Delivered {
 			sum += p.Amount
 		}
@@ -136,7 +132,7 @@ func TestFiveInOneThroughTheTill(t *testing.T) {
 		c.seal()
 		c.delivered(append(five, names("first", 4)...)...)
 		ids := map[string]bool{}
-		for _, p := range purchases(t, c.model.db) {
+		for _, p := range tilltest.Purchases(t, c.model.db) {
 			if strings.HasPrefix(p.Payment.Payer, "payer") {
 				ids[p.Settlement] = true
 			}
@@ -173,21 +169,21 @@ func TestOneOfSeveralSinksNobody(t *testing.T) {
 			c.seal()
 		}
 		c.delivered(honest...)
-		if r := <-c.answers["trap"]; r.status == 200 || r.str("billed") != "no" {
-			t.Errorf("the trap is answered %d %s", r.status, r.raw)
+		if r := <-c.answers["trap"]; r.Status == 200 || r.Str("billed") != "no" {
+			t.Errorf("the trap is answered %d %s", r.Status, r.Raw)
 		}
 		reverts := 0
-		for _, p := range purchases(t, c.model.db) {
+		for _, p := range tilltest.Purchases(t, c.model.db) {
 			if p.Payment.Payer == "holder" && p.Reverted {
 				t.Error("the holder is said to have reverted")
 			}
-			reverts = max(reverts, len(settlementOf(t, c.model.db, p).Reverts))
+			reverts = max(reverts, len(tilltest.SettlementOf(t, c.model.db, p).Reverts))
 		}
 		// Each has its part of the one, and the trap two of its own.
 		parts := map[int]int{}
-		for _, p := range purchases(t, c.model.db) {
+		for _, p := range tilltest.Purchases(t, c.model.db) {
 			if p.Payment.Payer == "trap" {
-				for _, v := range settlementOf(t, c.model.db, p).Reverts {
+				for _, v := range tilltest.SettlementOf(t, c.model.db, p).Reverts {
 					parts[v.Member]++
 				}
 			}
@@ -225,11 +221,11 @@ func TestEachOfSeveralDoesSomething(t *testing.T) {
 		c.chain.mu.Unlock()
 		c.seal()
 		c.delivered(append(honest, "submitted")...)
-		if r := <-c.answers["cancels"]; r.status == 200 || r.str("billed") != "no" {
-			t.Errorf("who cancelled is answered %d %s", r.status, r.raw)
+		if r := <-c.answers["cancels"]; r.Status == 200 || r.Str("billed") != "no" {
+			t.Errorf("who cancelled is answered %d %s", r.Status, r.Raw)
 		}
-		if r := <-c.answers["poor"]; r.status == 200 || r.str("billed") != "no" {
-			t.Errorf("who has no money is answered %d %s", r.status, r.raw)
+		if r := <-c.answers["poor"]; r.Status == 200 || r.Str("billed") != "no" {
+			t.Errorf("who has no money is answered %d %s", r.Status, r.Raw)
 		}
 		c.end()
 	})
@@ -287,12 +283,12 @@ func TestNumberOfSeveralIsLost(t *testing.T) {
 			c.seal()
 		}
 		c.delivered(slices.DeleteFunc(six, func(p string) bool { return p == gone.Payer })...)
-		if r := <-c.answers[gone.Payer]; r.status == 200 || r.str("billed") != "no" {
-			t.Errorf("who cancelled is answered %d %s", r.status, r.raw)
+		if r := <-c.answers[gone.Payer]; r.Status == 200 || r.Str("billed") != "no" {
+			t.Errorf("who cancelled is answered %d %s", r.Status, r.Raw)
 		}
-		for _, p := range purchases(t, c.model.db) {
+		for _, p := range tilltest.Purchases(t, c.model.db) {
 			numbers := map[int]uint64{}
-			for _, x := range settlementOf(t, c.model.db, p).Sent {
+			for _, x := range tilltest.SettlementOf(t, c.model.db, p).Sent {
 				if len(x.Of) != 1 {
 					continue
 				}
@@ -335,12 +331,12 @@ func TestReorganisationDropsHalf(t *testing.T) {
 			}
 			c.chain.mu.Unlock()
 			c.end()
-			for _, p := range purchases(t, c.model.db) {
+			for _, p := range tilltest.Purchases(t, c.model.db) {
 				if p.State != till.Delivered || p.Proof.ByOther != (strings.HasPrefix(p.Payment.Payer, "payer") &&
 					p.Payment.Payer < "payer-3") {
 					t.Errorf("%s is %s, proof %+v", p.Payment.Payer, p.State, p.Proof)
 				}
-				if s := settlementOf(t, c.model.db, p); len(s.Sent) > 2 {
+				if s := tilltest.SettlementOf(t, c.model.db, p); len(s.Sent) > 2 {
 					t.Errorf("%d transactions for %d members", len(s.Sent), len(s.Members))
 				}
 			}
@@ -389,97 +385,4 @@ func (m *model) together() (n int) {
 		return nil
 	})
 	return n
-}
-
-// multicalls is how many transactions to Multicall3 are in blocks.
-func (v *victims) multicalls() (n int) {
-	v.t.Helper()
-	head, err := v.net.RPC.BlockNumber(v.t.Context())
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	for i := range head + 1 {
-		b, err := v.net.RPC.BlockByNumber(v.t.Context(), new(big.Int).SetUint64(i))
-		if err != nil {
-			v.t.Fatal(err)
-		}
-		for _, tx := range b.Transactions() {
-			if tx.To() != nil && *tx.To() == chain.Multicall {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// Processes die at each step while many buy at once from them: ledger, chain and answers agree to
-// the atomic unit.
-func TestKillsTogether(t *testing.T) {
-	t.Parallel()
-	v := newVictims(t, 60)
-	stop := v.sealing(400*time.Millisecond, false)
-	for i, step := range []string{"claimed", "settling", "sent", "settled", "delivered", "settling", "sent",
-		"settled"} {
-		k := v.start(childConfig{Step: step, Nth: 6 + rand.IntN(9)}) // not before they are many
-		var wg sync.WaitGroup
-		for range 16 {
-			o, ok := v.order(k, "/api/buy/"+killItems[i%len(killItems)])
-			if !ok {
-				break
-			}
-			wg.Go(func() {
-				if err := v.present(k, o); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		v.killed(k, step, patience)
-		wg.Wait()
-	}
-	stop()
-	v.finish()
-	n := v.multicalls()
-	t.Logf("kills: %v, orders: %d, transactions for several: %d", v.kills, len(v.orders), n)
-	if n == 0 {
-		t.Errorf("%d transactions for several: it shows nothing", n)
-	}
-}
-
-// Three stores that share a ledger sell to a crowd, each with a line of its own and one relayer's
-// account between them.
-func TestThreeStoresSettleTogether(t *testing.T) {
-	t.Parallel()
-	dsn := ledgertest.Postgres(t)
-	v := newVictims(t, 45)
-	var shops []*shop
-	for range 3 {
-		shops = append(shops, newShop(t, shopOptions{net: v.net, db: openPostgres(t, dsn),
-			config: func(c *till.Config) { c.BaseURL, c.Exclusive = childBase, false }}))
-	}
-	stop := v.sealing(400*time.Millisecond, false)
-	const path = "/api/buy/small_blessing"
-	headers := make([]map[string]string, 45)
-	for i := range headers {
-		headers[i] = map[string]string{"PAYMENT-SIGNATURE": shops[0].pay(shops[0].challenge(path), 0, v.net.Buyers[i])}
-	}
-	var wg sync.WaitGroup
-	for k, s := range shops {
-		wg.Go(func() {
-			for i, r := range s.atOnce(15, func(int) string { return path },
-				func(n int) map[string]string { return headers[3*n+k] }) {
-				s.want(fmt.Sprintf("payment %d at store %d", i, k), r, 200, "")
-			}
-		})
-	}
-	wg.Wait()
-	stop()
-	if n := shops[0].audit(); n != len(headers) {
-		t.Errorf("%d patron numbers, want %d", n, len(headers))
-	}
-	if n := v.multicalls(); n == 0 {
-		t.Error("no transaction for several")
-	}
-	if n := v.net.Balance(v.net.PayTo); n != int64(len(headers))*5000 {
-		t.Errorf("payTo has %d", n)
-	}
 }

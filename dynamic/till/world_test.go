@@ -26,6 +26,7 @@ import (
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/settle/gas"
 	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till/tilltest"
 	"store.example/agentstore/dynamic/watch"
 )
 
@@ -273,7 +274,7 @@ func (p *process) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.serve = serve(c.Rows(), childBase, func(_ http.ResponseWriter, r *http.Request, err error) {
+	p.serve = tilltest.Serve(c.Rows(), childBase, func(_ http.ResponseWriter, r *http.Request, err error) {
 		if !p.dead.Load() {
 			w.t.Errorf("%s: %v", r.URL.Path, err)
 		}
@@ -359,7 +360,7 @@ func (p *process) by(f func()) (done bool) {
 }
 
 // ask makes a request of a process; false where no answer came.
-func (p *process) ask(path string, header map[string]string) (reply, bool) {
+func (p *process) ask(path string, header map[string]string) (tilltest.Reply, bool) {
 	rec := httptest.NewRecorder()
 	ok := p.by(func() {
 		r := httptest.NewRequest("GET", path, nil)
@@ -368,7 +369,7 @@ func (p *process) ask(path string, header map[string]string) (reply, bool) {
 		}
 		p.serve.ServeHTTP(rec, r)
 	})
-	out := reply{status: rec.Code, header: rec.Header(), raw: rec.Body.Bytes()}
-	json.Unmarshal(out.raw, &out.body)
+	out := tilltest.Reply{Status: rec.Code, Header: rec.Header(), Raw: rec.Body.Bytes()}
+	json.Unmarshal(out.Raw, &out.Body)
 	return out, ok
 }

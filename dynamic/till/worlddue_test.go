@@ -20,6 +20,7 @@ import (
 	"store.example/agentstore/dynamic/look"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till/tilltest"
 	"store.example/agentstore/dynamic/watch"
 )
 
@@ -113,15 +114,15 @@ func (l *rush) settles(first int) (took []time.Duration) {
 			p := l.some("settles")
 			const path = "/api/buy/small_blessing"
 			r, ok := p.ask(path, nil)
-			if !ok || r.status != 402 {
-				l.t.Errorf("terms: %d %s", r.status, r.raw)
+			if !ok || r.Status != 402 {
+				l.t.Errorf("terms: %d %s", r.Status, r.Raw)
 				return
 			}
 			s := (&model{t: l.t}).signed(path, fmt.Sprintf("payer-%d", first+i), fmt.Sprint("nonce-", first+i),
-				decodeChallenge(l.t, r.header.Get("PAYMENT-REQUIRED")), 5*time.Minute)
+				tilltest.DecodeChallenge(l.t, r.Header.Get("PAYMENT-REQUIRED")), 5*time.Minute)
 			from := time.Now()
-			if r, ok := p.ask(path, map[string]string{"PAYMENT-SIGNATURE": s.header}); !ok || r.status != 200 {
-				l.t.Errorf("paid: %d %s", r.status, r.raw)
+			if r, ok := p.ask(path, map[string]string{"PAYMENT-SIGNATURE": s.header}); !ok || r.Status != 200 {
+				l.t.Errorf("paid: %d %s", r.Status, r.Raw)
 			}
 			l.mu.Lock()
 			defer l.mu.Unlock()

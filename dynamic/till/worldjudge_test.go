@@ -17,6 +17,7 @@ import (
 	"store.example/agentstore/dynamic/look"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till/tilltest"
 	"store.example/agentstore/dynamic/watch"
 
 	"github.com/anishathalye/porcupine"
@@ -30,7 +31,7 @@ func (w *world) judge() map[string]int {
 		w.t.Error("no process is there at the end")
 		return n
 	}
-	all := purchases(w.t, w.db)
+	all := tilltest.Purchases(w.t, w.db)
 	slices.SortFunc(all, func(a, b till.Purchase) int { return int(a.Number - b.Number) })
 	w.judgeMoney(all, n)
 	w.judgeWeeks(all, n)
@@ -61,7 +62,7 @@ func (w *world) judgeMoney(all []till.Purchase, n map[string]int) {
 	var credited int64
 	next := int64(1)
 	for _, p := range all {
-		if n[string(p.State)]++; !resting(p) || !p.Final {
+		if n[string(p.State)]++; !tilltest.Resting(p) || !p.Final {
 			w.t.Errorf("%s of %s is %s, final %v (%s)", p.Item, p.ID, p.State, p.Final, p.Reason)
 		}
 		if p.Proof != nil {
@@ -189,8 +190,8 @@ func (w *world) judgePasses(all []till.Purchase, n map[string]int) {
 		if time.Now().Before(end) {
 			want = "current"
 		}
-		if n["passes"]++; r.str("status") != want || r.str("ends") != end.Format(time.RFC3339) {
-			w.t.Errorf("pass %s that ends at %s: %s", id, end, r.raw)
+		if n["passes"]++; r.Str("status") != want || r.Str("ends") != end.Format(time.RFC3339) {
+			w.t.Errorf("pass %s that ends at %s: %s", id, end, r.Raw)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till/tilltest"
 )
 
 // wish is something that somebody comes for.
@@ -73,12 +74,12 @@ func (w *world) comes(i int, what wish) {
 		if p := w.some(who); p != nil {
 			from := time.Now()
 			r, ok := p.ask(path, nil)
-			if ok && r.code() == "sold_out" {
+			if ok && r.Code() == "sold_out" {
 				w.note(refusal{what.item, from, time.Now()})
 				return
 			}
-			if ok && r.status == 402 && r.header.Get("PAYMENT-REQUIRED") != "" {
-				terms = decodeChallenge(w.t, r.header.Get("PAYMENT-REQUIRED"))
+			if ok && r.Status == 402 && r.Header.Get("PAYMENT-REQUIRED") != "" {
+				terms = tilltest.DecodeChallenge(w.t, r.Header.Get("PAYMENT-REQUIRED"))
 				break
 			}
 		}
@@ -121,22 +122,22 @@ func (w *world) presents(who, item string, s *modelSale) {
 		k := call{from: time.Now()}
 		r, ok := p.ask(s.path, h)
 		k.to = time.Now()
-		if ok && r.code() == "sold_out" && r.str("recovery", "purchase_id") == "" {
+		if ok && r.Code() == "sold_out" && r.Str("recovery", "purchase_id") == "" {
 			w.note(refusal{item, k.from, k.to})
 		}
-		k.answered, k.purchase, k.fresh = ok, r.purchase(), r.status == 200 && r.body["idempotent_replay"] == false
+		k.answered, k.purchase, k.fresh = ok, r.Purchase(), r.Status == 200 && r.Body["idempotent_replay"] == false
 		w.mu.Lock()
 		s.calls = append(s.calls, k)
-		if r.status == 200 && item == "recurring_patronage" && k.fresh {
-			w.passes = append(w.passes, r.str("artifact", "id"))
+		if r.Status == 200 && item == "recurring_patronage" && k.fresh {
+			w.passes = append(w.passes, r.Str("artifact", "id"))
 		}
 		w.mu.Unlock()
-		if ok && (r.status == 200 || r.status < 500 && r.str("retry") != "same_payment" && r.str("retry") != "after") {
+		if ok && (r.Status == 200 || r.Status < 500 && r.Str("retry") != "same_payment" && r.Str("retry") != "after") {
 			return
 		}
 		if ok {
-			if err := answersPayment(r, true); err != nil {
-				w.t.Errorf("%s: %d %s: %v", s.path, r.status, r.raw, err)
+			if err := tilltest.AnswersPayment(r, true); err != nil {
+				w.t.Errorf("%s: %d %s: %v", s.path, r.Status, r.Raw, err)
 			}
 		}
 		w.dice.wait(who, 2*time.Minute)

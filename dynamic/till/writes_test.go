@@ -15,6 +15,7 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till/tilltest"
 )
 
 // counted counts what a ledger stores, and how often it is read.
@@ -62,15 +63,15 @@ func TestLedgerWritesOfAPurchase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.serve = handler(tl, childBase, nil)
+		m.serve = tilltest.Handler(tl, childBase, nil)
 		sale := m.offered("/api/buy/hello", "payer", "nonce", 0)
 		db.updates.Store(0) // a ledger's first terms may write
 		db.views.Store(0)
 		out := m.begin(sale)
 		synctest.Wait()
 		m.seal()
-		if r := <-out; r.status != 200 {
-			t.Fatalf("a purchase is answered %d %s", r.status, r.raw)
+		if r := <-out; r.Status != 200 {
+			t.Fatalf("a purchase is answered %d %s", r.Status, r.Raw)
 		}
 		if n := db.updates.Load(); n != 4 {
 			t.Errorf("%d transactions of the ledger, want 4: %v", n, steps)
@@ -90,9 +91,9 @@ func TestLedgerWritesOfAPurchase(t *testing.T) {
 				refused)
 		}
 		m.seal()
-		for _, out := range []<-chan reply{first, second} {
-			if r := <-out; r.status != 200 {
-				t.Errorf("one of two purchases is answered %d %s", r.status, r.raw)
+		for _, out := range []<-chan tilltest.Reply{first, second} {
+			if r := <-out; r.Status != 200 {
+				t.Errorf("one of two purchases is answered %d %s", r.Status, r.Raw)
 			}
 		}
 		if err := tl.Drain(t.Context()); err != nil {
@@ -121,11 +122,11 @@ func TestLedgerWritesOfPurchasesTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.serve = handler(tl, childBase, nil)
+		m.serve = tilltest.Handler(tl, childBase, nil)
 		const alone, together = 4, 8
 		m.offered(hello, "nobody", "nonce", 0)
 		db.updates.Store(0) // a ledger's first terms may write
-		var out []<-chan reply
+		var out []<-chan tilltest.Reply
 		for i := range alone {
 			out = append(out, m.begin(m.offered(hello, fmt.Sprint("first-", i), fmt.Sprint(i), 0)))
 			synctest.Wait()
@@ -136,8 +137,8 @@ func TestLedgerWritesOfPurchasesTogether(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		m.seal()
 		for _, o := range out {
-			if r := <-o; r.status != 200 {
-				t.Fatalf("a purchase is answered %d %s", r.status, r.raw)
+			if r := <-o; r.Status != 200 {
+				t.Fatalf("a purchase is answered %d %s", r.Status, r.Raw)
 			}
 		}
 		if n := db.updates.Load(); n != 4*alone+3*together+1 {

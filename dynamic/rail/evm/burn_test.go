@@ -62,7 +62,7 @@ func TestAWrongSignatureCostsOneQuestion(t *testing.T) {
 		if r.Signed(p) {
 			t.Errorf("%s: a bad signature is taken for its payer's", transfer)
 		}
-		for i, most := range []int{3, 0} { // the head is asked for where nobody watches
+		for i, most := range []int{2, 1} { // the head too, where nobody watches
 			asked = 0
 			_, err := r.Verify(t.Context(), p, r.Requirement(500_000), time.Now())
 			if _, ok := errors.AsType[*rail.Refusal](err); !ok || asked > most {

@@ -95,6 +95,10 @@ func settled(ctx context.Context, h http.Handler, nonce string) *httptest.Respon
 // under way, which it would then send twice.
 func TestAFloodForgetsNothingUnderWay(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, floods)
+}
+
+func floods(t *testing.T) {
 	r := new(stuck)
 	h := handler(t, r)
 	gone, leave := context.WithCancel(t.Context())

@@ -1,0 +1,95 @@
+package onchain_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+
+	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/timestamp"
+)
+
+// anyAddress is a record that holds every address.
+type anyAddress struct{ goods.Addresses }
+
+func (anyAddress) Spelled(address string) (string, bool) { return address, true }
+
+// The terms in the header stay small enough for every proxy on the way, with all five networks
+// offered: those of x402 by themselves, and together with those of MPP.
+func TestChallengeFitsItsBudget(t *testing.T) {
+	const fixed, tiers, bothFixed, bothTiers, bazaar = 5000, 6000, 7000, 8000, 600 // bytes
+	var networks []uint64
+	for _, n := range chain.Networks {
+		networks = append(networks, n.ChainID)
+	}
+	s := newShop(t, shopOptions{networks: networks, more: []rail.Rail{newSolanaNet(t, slot, 0).rail()},
+		config: func(c *till.Config) {
+			c.Timestamps, c.Readings, c.Addresses = timestamp.Queue{Open: true}, &reader{}, anyAddress{}
+			c.Looks, c.Watches, c.Launches = askedLooks{}, struct{ goods.Watches }{}, &doorsBought{}
+		}})
+	if n := len(s.challenge("/api/buy/hello")["accepts"].([]any)); n != 5 {
+		t.Fatalf("sold on %d networks", n)
+	}
+	values := map[string]string{"detail": "word", "summary": "word", "digest": strings.Repeat("0", 64),
+		"host": "door.example.com", "address": "0x" + strings.Repeat("ab", 20)}
+	longest := 0
+	defer func() { t.Logf("the longest terms of both protocols have %d bytes", longest) }()
+	for _, g := range s.site.Goods {
+		path := "/api/buy/" + g.ID
+		query, body := url.Values{}, map[string]string{}
+		values["url"] = map[bool]string{true: "http", false: "https"}[g.Kind == content.KindPhantom] +
+			"://door.example.com/paid"
+		for _, in := range g.Inputs {
+			if in.Required {
+				query.Set(in.Name, values[in.Name])
+				body[in.Name] = values[in.Name]
+			}
+		}
+		r := s.do("GET", path+"?"+query.Encode(), nil)
+		header, mpp := r.Header.Get("PAYMENT-REQUIRED"), r.Header.Get("WWW-Authenticate")
+		sent, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		post := s.do("POST", path, nil, string(sent))
+		if h := post.Header.Get("PAYMENT-REQUIRED"); len(h) > len(header) {
+			header = h // the longer of the two forms
+		}
+		if h := post.Header.Get("WWW-Authenticate"); len(h) > len(mpp) {
+			mpp = h
+		}
+		if r.Status != 402 || header == "" {
+			t.Errorf("%s: status %d, header of %d bytes, want a challenge", g.ID, r.Status, len(header))
+			continue
+		}
+		budget, both := fixed, bothFixed
+		if len(g.Tiers()) > 1 {
+			budget, both = tiers, bothTiers
+		}
+		if n := len(header) + len(mpp); mpp == "" || n > both {
+			t.Errorf("%s: the headers of both protocols have %d bytes, %d of them of MPP, want at most %d", g.ID, n,
+				len(mpp), both)
+		}
+		longest = max(longest, len(header)+len(mpp))
+		if len(header) > budget {
+			t.Errorf("%s: the header has %d bytes, want at most %d", g.ID, len(header), budget)
+		}
+		raw, err := base64.StdEncoding.DecodeString(header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ch struct{ Extensions map[string]json.RawMessage }
+		if err := json.Unmarshal(raw, &ch); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(ch.Extensions["bazaar"]); n == 0 || n > bazaar {
+			t.Errorf("%s: bazaar has %d bytes, want 1 to %d", g.ID, n, bazaar)
+		}
+	}
+}

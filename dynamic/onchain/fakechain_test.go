@@ -1,0 +1,7 @@
+package onchain_test
+
+import (
+	"errors"
+)
+
+var errSilent = errors.New("no node answers")
