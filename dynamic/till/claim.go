@@ -96,7 +96,7 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 		if rep != nil {
 			// The payer is proved by a fresh authorization; it is recorded as answered and never
 			// settled.
-			return o.spend(tx, Claim{Purchase: rep.purchase, Header: o.p.Proof, Answered: true})
+			return o.answer(tx, rep.purchase)
 		}
 		if err := refusedForNow(tx, o.p.payment.Payer); err != nil {
 			return err
@@ -189,10 +189,12 @@ func (t *Till) claimError(ctx context.Context, o *matched, id string, err error)
 		}
 		return ledgerDown(err)
 	}
-	if errors.Is(err, errUsed) {
+	switch refusal, refused := errors.AsType[*rail.Refusal](err); {
+	case errors.Is(err, errUsed):
 		return t.alreadyUsed(ctx, o.p.payment)
-	}
-	if refusal, ok := errors.AsType[*rail.Refusal](err); ok {
+	case errors.Is(err, errAnswered):
+		return manyAnswered()
+	case refused:
 		return t.refuse(o.asked, refusal)
 	}
 	err = gateError(err)

@@ -98,6 +98,7 @@ const (
 	CodeManyCoded     Code = "many_coded"        // Count payments of wallets with code are under way
 	CodeOneAtATime    Code = "one_at_a_time"     // gas for reverts is spent (M15): strangers go one at a time
 	CodeManyRefused   Code = "many_refused"      // payments of this client were refused, and no place is free (M15)
+	CodeManyAnswered  Code = "many_answered"     // Count authorizations were answered with one purchase (M19)
 	CodeFundsMoving   Code = "funds_moving"      // this wallet's other payments keep changing
 	CodeNotSettling   Code = "not_settling"      // Count payments of this wallet did not settle within a day (M5)
 	CodeGasSpent      Code = "gas_spent"         // Network: the day's gas for reverts is used up (M15)

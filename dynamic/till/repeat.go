@@ -68,15 +68,16 @@ func (t *Till) replaySlot(ctx context.Context, o *matched, otherwise error) (*Sa
 		if rep, err = t.slot(tx, o); err != nil || rep == nil {
 			return err
 		}
-		return o.spend(tx, Claim{Purchase: rep.purchase, Header: o.p.Proof, Answered: true})
+		return o.answer(tx, rep.purchase)
 	})
-	if errors.Is(err, errUsed) {
+	switch refusal, refused := errors.AsType[*rail.Refusal](err); {
+	case errors.Is(err, errUsed):
 		return nil, t.alreadyUsed(ctx, o.p.payment)
-	}
-	if refusal, ok := errors.AsType[*rail.Refusal](err); ok {
+	case errors.Is(err, errAnswered):
+		return nil, manyAnswered()
+	case refused:
 		return nil, t.refuse(o.asked, refusal)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, ledgerDown(err)
 	}
 	if rep == nil {
