@@ -3,6 +3,7 @@ package dynamic
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -37,16 +38,24 @@ func (l expressListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if tcp, ok := c.(*net.TCPConn); ok && l.s.site != nil {
-		return &expressConn{TCPConn: tcp, s: l.s, started: time.Now()}, nil
+	if tcp, ok := c.(tcpConn); ok && l.s.site != nil {
+		return &expressConn{tcpConn: tcp, s: l.s, started: time.Now()}, nil
 	}
 	return c, nil
+}
+
+// tcpConn is a connection of TCP, which no other is: *net.TCPConn, or a *boundConn.
+type tcpConn interface {
+	net.Conn
+	io.ReaderFrom
+	io.WriterTo
+	SetLinger(sec int) error
 }
 
 // expressConn is a connection that begins in the express lane. Its Read belongs to the one
 // goroutine of net/http that serves the connection; Close may come from others.
 type expressConn struct {
-	*net.TCPConn
+	tcpConn
 	s       *Server
 	started time.Time
 
@@ -75,7 +84,7 @@ func (c *expressConn) Read(p []byte) (int, error) {
 		}
 		return n, nil
 	}
-	return c.TCPConn.Read(p)
+	return c.tcpConn.Read(p)
 }
 
 // buffers are those of connections whose request is being read or answered.
@@ -86,7 +95,7 @@ func (c *expressConn) express() error {
 	buf := buffers.Get().(*[expressBuffer]byte)
 	defer buffers.Put(buf)
 	for {
-		n, err := c.TCPConn.Read(buf[:])
+		n, err := c.tcpConn.Read(buf[:])
 		if err != nil {
 			c.left = true
 			return err
@@ -114,7 +123,7 @@ func (c *expressConn) leave() error {
 		return nil
 	}
 	c.adjust.Store(true)
-	return c.TCPConn.SetReadDeadline(time.Now().Add(c.s.limits.ReadHeader))
+	return c.tcpConn.SetReadDeadline(time.Now().Add(c.s.limits.ReadHeader))
 }
 
 // SetReadDeadline is called by net/http. Its deadline for the whole first request counts from the
@@ -123,7 +132,7 @@ func (c *expressConn) SetReadDeadline(t time.Time) error {
 	if c.adjust.Swap(false) && t.After(c.started) {
 		t = time.Now().Add(c.s.limits.Read)
 	}
-	return c.TCPConn.SetReadDeadline(t)
+	return c.tcpConn.SetReadDeadline(t)
 }
 
 // write sends an answer. Deadlines are moved once a second, which is exact enough for them.
@@ -133,14 +142,15 @@ func (c *expressConn) write(a *answer) error {
 	now := time.Now()
 	if now.Sub(c.timed) > time.Second {
 		c.timed = now
-		if err := c.TCPConn.SetReadDeadline(now.Add(c.s.limits.Idle)); err != nil {
+		if err := c.tcpConn.SetReadDeadline(now.Add(c.s.limits.Idle)); err != nil {
 			return err
 		}
-		if err := c.TCPConn.SetWriteDeadline(now.Add(c.s.limits.Write)); err != nil {
+		if err := c.tcpConn.SetWriteDeadline(now.Add(c.s.limits.Write)); err != nil {
 			return err
 		}
 	}
 	c.served++
+	boundOf(c).read(true)
 	parts := net.Buffers{a.head, c.s.date(now), a.body}
 	if total := len(a.head) + len(a.body) + 64; total <= expressBuffer {
 		// One copy is cheaper than a vectored write.
@@ -150,23 +160,23 @@ func (c *expressConn) write(a *answer) error {
 		for _, p := range parts {
 			b = append(b, p...)
 		}
-		_, err := c.TCPConn.Write(b)
+		_, err := c.tcpConn.Write(b)
 		return err
 	}
-	_, err := parts.WriteTo(c.TCPConn)
+	_, err := parts.WriteTo(c.tcpConn)
 	return err
 }
 
 // Close waits for an answer that is being written, but not for a client that does not read it.
 func (c *expressConn) Close() error {
 	if !c.writing.TryLock() {
-		if err := c.TCPConn.SetWriteDeadline(time.Now().Add(2 * time.Second)); err != nil {
-			return c.TCPConn.Close()
+		if err := c.tcpConn.SetWriteDeadline(time.Now().Add(2 * time.Second)); err != nil {
+			return c.tcpConn.Close()
 		}
 		c.writing.Lock()
 	}
 	defer c.writing.Unlock()
-	return c.TCPConn.Close()
+	return c.tcpConn.Close()
 }
 
 // dated is a Date field, with the empty line that ends a header.

@@ -268,7 +268,7 @@ func TestCloseWaitsForAnAnswer(t *testing.T) {
 	c.writing.Lock()
 	closed := make(chan struct{})
 	go func() { c.Close(); close(closed) }()
-	if _, err := c.TCPConn.Write([]byte("x")); err != nil {
+	if _, err := c.tcpConn.Write([]byte("x")); err != nil {
 		t.Fatalf("closed while an answer was written: %v", err)
 	}
 	select {

@@ -47,7 +47,7 @@ func (c *call) sendGathered() {
 	// and answer behind half of this answer.
 	_ = http.NewResponseController(c.ResponseWriter).Flush()
 	if err := c.conn.release(); err != nil {
-		_ = c.conn.TCPConn.Close()
+		_ = c.conn.tcpConn.Close()
 	}
 }
 
@@ -57,13 +57,13 @@ func (c *expressConn) gather() { c.gathered = gathered.Get().(*[]byte) }
 // Write is called by net/http.
 func (c *expressConn) Write(b []byte) (int, error) {
 	if c.gathered == nil {
-		return c.TCPConn.Write(b)
+		return c.tcpConn.Write(b)
 	}
 	if len(*c.gathered)+len(b) > maxGathered {
 		if err := c.release(); err != nil {
 			return 0, err
 		}
-		return c.TCPConn.Write(b)
+		return c.tcpConn.Write(b)
 	}
 	*c.gathered = append(*c.gathered, b...)
 	return len(b), nil
@@ -76,7 +76,7 @@ func (c *expressConn) release() error {
 	}
 	buf := c.gathered
 	c.gathered = nil
-	_, err := c.TCPConn.Write(*buf)
+	_, err := c.tcpConn.Write(*buf)
 	*buf = (*buf)[:0]
 	gathered.Put(buf)
 	return err

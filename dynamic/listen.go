@@ -18,6 +18,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	hs := &http.Server{
 		Handler:           s,
 		ConnContext:       withConn,
+		ConnState:         connState,
 		ReadHeaderTimeout: s.limits.ReadHeader,
 		ReadTimeout:       s.limits.Read,
 		WriteTimeout:      s.limits.Write,

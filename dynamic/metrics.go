@@ -21,6 +21,7 @@ type Metrics struct {
 	latency   *prometheus.HistogramVec
 	inFlight  prometheus.Gauge
 	panics    prometheus.Counter
+	shut      *prometheus.CounterVec
 	purchases *prometheus.CounterVec
 	settled   *prometheus.CounterVec
 	snapshots *prometheus.CounterVec
@@ -46,6 +47,8 @@ func NewMetrics() *Metrics {
 		}, []string{"route"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "store_requests_in_flight",
 			Help: "Requests being answered by a row."}),
+		shut: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "store_connections_closed_total",
+			Help: "Connections closed because there were too many, by bound."}, []string{"bound"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{Name: "store_panics_total",
 			Help: "Handlers that panicked."}),
 		purchases: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -72,7 +75,7 @@ func NewMetrics() *Metrics {
 	m.purse = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "store_launch_wallet_usdc",
 		Help: "What the account has that buys for launch checks."}, []string{"network"})
 	m.gauges = newGauges(m.Registry)
-	m.Registry.MustRegister(m.gas, m.gasLow, m.requests, m.latency, m.inFlight, m.panics, m.purchases, m.settled,
+	m.Registry.MustRegister(m.gas, m.gasLow, m.requests, m.latency, m.inFlight, m.panics, m.shut, m.purchases, m.settled,
 		m.snapshots, m.late, m.launches, m.purse,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

@@ -113,8 +113,9 @@ func (c *call) serve(ctx context.Context, s *shop.Shop, key, address string) err
 		if plain, err = listenOn("tls.redirect", cfg.TLS.Redirect); err != nil {
 			return errors.Join(err, ln.Close(), s.Close())
 		}
+		plain = s.Server.Bound(plain)
 	}
-	if ln, err = s.Secure(ln, plain); err != nil {
+	if ln, err = s.Secure(s.Server.Bound(ln), plain); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	if cfg.DebugListen != "" {
