@@ -29,8 +29,10 @@ const (
 	workers = 8
 	gone    = 410
 	// looks is how many addresses of orders are looked up at once, lookFor how long one may take.
-	looks   = 16
-	lookFor = 3 * time.Second
+	looks = 16
+	// looksEach is how many of these are one client's.
+	looksEach = 4
+	lookFor   = 3 * time.Second
 )
 
 // Config is what a Sender stands on. All fields but Spend are required.
@@ -51,8 +53,9 @@ type Sender struct {
 	cfg   Config
 	looks chan struct{}
 
-	mu   sync.Mutex
-	busy map[string]bool // hosts that are being told something; guarded by mu
+	mu     sync.Mutex      // guards what follows
+	busy   map[string]bool // hosts that are being told something
+	asking map[string]int  // addresses that are looked up, by client
 }
 
 // New checks the configuration.
@@ -60,7 +63,8 @@ func New(cfg Config) (*Sender, error) {
 	if cfg.DB == nil || cfg.Client == nil || cfg.Key == nil || cfg.Token == nil || cfg.Log == nil {
 		return nil, errors.New("callback: a ledger, a client, a key, tokens and a log are required")
 	}
-	return &Sender{cfg: cfg, looks: make(chan struct{}, looks), busy: make(map[string]bool)}, nil
+	return &Sender{cfg: cfg, looks: make(chan struct{}, looks), busy: make(map[string]bool),
+		asking: make(map[string]int)}, nil
 }
 
 // Row is the work as the scheduler does it.
@@ -83,15 +87,21 @@ func (s *Sender) skip(tx ledger.Tx, order string) (bool, error) {
 func (s *Sender) PublicKey() string { return PublicKey(s.cfg.Key.Public()) }
 
 // Check says why no word can be sent to an address, "" where it can. It looks the name up and
-// connects to nothing.
-func (s *Sender) Check(ctx context.Context, url string) string {
+// connects to nothing. A client has some of the places where that is done, so that names which take
+// their time keep nobody else waiting.
+func (s *Sender) Check(ctx context.Context, client, url string) string {
+	const busy = "could not be checked, because many are being checked: try again"
+	if !s.ask(client, 1) {
+		return busy
+	}
+	defer s.ask(client, -1)
 	ctx, cancel := context.WithTimeout(ctx, lookFor)
 	defer cancel()
 	select {
 	case s.looks <- struct{}{}:
 		defer func() { <-s.looks }()
 	case <-ctx.Done():
-		return "could not be checked, because many are being checked: try again"
+		return busy
 	}
 	err := s.cfg.Client.Check(ctx, url, fetch.Rule{})
 	if _, no := errors.AsType[*fetch.Refusal](err); no {
@@ -101,6 +111,19 @@ func (s *Sender) Check(ctx context.Context, url string) string {
 		return "has a host that cannot be looked up at the moment"
 	}
 	return ""
+}
+
+// ask counts a look of a client's, or with -1 its end; false where it has as many as it may.
+func (s *Sender) ask(client string, n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n > 0 && s.asking[client] >= looksEach {
+		return false
+	}
+	if s.asking[client] += n; s.asking[client] == 0 {
+		delete(s.asking, client)
+	}
+	return true
 }
 
 // do makes one try.

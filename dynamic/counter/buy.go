@@ -102,7 +102,7 @@ func carrier(meta bool) pay.Carrier {
 func (c *Counter) buy(ctx context.Context, r Request, a *Answer) (*unpaid, error) {
 	key, badKey := idempotencyKey(r.Keys)
 	order := till.Order{Item: r.Item, Key: key, BadKey: badKey, Client: r.Client, Inputs: func(o *till.Offer) (map[string]string, error) {
-		r.Inputs.offer = o
+		r.Inputs.offer, r.Inputs.client = o, r.Client
 		return c.readInputs(ctx, o, r.Inputs)
 	}}
 	came, presented, err := c.read(r)

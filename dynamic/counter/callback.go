@@ -15,7 +15,7 @@ import (
 // Callbacks are what a counter asks of who sends word of orders.
 type Callbacks interface {
 	// Check says why no word can be sent to an address, "" where it can.
-	Check(ctx context.Context, url string) string
+	Check(ctx context.Context, client, url string) string
 	// PublicKey is the receiver's key, whpk_….
 	PublicKey() string
 }
@@ -33,13 +33,13 @@ type CallbackView struct {
 }
 
 // checkCallback refuses an address that no word can be sent to, before anybody pays.
-func (c *Counter) checkCallback(ctx context.Context, url string) []problem.Field {
+func (c *Counter) checkCallback(ctx context.Context, client, url string) []problem.Field {
 	if url == "" {
 		return nil
 	}
 	why := "is not taken by this store, which sends no word: read the order in place of it"
 	if c.cfg.Callbacks != nil {
-		why = c.cfg.Callbacks.Check(ctx, url)
+		why = c.cfg.Callbacks.Check(ctx, client, url)
 	}
 	if why == "" {
 		return nil

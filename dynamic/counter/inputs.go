@@ -31,6 +31,8 @@ type Inputs struct {
 	Body  []byte
 	read  func() ([]byte, error) // gets Body when it is wanted
 	offer *till.Offer            // that they are for, once it was found
+	// client is the address that they came from.
+	client string
 }
 
 // readInputs reads the inputs of an offer. Everything else is refused: who misspells an input must
@@ -41,7 +43,7 @@ func (c *Counter) readInputs(ctx context.Context, o *till.Offer, from *Inputs) (
 		return nil, err
 	}
 	if len(fields) == 0 {
-		fields = c.checkCallback(ctx, inputs["callback_url"])
+		fields = c.checkCallback(ctx, from.client, inputs["callback_url"])
 	}
 	if len(fields) > 0 {
 		detail := fmt.Sprintf("%s cannot be ordered like this: %s.", o.ID, joinFields(fields))

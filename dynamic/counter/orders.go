@@ -227,7 +227,7 @@ func (c *Counter) orderView(o till.HumanOrder) OrderView {
 				"back to the wallet that paid, in the same token on " + o.Purchase.Payment.Network + ", whether or " +
 				"not the work is still done. The keeper signs it by hand; there is nothing to ask for."}
 		switch {
-		case o.Launch != nil && o.Launch.NotWalked != "":
+		case o.Launch != nil && o.Launch.Owed():
 			v.Breach.Kind = "not_walked"
 			v.NextStep = "launch says why nothing could be bought, and window_breached what is owed to you."
 		case v.Status == till.OrderCompleted:

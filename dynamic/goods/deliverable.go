@@ -45,7 +45,7 @@ var described = []string{"kind", "text", "name", "animal", "strength", "temperam
 	"window_hours", "due_at", "completed_at", "link", "file", "answer_digest", "how_to_check_answer",
 	"url", "target", "readings",
 	"every_hours", "summary", "read_at", "verdict", "evidence_sha256", "door", "method", "cap_usdc", "audit_id",
-	"report_url", "report_sha256", "network", "transaction", "usdc", "not_walked"}
+	"report_url", "report_sha256", "network", "transaction", "usdc", "not_walked", "at_door"}
 
 // Schema describes the deliverables of kinds as one object: what a kind does not use is left out.
 func Schema(kinds []Kind) *jsonschema.Schema {

@@ -73,7 +73,15 @@ type LaunchOutcome struct {
 	Transaction string `json:"transaction,omitzero"`
 	USDC        string `json:"usdc,omitzero"`
 	NotWalked   string `json:"not_walked,omitzero"`
+	// AtDoor says that nothing was bought by the door's own doing, which is what was ordered to be
+	// found out.
+	AtDoor bool `json:"at_door,omitzero"`
 }
+
+// Owed reports whether what was paid is owed back: nothing was bought, and not by the door's doing.
+// A seller whose door turns a buyer away after it was read must not have its money back, and what
+// its certificate is good for.
+func (o LaunchOutcome) Owed() bool { return o.NotWalked != "" && !o.AtDoor }
 
 // launch buys at a door after it was paid for. The door is read unpaid before that, as for every
 // reading that is sold: what asks for too much, for another token, or not to be read, is refused
@@ -184,8 +192,11 @@ func LaunchClosed(promise *Made, out LaunchOutcome, at time.Time) (*Made, error)
 	d.LaunchOutcome, d.CompletedAt, d.Answer = out, moment(at), "sha256:"+hex.EncodeToString(sum[:])
 	g := *promise
 	g.Attests, g.Message = out.Evidence, "The door was bought at: "+strings.ReplaceAll(out.Verdict, "_", " ")+"."
-	if out.NotWalked != "" {
+	switch {
+	case out.Owed():
 		g.Attests, g.Message = d.Answer, "The door could not be bought at. What you paid is owed to you."
+	case out.NotWalked != "":
+		g.Attests, g.Message = d.Answer, "The door could not be bought at: "+out.NotWalked+"."
 	}
 	g.Deliver(content.KindLaunch, d)
 	return &g, nil

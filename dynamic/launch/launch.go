@@ -12,7 +12,8 @@
 // purchase whose money moved is put on the public record as a paid walk.
 //
 // Where nothing could be signed within Patience (the door asks for more now, for another token, or
-// does not answer), the order is completed with the reason, and what was paid for it is owed.
+// does not answer), the order is completed with the reason. Where the store's wallet could not pay,
+// what was paid for it is owed; what the door did is the answer that was bought.
 //
 //	launch/<order_id>   Record
 //	bought/launch/…     the payments (package buyer)
@@ -242,14 +243,16 @@ func (w *Walker) buy(ctx context.Context, task schedule.Task, rec Record, marks 
 	res, err := b.Buy(trying, rec.Door, o)
 	switch {
 	case errors.Is(err, buyer.ErrNone):
-		return w.later(ctx, task, rec, now, "the store's wallet could pay on no network at the time")
+		return w.later(ctx, task, rec, now, goods.LaunchOutcome{
+			NotWalked: "the store's wallet could pay on no network at the time"})
 	case res != nil && res.Free:
-		return w.later(ctx, task, rec, now, "it delivers without asking for a payment")
+		return w.later(ctx, task, rec, now, goods.LaunchOutcome{NotWalked: "it delivers without asking for a payment",
+			AtDoor: true})
 	case res == nil && errors.Is(err, buyer.ErrBusy): // a process that died holds it for some minutes yet
 		return w.put(ctx, task, rec, now.Add(lookAgain))
 	case res == nil:
 		w.cfg.Log.Info("a door could not be bought at", "order", rec.Order, "err", err)
-		return w.later(ctx, task, rec, now, Why(err))
+		return w.later(ctx, task, rec, now, goods.LaunchOutcome{NotWalked: Why(err), AtDoor: true})
 	case !slices.Contains([]buyer.State{buyer.Signed, buyer.Delivered, buyer.Refused, buyer.Unknown}, res.State):
 		return fmt.Errorf("launch: a payment is %s: %w", res.State, err)
 	}
@@ -284,11 +287,12 @@ func sent(r *buyer.Result) *Sent {
 }
 
 // later puts off a purchase for which nothing was signed, until there is no more patience with it.
-func (w *Walker) later(ctx context.Context, task schedule.Task, rec Record, now time.Time, why string) error {
+func (w *Walker) later(ctx context.Context, task schedule.Task, rec Record, now time.Time,
+	out goods.LaunchOutcome) error {
 	if now.Before(rec.Starts.Add(Patience)) {
 		return w.put(ctx, task, rec, now.Add(askAgain))
 	}
-	rec.Outcome = &Outcome{At: now, LaunchOutcome: goods.LaunchOutcome{NotWalked: why}}
+	rec.Outcome = &Outcome{At: now, LaunchOutcome: out}
 	return w.put(ctx, task, rec, now)
 }
 

@@ -362,6 +362,9 @@ func TestWhatADoorDoes(t *testing.T) {
 				if moved := out.Transaction != ""; moved != (c.spent == goods.LaunchCap) || moved != (walk != nil) {
 					t.Errorf("transaction %q, on the record %+v", out.Transaction, walk)
 				}
+				if out.Owed() != (name == "our wallet is empty") {
+					t.Errorf("owed: %v", out.Owed())
+				}
 				if out.NotWalked != "" {
 					if len(w.reports)+len(w.paid) != 0 {
 						t.Errorf("%d reports of nothing, %d payments", len(w.reports), len(w.paid))

@@ -171,7 +171,7 @@ func (t *Till) debt(now time.Time, rec debtRecord, p *Purchase, orders []HumanOr
 		o := orders[i]
 		d.Kind, d.OrderID, d.Since = DebtWindow, o.ID, o.Work.DueAt
 		d.Reason = "the order was not completed within its window"
-		if o.Launch != nil && o.Launch.NotWalked != "" {
+		if o.Launch != nil && o.Launch.Owed() {
 			d.Since, d.Reason = o.Work.CompletedAt, "the door could not be bought at: "+o.Launch.NotWalked
 		}
 	}

@@ -39,7 +39,7 @@ type HumanOrder struct {
 // Owed reports whether what was paid is owed back: the window was missed, or what was promised
 // could not be done.
 func (o HumanOrder) Owed() bool {
-	return o.Late() > 0 || o.Launch != nil && o.Launch.NotWalked != "" && o.Status() != OrderReversed
+	return o.Late() > 0 || o.Launch != nil && o.Launch.Owed() && o.Status() != OrderReversed
 }
 
 // The states of an order.
