@@ -162,6 +162,11 @@ func (c *Counter) read(r Request) (payment, *till.Presented, error) {
 			return by.Match(p, q)
 		}
 	}
+	if seen, at := pay.Misplaced(r.Payment); out == nil && seen != "" {
+		came = payment{&c.rows[0], c.protocols[0], nil}
+		out = &till.Presented{Protocol: c.rows[0].Name, Refusal: &rail.Refusal{Reason: "payment_not_read",
+			Message: "this request has a payment in " + seen + ", which is not read; it is read in " + at}}
+	}
 	return came, out, nil
 }
 

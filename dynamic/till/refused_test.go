@@ -74,3 +74,26 @@ func TestPaymentsThatAreRefusedHaveABound(t *testing.T) {
 		}
 	})
 }
+
+// A payment in a field that is not read is refused, and never answered as if none had come.
+func TestPaymentsInOtherFields(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		site, err := content.Load(content.Sources{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &model{t: t, chain: newFakeChain(), db: ledger.NewMem(ledger.MemOptions{Calm: true})}
+		m.calm.Store(true)
+		m.start(site)
+		defer func() { m.stop() }()
+		for name, value := range map[string]string{"X-PAYMENT": "eyJ4NDAyVmVyc2lvbiI6MX0=",
+			"Payment-Authorization": "Payment eyJ9", "Authorization": "Basic dTpw, Payment eyJ9"} {
+			r, _ := m.do(hello, map[string]string{name: value})
+			if r.Status != 402 || !strings.Contains(r.Str("type"), "payment_invalid") || r.Str("billed") != "no" ||
+				!strings.Contains(r.Str("detail"), "payment in "+name) || r.Header.Get("PAYMENT-REQUIRED") == "" {
+				t.Errorf("%s = %d %s", name, r.Status, r.Raw)
+			}
+		}
+	})
+}

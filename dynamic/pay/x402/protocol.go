@@ -167,7 +167,8 @@ func (protocol) Read(f pay.Fields) (*pay.Presented, error) {
 
 func read(f pay.Fields) (*Presented, error) {
 	if vs := f.Values(canonicalSignature); len(vs) > 1 {
-		return Decode(strings.Join(vs, ",")) // not base64, so it is refused
+		return nil, &rail.Refusal{Reason: "invalid_payload",
+			Message: "there are two fields " + HeaderSignature + " in this request; send one"}
 	} else if len(vs) == 1 && vs[0] == "" {
 		return Decode(",")
 	} else if len(vs) == 1 {
