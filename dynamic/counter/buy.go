@@ -105,6 +105,9 @@ func (c *Counter) buy(ctx context.Context, r Request, a *Answer) (*unpaid, error
 		r.Inputs.offer, r.Inputs.client = o, r.Client
 		return c.readInputs(ctx, o, r.Inputs)
 	}}
+	if !r.Meta { // a model is told at once what its call lacks
+		order.Bare = r.Inputs.bare
+	}
 	came, presented, err := c.read(r)
 	if err != nil {
 		return nil, err

@@ -35,6 +35,12 @@ type Inputs struct {
 	client string
 }
 
+// bare reports that nothing came, or an object without members.
+func (from *Inputs) bare() bool {
+	var body map[string]jsontext.Value
+	return from.Query == "" && (len(from.Body) == 0 || jsonx.Unmarshal(from.Body, &body) == nil && len(body) == 0)
+}
+
 // readInputs reads the inputs of an offer. Everything else is refused: who misspells an input must
 // not pay for a good made without it. The error is a *problem.Error.
 func (c *Counter) readInputs(ctx context.Context, o *till.Offer, from *Inputs) (map[string]string, error) {
@@ -114,7 +120,7 @@ func judge(o *till.Offer, from *Inputs) (map[string]string, []problem.Field, err
 		if len(vs) == 1 {
 			v = vs[0]
 		}
-		if v == "" {
+		if strings.TrimSpace(v) == "" {
 			if in.Required {
 				bad(in.Name, "is required")
 			}

@@ -363,6 +363,11 @@ var delivery = sync.OnceValue(func() *jsonschema.Schema {
 // buyResponses are the answers to a purchase.
 func buyResponses(protocols []pay.Row) []api.Response {
 	terms := api.SchemaFor[challengeBody]()
+	bare := api.SchemaFor[struct {
+		Inputs []inputRequired `json:"inputs_required"`
+	}]()
+	terms.Properties["inputs_required"] = bare.Properties["inputs_required"]
+	terms.PropertyOrder = append(terms.PropertyOrder, "inputs_required") // where none came and some are needed
 	var asks, answers []string
 	for _, p := range protocols {
 		asks, answers = append(asks, p.Terms...), append(answers, p.Answers...)

@@ -106,7 +106,36 @@ func (c *Counter) unpaid(r request, q *till.Quote) (*unpaid, error) {
 		At:  now, Query: r.Inputs.Query, Body: r.Inputs.Body, Asks: r.Asks,
 	}}
 	*ch.buf = ch.body.Append((*ch.buf)[:0], ch.fill)
-	return ch, nil
+	if q.Bare {
+		*ch.buf, err = appendInputs(*ch.buf, q.Offer)
+	}
+	return ch, err
+}
+
+// inputRequired is an input that has to come before anything is sold, told to whoever brought none.
+type inputRequired struct {
+	Name      string `json:"name"`
+	Type      string `json:"type"`
+	Required  bool   `json:"required"` // false where another one may come in its place
+	MaxLength int    `json:"max_length,omitzero"`
+	Help      string `json:"help"`
+}
+
+// appendInputs appends inputs_required to the body of a 402: an offer's inputs that are required,
+// or all where one of several is.
+func appendInputs(b []byte, o *till.Offer) ([]byte, error) {
+	all := []inputRequired{}
+	required := slices.ContainsFunc(o.Inputs, func(in content.Input) bool { return in.Required })
+	for _, in := range o.Inputs {
+		if in.Required || !required {
+			all = append(all, inputRequired{in.Name, in.Type, in.Required, in.Max, in.Help})
+		}
+	}
+	list, err := json.Marshal(all)
+	if err != nil {
+		return b, err
+	}
+	return pay.Member{Name: "inputs_required", Value: list}.Append(b), nil
 }
 
 // say puts the terms of every protocol beside the body. reason is why the payment that came was not

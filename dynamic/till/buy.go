@@ -24,6 +24,8 @@ type Order struct {
 	// Inputs reads and checks the inputs of what is ordered. Its error comes back in an Error of
 	// CodeInputs.
 	Inputs func(*Offer) (map[string]string, error)
+	// Bare reports, once Inputs has been called, that no input came at all; nil is false.
+	Bare func() bool
 	// Payment is nil for none.
 	Payment *Presented
 	// Client is the address that the order came from, "" for one that is not known.
@@ -94,13 +96,15 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 	offer, inputs, gate := t.gates(ctx, site, order)
 	a := asked{site, offer, Fingerprint(offer.ID, inputs)}
 	if p == nil {
-		if gate != nil {
+		bare := order.Bare != nil && ofInputs(gate) && order.Bare()
+		if gate != nil && !bare {
 			return nil, gate
 		}
 		q, err := t.quote(a)
 		if err != nil {
 			return nil, err
 		}
+		q.Bare = bare
 		t.cfg.Quoted(offer.ID)
 		return &Sale{Quote: q}, nil
 	}
@@ -131,6 +135,12 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 		return t.otherwise(ctx, o, stockRefusal(gate))
 	}
 	return t.take(ctx, o)
+}
+
+// ofInputs reports whether an answer says that inputs lack or are wrong.
+func ofInputs(err error) bool {
+	e, _ := errors.AsType[*Error](err)
+	return e != nil && (e.Code == CodeInputs || e.Code == CodeBadInput)
 }
 
 // badKey answers a request with a bad key, which does nothing. What is said of the money has to be

@@ -13,6 +13,9 @@ type Quote struct {
 	Offer       *Offer
 	Fingerprint string    // of the order
 	LeftOut     []LeftOut // the networks that take no payment for it now
+	// Bare says that no input came and some are needed: these are the terms for whoever brings
+	// them, and nothing can be bought without.
+	Bare bool
 }
 
 // LeftOut is a network on which something is not sold at present, and why.

@@ -97,3 +97,44 @@ func TestPaymentsInOtherFields(t *testing.T) {
 		}
 	})
 }
+
+// A request that brings no input sees the terms of a good that needs some, and what it needs;
+// nothing is bought by it, and one that brings some and not all is refused.
+func TestTermsForWhoBringsNoInputs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		site, err := content.Load(content.Sources{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &model{t: t, chain: newFakeChain(), db: ledger.NewMem(ledger.MemOptions{Calm: true})}
+		m.calm.Store(true)
+		m.start(site)
+		defer func() { m.stop() }()
+		const path = "/api/buy/dibs"
+		r, _ := m.do(path, nil)
+		needs, _ := r.Body["inputs_required"].([]any)
+		if r.Status != 402 || len(needs) != 1 || needs[0].(map[string]any)["name"] != "detail" ||
+			r.Header.Get("PAYMENT-REQUIRED") == "" {
+			t.Fatalf("nothing asked = %d %s", r.Status, r.Raw)
+		}
+		s := m.signed(path, "buyer", rand.Text(), tilltest.DecodeChallenge(t, r.Header.Get("PAYMENT-REQUIRED")), time.Minute)
+		for name, c := range map[string]struct {
+			path   string
+			header map[string]string
+		}{
+			"paid without inputs": {path, map[string]string{"PAYMENT-SIGNATURE": s.header}},
+			"some and not all":    {path + "?source=here", nil},
+			"blanks":              {path + "?detail=%20%20", nil},
+		} {
+			r, _ := m.do(c.path, c.header)
+			if r.Status != 400 || c.header != nil && r.Str("billed") != "no" || r.Body["inputs_required"] != nil {
+				t.Errorf("%s = %d %s", name, r.Status, r.Raw)
+			}
+		}
+		r, _ = m.do(path+"?detail=mine", nil)
+		if r.Status != 402 || r.Body["inputs_required"] != nil {
+			t.Errorf("with its inputs = %d %s", r.Status, r.Raw)
+		}
+	})
+}
