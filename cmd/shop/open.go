@@ -354,11 +354,33 @@ func (s *Shop) Serve(ctx context.Context, ln, debug net.Listener) error {
 			}
 		})
 	}
-	err := s.Server.Serve(ctx, ln)
+	serving, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	if l, ok := s.DB.(stopping); ok {
+		go func() {
+			select {
+			case <-l.Stopped():
+				end(errLedgerStopped)
+			case <-serving.Done():
+			}
+		}()
+	}
+	err := s.Server.Serve(serving, ln)
 	stop()
 	wg.Wait()
+	if cause := context.Cause(serving); errors.Is(cause, errLedgerStopped) {
+		err = errors.Join(cause, err)
+	}
 	return err
 }
+
+// stopping is a ledger that says when it has stopped for good.
+type stopping interface{ Stopped() <-chan struct{} }
+
+// errLedgerStopped ends a store whose ledger has stopped: started again it reads what the disk
+// really has. One that stayed would hand out terms that nobody can pay.
+var errLedgerStopped = errors.New("the ledger has stopped, as it does when its disk is full or fails: " +
+	"see to the disk, and start the store again")
 
 // LoadSite reads the sources of a configuration, with its base URL.
 func LoadSite(c *Config) (*content.Site, error) {

@@ -49,7 +49,13 @@ type DB struct {
 	synced int           // the newest bbolt transaction known to be on the disk
 	settle chan struct{} // closed, and replaced, when a commit has ended
 	failed error         // why the ledger has stopped, if it has
+	broken chan struct{} // closed when it has
 }
+
+// Stopped is closed when the ledger has stopped: a write failed, as on a disk that is full, and
+// what it left there is not known. Nothing is written or read any more until the file is opened
+// again, by another process.
+func (db *DB) Stopped() <-chan struct{} { return db.broken }
 
 var _ ledger.Versioned = (*DB)(nil)
 
@@ -78,7 +84,7 @@ func Open(ctx context.Context, path string) (*DB, error) {
 		file:   file,
 		queue:  ledger.NewQueue(),
 		stop:   make(chan struct{}),
-		settle: make(chan struct{}),
+		settle: make(chan struct{}), broken: make(chan struct{}),
 	}
 	err = file.View(func(tx *bbolt.Tx) error {
 		db.synced = tx.ID()

@@ -186,6 +186,11 @@ func TestFailedCommit(t *testing.T) {
 			t.Errorf("%s after a failed commit = %v, want that the ledger has stopped", what, err)
 		}
 	}
+	select {
+	case <-db.Stopped():
+	default:
+		t.Error("whoever serves with the ledger is not told that it has stopped")
+	}
 	if err := db.Close(); err != nil {
 		t.Error(err)
 	}

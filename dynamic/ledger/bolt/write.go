@@ -117,6 +117,9 @@ func (db *DB) commit(tx *bbolt.Tx) error {
 func (db *DB) fail(err error) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
+	if db.failed == nil {
+		close(db.broken)
+	}
 	db.failed = fmt.Errorf("the ledger has stopped and must be opened again: %w", err)
 	close(db.settle)
 	db.settle = make(chan struct{})
