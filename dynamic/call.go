@@ -65,6 +65,12 @@ func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 // taken from snap, and a file that was asked for and cannot be read is an error.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, snap *snapshot, err error) {
 	start := time.Now()
+	if path, ok := s.posted[r.URL.Path]; ok {
+		at := *r.URL
+		at.Path = path
+		r = r.WithContext(r.Context())
+		r.URL = &at
+	}
 	s.metrics.inFlight.Inc()
 	c := &call{ResponseWriter: w, m: s.unrouted, name: "unrouted", snap: snap, conn: connOf(w, r)}
 	c.ID = s.idPrefix + strconv.FormatUint(s.idCounter.Add(1), 36)

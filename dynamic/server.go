@@ -94,6 +94,7 @@ type Server struct {
 	budgets   *budget.Set
 	limits    Limits
 	proxies   []netip.Prefix
+	posted    map[string]string // what is posted to, by its address with a last slash, which some clients add
 	drains    []Drain
 	ready     []func(context.Context) error
 	stopping  atomic.Bool
@@ -154,6 +155,12 @@ func New(cfg Config) (*Server, error) {
 				len(d.Params) == 1
 		}) {
 			return nil, fmt.Errorf("renderer %s: there is no document of this name with a parameter", name)
+		}
+	}
+	s.posted = make(map[string]string)
+	for _, r := range s.table {
+		if r.Method == http.MethodPost && !strings.Contains(r.Pattern, "{") {
+			s.posted[r.Pattern+"/"] = r.Pattern
 		}
 	}
 	if err := s.routes(); err != nil {

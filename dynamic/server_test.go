@@ -581,3 +581,18 @@ func TestDebug(t *testing.T) {
 		t.Error("the debug listener was served on every address")
 	}
 }
+
+// What is posted to answers at its address with a last slash too, which some clients add.
+func TestALastSlashIsLeftOut(t *testing.T) {
+	row := route.Row{Route: api.Route{Name: "door", Method: "POST", Pattern: "/door", Serve: api.Metered, Summary: "x",
+		Responses: []api.Response{{Status: 200}}},
+		Handle: func(w http.ResponseWriter, r *http.Request) error { w.Write([]byte(r.URL.Path)); return nil }}
+	s := newServer(t, Config{Rows: []route.Row{row}})
+	for path, want := range map[string]int{"/door": 200, "/door/": 200, "/door//": 404, "/other/": 404} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest("POST", path, nil))
+		if w.Code != want || want == 200 && w.Body.String() != "/door" {
+			t.Errorf("POST %s = %d %s, want %d", path, w.Code, w.Body, want)
+		}
+	}
+}

@@ -19,14 +19,31 @@ import (
 // empty one is written as [] (see [Marshal]), and no member is that is left out where there is
 // none. It panics for a type that has no schema: types are fixed when the program is built.
 func SchemaFor[T any]() *jsonschema.Schema {
-	s := StrictSchemaFor[T]()
+	s := strict(reflect.TypeFor[T]())
 	open(s)
 	return s
 }
 
 // StrictSchemaFor is SchemaFor for what the service is sent: members that it does not know are
-// refused.
-func StrictSchemaFor[T any]() *jsonschema.Schema { return strict(reflect.TypeFor[T]()) }
+// refused. Nothing in it has two types, which clients of models refuse; null is left out wherever
+// something may be.
+func StrictSchemaFor[T any]() *jsonschema.Schema {
+	s := strict(reflect.TypeFor[T]())
+	oneType(s)
+	return s
+}
+
+// oneType takes null out of the types of a schema and of all below it.
+func oneType(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	notNull(s)
+	oneType(s.Items)
+	for _, p := range s.Properties {
+		oneType(p)
+	}
+}
 
 // SchemaOf is SchemaFor for the type of v.
 func SchemaOf(v any) *jsonschema.Schema {

@@ -49,7 +49,7 @@ const MaxDoors = 100
 // AddressReading is where an address was advertised, and what the record says of the doors that
 // did.
 type AddressReading struct {
-	NeverSeen bool `json:"never_seen"` // on no network, and in no row that may have left it out
+	NeverSeen bool `json:"never_seen"` // on no network that was asked, in no row
 	// PossiblyLeftOut says that it was not found, and could be among what some rows count and do
 	// not list, or on a network that was not asked.
 	PossiblyLeftOut bool  `json:"possibly_left_out,omitzero"`
@@ -163,7 +163,7 @@ func (s *State) Address(base, address string) (AddressReading, error) {
 		out.Caveat = derive.SharedWalletCaveat
 	}
 	out.PossiblyLeftOut = out.DoorsTotal == 0 && (head.RowsCut > 0 || out.NetworksLeftOut > 0)
-	out.NeverSeen = out.DoorsTotal == 0 && !out.PossiblyLeftOut
+	out.NeverSeen = out.DoorsTotal == 0
 	return out, nil
 }
 

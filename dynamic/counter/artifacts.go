@@ -18,14 +18,14 @@ import (
 // buyer's: whoever has one reads what it names.
 var (
 	// Anchors of both kinds share one id space; what was signed says which it is.
-	Anchors = Class{Name: attest.ClassContextAnchor, Prefix: "anchor_",
+	Anchors = Class{Name: attest.ClassContextAnchor, Prefix: "anchor_", Private: true,
 		Load: loader(attest.ClassContextAnchor, attest.ClassBitcoinAnchor),
 		DoesNotProve: "That what was anchored is true, whose it is, or that anybody should follow it. An anchor " +
 			"proves that this store was given these words, or this digest, byte for byte, by that date."}
-	Passes = Class{Name: attest.ClassPass, Prefix: "pass_", Load: loader(attest.ClassPass),
+	Passes = Class{Name: attest.ClassPass, Prefix: "pass_", Private: true, Load: loader(attest.ClassPass),
 		DoesNotProve: "A share, a say or a right to anything but the monthly note and the nicer badge. A pass proves " +
 			"that its period was paid for."}
-	Orders = Class{Name: attest.ClassOrder, Prefix: "order_", Load: loader(attest.ClassOrder),
+	Orders = Class{Name: attest.ClassOrder, Prefix: "order_", Private: true, Load: loader(attest.ClassOrder),
 		DoesNotProve: "That the keeper is right. An order proves what was promised and by when, and once it is " +
 			"completed, when that was and the digest of what was delivered."}
 	// Reports are of both classes of audits; a watch has one for each slot.
@@ -33,7 +33,7 @@ var (
 		Load: loader(attest.ClassServiceAudit, attest.ClassOnpageAudit),
 		DoesNotProve: "That the door was so before or after, or is so for anybody else, or that whoever runs it can " +
 			"be relied on. A report proves what this store was answered at that moment, and what it made of it."}
-	Provenances = Class{Name: attest.ClassProvenance, Prefix: "prov_", Load: loader(attest.ClassProvenance),
+	Provenances = Class{Name: attest.ClassProvenance, Prefix: "prov_", Private: true, Load: loader(attest.ClassProvenance),
 		DoesNotProve: "Who holds the address, or what was ever paid to it. It proves what the public record held " +
 			"about it by then."}
 	// Stamps are keepsakes.

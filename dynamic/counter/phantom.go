@@ -9,7 +9,7 @@ import (
 )
 
 // Checks are promised looks, and what was seen.
-var Checks = Class{Name: attest.ClassCheck, Prefix: "check_", Load: loader(attest.ClassCheck),
+var Checks = Class{Name: attest.ClassCheck, Prefix: "check_", Private: true, Load: loader(attest.ClassCheck),
 	DoesNotProve: "What anybody else was shown, or what stood there at another time. A check proves what one visitor " +
 		"was given, and when; or, while it is scheduled, that it was promised."}
 

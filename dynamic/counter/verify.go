@@ -87,6 +87,8 @@ type Class struct {
 	Markdown func(id string, v Verification) ([]byte, error)
 	// DoesNotProve is said of those that say nothing of it themselves.
 	DoesNotProve string
+	// Private says that they are their buyer's: no cache on the way keeps one (package till, M8).
+	Private bool
 	// Issued is the ledger's counter of those that were issued, "" for what the record counts
 	// itself.
 	Issued string
@@ -108,6 +110,9 @@ func (c *Counter) serveVerify(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Vary", "Accept, Accept-Encoding, User-Agent")
 	h.Set("Cache-Control", "no-cache")
+	if class.Private {
+		h["Cache-Control"] = privateNoStore
+	}
 	if class.Page != nil && prefersHTML(r) {
 		page, err := class.Page(id, v)
 		if err != nil {

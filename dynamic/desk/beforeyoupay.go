@@ -29,7 +29,7 @@ type BuyerRequest struct {
 
 // ClientProfile is what a client_profile may say. Members that are not known are passed over.
 type ClientProfile struct {
-	Max      jsontext.Value `json:"max_amount_per_payment_usd,omitzero" jsonschema:"the client's ceiling in dollars, or false for none; left out: the client's default"`
+	Max      jsontext.Value `json:"max_amount_per_payment_usd,omitzero" jsonschema:"the client's ceiling in dollars; left out: the client's default (over HTTP false is none; so is spend_controls_disabled)"`
 	Disabled bool           `json:"spend_controls_disabled,omitzero" jsonschema:"true if the client's spend controls are off"`
 }
 
@@ -120,7 +120,7 @@ func buyerBody() *api.Body {
 	b := body[BuyerRequest]("url, client_profile and clients")
 	profile := api.SchemaFor[ClientProfile]()
 	profile.Description = b.Schema.Properties["client_profile"].Description
-	profile.Properties["max_amount_per_payment_usd"].Types = []string{"number", "boolean"}
+	profile.Properties["max_amount_per_payment_usd"].Type = "number" // one type: clients of models refuse two
 	b.Schema.Properties["client_profile"] = profile
 	return b
 }

@@ -67,10 +67,19 @@ func inputs(args jsontext.Value) ([]byte, error) {
 	if err := one.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)); err != nil {
 		return nil, err
 	}
-	if string(v) == "{}" {
-		return nil, nil
+	var members map[string]jsontext.Value
+	if err := jsonx.Unmarshal(v, &members); err != nil {
+		return nil, err
 	}
-	return v, nil
+	given := len(members)
+	maps.DeleteFunc(members, func(_ string, v jsontext.Value) bool { return v.Kind() == 'n' }) // null is left out
+	switch len(members) {
+	case 0:
+		return nil, nil
+	case given:
+		return v, nil
+	}
+	return jsonx.Marshal(members, jsonx.Deterministic(true))
 }
 
 // delivered is what was bought, and its receipts beside it.

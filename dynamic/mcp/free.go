@@ -134,6 +134,7 @@ func requestOf(t *api.Tool, q *request) (*http.Request, []problem.Field) {
 	for _, a := range t.Arguments {
 		v, given := args[a.Name]
 		delete(args, a.Name)
+		given = given && v.Kind() != 'n' // null is left out
 		if a.In == api.InBody {
 			if given {
 				body[a.Name] = v
