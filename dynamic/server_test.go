@@ -273,7 +273,7 @@ func TestHeaderLimit(t *testing.T) {
 
 // Four thousand characters of a long script, escaped in the query beside a payment, are no header
 // too large.
-func TestLongInputsFitTheHead(t *testing.T) {
+func TestTheLongestInputsFitTheHead(t *testing.T) {
 	s := fullServer(t, Config{Rows: shopRows(t)})
 	summary := url.QueryEscape(strings.Repeat("\u6f22", 4000))
 	res := ask(t, s, "GET", "/api/buy/hello?summary="+summary, "PAYMENT-SIGNATURE", strings.Repeat("A", 12<<10))

@@ -13,7 +13,7 @@ import (
 
 // Terms that would take a header past what proxies take are left to the body, those of the last
 // protocols first.
-func TestLongTermsAreLeftToTheBody(t *testing.T) {
+func TestTermsTooLongAreLeftToTheBody(t *testing.T) {
 	c := &Counter{fields: [][]string{{"Payment-Required"}, {"Www-Authenticate"}}}
 	for _, q := range []struct {
 		first, second int

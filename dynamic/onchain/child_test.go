@@ -141,9 +141,9 @@ func runChild(config string) error {
 	if err != nil {
 		return err
 	}
-	srv := &http.Server{Handler: tilltest.Handler(tl, childBase, func(w http.ResponseWriter, r *http.Request, err error) {
-		fmt.Fprintln(os.Stderr, r.URL.Path, err)
-	}, fulfils(tl))}
+	srv := &http.Server{Handler: tilltest.Handler(tl, childBase,
+		func(_ http.ResponseWriter, r *http.Request, err error) { fmt.Fprintln(os.Stderr, r.URL.Path, err) },
+		fulfils(tl))}
 	wg.Go(func() { srv.Serve(listener) })
 	fmt.Println("http://" + listener.Addr().String())
 	io.Copy(io.Discard, os.Stdin)

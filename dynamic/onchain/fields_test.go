@@ -26,7 +26,8 @@ func TestWhoFillsTheRarerFields(t *testing.T) {
 				return map[string]string{"tag": r.Str("deliverable", "name")}
 			}},
 		{"dibs", idea, func(tilltest.Reply) map[string]string { return map[string]string{"tag": idea} }},
-		{"retired_word", "Synergy", func(tilltest.Reply) map[string]string { return map[string]string{"tag": "synergy"} }},
+		{"retired_word", "Synergy",
+			func(tilltest.Reply) map[string]string { return map[string]string{"tag": "synergy"} }},
 		{"grudge", "the third floor", func(tilltest.Reply) map[string]string { return nil }},
 		{"hello", "", func(tilltest.Reply) map[string]string { return nil }},
 	} {

@@ -160,7 +160,8 @@ func until(t testing.TB, what string, ok func() bool) {
 func (s *shop) rest() {
 	s.t.Helper()
 	until(s.t, "all purchases to end", func() bool {
-		return !slices.ContainsFunc(tilltest.Purchases(s.t, s.db), func(p till.Purchase) bool { return !tilltest.Resting(p) })
+		return !slices.ContainsFunc(tilltest.Purchases(s.t, s.db),
+			func(p till.Purchase) bool { return !tilltest.Resting(p) })
 	})
 }
 

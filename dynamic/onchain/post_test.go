@@ -48,7 +48,7 @@ func object(t *testing.T, members map[string]any) string {
 
 // Four thousand characters of a long script are bought in the query and in a body, and are one
 // order.
-func TestLongInputsInEitherForm(t *testing.T) {
+func TestInputsOfAnyLengthInEitherForm(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, shopOptions{site: talkative(t)})
 	const door = "/api/buy/hello"

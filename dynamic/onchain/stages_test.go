@@ -111,8 +111,9 @@ var batchSteps = []string{"batch drafted", "batch signed", "settling", "batch un
 // bumpSteps are where one is killed that replaces such a transaction, which takes seconds.
 var bumpSteps = []string{"batch bumped", "resigned"}
 
-// crowded sells to ten in a child that is killed after a step, the nth time it is taken, and reports
-// whether it was. No block is made before the node has a transaction for several, or one for each.
+// crowded sells to ten in a child that is killed after a step, the nth time it is taken, and
+// reports whether it was. No block is made before the node has a transaction for several, or one
+// for each.
 func (v *victims) crowded(step string, nth int, last string) bool {
 	v.t.Helper()
 	c := childConfig{Step: step, Nth: nth, Stages: true}

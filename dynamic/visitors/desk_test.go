@@ -332,9 +332,9 @@ func must2[T any](v T, _ string, err error) T {
 	return v
 }
 
-// TestLongListsAreReadInPages: each entry comes once, whatever the length of a page, for visitors
+// TestListsAreReadInPages: each entry comes once, whatever the length of a page, for visitors
 // the newest first and for the keeper the oldest.
-func TestLongListsAreReadInPages(t *testing.T) {
+func TestListsAreReadInPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := unlimited(t, ledger.NewMem(ledger.MemOptions{}))
 		const n = 230

@@ -31,9 +31,10 @@ func TestViewsJoinWhileOneOpens(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// On a machine that stands still for a moment those that wait may go before another comes.
+	// On a machine that stands still for a moment those that wait may go before another comes: it
+	// is tried until another came, for a minute at most.
 	joined := false
-	for try := 0; try < 100 && !joined; try++ {
+	for began := time.Now(); !joined && time.Since(began) < time.Minute; {
 		db.opens <- struct{}{} // one opens
 		next := db.join()
 		state := func() (asking, begun bool, users int) {

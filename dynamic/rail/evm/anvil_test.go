@@ -86,4 +86,4 @@ func (h *anvilHarness) Reorg(n int) {
 
 func (h *anvilHarness) Restart() rail.Rail { return newRail(h.t, h.cfg) }
 
-func TestRailOnAnvil(t *testing.T) { railtest.Run(t, openAnvil) }
+func TestLongRailOnAnvil(t *testing.T) { railtest.Run(t, openAnvil) }

@@ -33,7 +33,7 @@ func (h *harness) look(s *settle.Settlement) rail.Finding {
 // eventually waits for what the watcher has to see first.
 func (h *harness) eventually(what string, is func() bool) {
 	h.t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(patience)
 	for {
 		changed := h.rail.Changed()
 		if is() {

@@ -436,6 +436,9 @@ func TestNodeBehindOurHint(t *testing.T) {
 	}
 }
 
+// patience turns a hang into a failure.
+const patience = 5 * time.Minute
+
 // poll lets the rail read a blockhash.
 func (h *harness) poll() {
 	h.t.Helper()
@@ -444,7 +447,7 @@ func (h *harness) poll() {
 	go h.rail.Run(ctx)
 	select {
 	case <-seen:
-	case <-time.After(5 * time.Minute):
+	case <-time.After(patience):
 		h.t.Fatal("the rail saw nothing")
 	}
 }

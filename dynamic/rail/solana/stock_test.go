@@ -48,7 +48,7 @@ func TestStockClientPays(t *testing.T) {
 	go m.rail.Run(ctx)
 	select {
 	case <-seen:
-	case <-time.After(5 * time.Minute):
+	case <-time.After(patience):
 		t.Fatal("the rail saw nothing")
 	}
 	h, ok := m.rail.Hint()

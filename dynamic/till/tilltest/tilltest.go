@@ -1,5 +1,5 @@
-// Package tilltest serves a till to its tests, and reads answers and ledgers for them, whether a chain
-// stands behind it (package onchain) or what plays one.
+// Package tilltest serves a till to its tests, and reads answers and ledgers for them, whether a
+// chain stands behind it (package onchain) or what plays one.
 package tilltest
 
 import (
