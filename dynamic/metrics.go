@@ -75,8 +75,8 @@ func NewMetrics() *Metrics {
 	m.purse = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "store_launch_wallet_usdc",
 		Help: "What the account has that buys for launch checks."}, []string{"network"})
 	m.gauges = newGauges(m.Registry)
-	m.Registry.MustRegister(m.gas, m.gasLow, m.requests, m.latency, m.inFlight, m.panics, m.shut, m.purchases, m.settled,
-		m.snapshots, m.late, m.launches, m.purse,
+	m.Registry.MustRegister(m.gas, m.gasLow, m.requests, m.latency, m.inFlight, m.panics, m.shut,
+		m.purchases, m.settled, m.snapshots, m.late, m.launches, m.purse,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

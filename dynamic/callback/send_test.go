@@ -441,13 +441,15 @@ func TestCheck(t *testing.T) {
 			"javascript:alert(1)":             "not an absolute URL",
 			"https://a.example.com/#fragment": "fragment",
 		} {
-			if got := s.Check(t.Context(), "client", url); (got == "") != (want == "") || !strings.Contains(got, want) {
+			got := s.Check(t.Context(), "client", url)
+			if (got == "") != (want == "") || !strings.Contains(got, want) {
 				t.Errorf("%s: %q, want %q", url, got, want)
 			}
 		}
 		inside := netip.MustParseAddr("10.1.2.3")
 		p.address.Store(&inside)
-		if got := s.Check(t.Context(), "client", "https://a.example.com/"); !strings.Contains(got, "not a public address") {
+		got := s.Check(t.Context(), "client", "https://a.example.com/")
+		if !strings.Contains(got, "not a public address") {
 			t.Errorf("a name that leads inside: %q", got)
 		}
 	})

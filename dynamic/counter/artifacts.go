@@ -33,7 +33,8 @@ var (
 		Load: loader(attest.ClassServiceAudit, attest.ClassOnpageAudit),
 		DoesNotProve: "That the door was so before or after, or is so for anybody else, or that whoever runs it can " +
 			"be relied on. A report proves what this store was answered at that moment, and what it made of it."}
-	Provenances = Class{Name: attest.ClassProvenance, Prefix: "prov_", Private: true, Load: loader(attest.ClassProvenance),
+	Provenances = Class{Name: attest.ClassProvenance, Prefix: "prov_", Private: true,
+		Load: loader(attest.ClassProvenance),
 		DoesNotProve: "Who holds the address, or what was ever paid to it. It proves what the public record held " +
 			"about it by then."}
 	// Stamps are keepsakes.

@@ -101,10 +101,11 @@ func carrier(meta bool) pay.Carrier {
 // written, what stands beside it being in a already.
 func (c *Counter) buy(ctx context.Context, r Request, a *Answer) (*unpaid, error) {
 	key, badKey := idempotencyKey(r.Keys)
-	order := till.Order{Item: r.Item, Key: key, BadKey: badKey, Client: r.Client, Inputs: func(o *till.Offer) (map[string]string, error) {
+	order := till.Order{Item: r.Item, Key: key, BadKey: badKey, Client: r.Client}
+	order.Inputs = func(o *till.Offer) (map[string]string, error) {
 		r.Inputs.offer, r.Inputs.client = o, r.Client
 		return c.readInputs(ctx, o, r.Inputs)
-	}}
+	}
 	if !r.Meta { // a model is told at once what its call lacks
 		order.Bare = r.Inputs.bare
 	}

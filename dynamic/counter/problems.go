@@ -173,20 +173,21 @@ var problems = []row{
 		})},
 	{code: till.CodeOneAtATime, problem: "rate_limited", next: plain(inAMoment),
 		detail: noRoom(func(*till.Error) string {
-			return "payments of others have reverted there today, so that wallets that have not paid here before go one " +
-				"at a time, and another one's is under way"
+			return "payments of others have reverted there today, so that wallets that have not paid here before go " +
+				"one at a time, and another one's is under way"
 		})},
 	{code: till.CodeManyRefused, problem: "rate_limited",
-		detail: plain("Many payments from this address were refused within a minute, so that few of them are checked at a " +
-			"time, and none is at present. This one was not looked at."),
-		next: plain("Send the same payment again after the time in Retry-After. A wallet that has paid here before is not " +
-			"kept waiting.")},
+		detail: plain("Many payments from this address were refused within a minute, so that few of them are checked " +
+			"at a time, and there is no room at present. This one was not looked at."),
+		next: plain("Send the same payment again after the time in Retry-After. A wallet that has paid here before " +
+			"is not kept waiting.")},
 	{code: till.CodeManyAnswered, problem: "rate_limited",
 		detail: func(_ *Counter, e *till.Error) string {
-			return fmt.Sprintf("This key bought something already, and %d fresh payments were answered with that.", e.Count)
+			return fmt.Sprintf("This key bought something already, and %d fresh payments were answered with that.",
+				e.Count)
 		},
-		next: plain("Send the payment that bought it once more, byte for byte, read its purchase-status, or prove the wallet " +
-			"at /api/claims/challenge. With a key of its own the payment buys another one.")},
+		next: plain("Send the payment that bought it once more, byte for byte, read its purchase-status, or prove " +
+			"the wallet at /api/claims/challenge. With a key of its own the payment buys another one.")},
 	{code: till.CodeFundsMoving, problem: "rate_limited", next: plain(inAMoment),
 		detail: noRoom(func(*till.Error) string { return "this wallet's other payments keep changing" })},
 	{code: till.CodeNotSettling, problem: "payment_refused_for_now",

@@ -28,7 +28,8 @@ func TestAnsweredAuthorizationsHaveABound(t *testing.T) {
 		const key = "a-key-of-the-buyers-own"
 		present := func(nonce string) (*modelSale, tilltest.Reply) {
 			r, _ := m.do(hello, nil)
-			s := m.signed(hello, "buyer", nonce, tilltest.DecodeChallenge(t, r.Header.Get("PAYMENT-REQUIRED")), 10*time.Minute)
+			ch := tilltest.DecodeChallenge(t, r.Header.Get("PAYMENT-REQUIRED"))
+			s := m.signed(hello, "buyer", nonce, ch, 10*time.Minute)
 			done := make(chan tilltest.Reply, 1)
 			go func() {
 				r, _ := m.do(hello, map[string]string{"PAYMENT-SIGNATURE": s.header, "Idempotency-Key": key})

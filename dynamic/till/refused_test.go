@@ -33,7 +33,8 @@ func TestPaymentsThatAreRefusedHaveABound(t *testing.T) {
 		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))
 		present := func(payer string) tilltest.Reply {
 			r, _ := m.do(hello, nil)
-			s := m.signed(hello, payer, rand.Text(), tilltest.DecodeChallenge(t, r.Header.Get("PAYMENT-REQUIRED")), 10*time.Minute)
+			ch := tilltest.DecodeChallenge(t, r.Header.Get("PAYMENT-REQUIRED"))
+			s := m.signed(hello, payer, rand.Text(), ch, 10*time.Minute)
 			r, _ = m.do(hello, map[string]string{"PAYMENT-SIGNATURE": s.header})
 			return r
 		}
@@ -65,7 +66,8 @@ func TestPaymentsThatAreRefusedHaveABound(t *testing.T) {
 		told := map[int]int{}
 		for _, r := range answers {
 			told[r.Status]++
-			if r.Status == 429 && (r.Str("billed") != "no" || r.Str("retry") != "after" || r.Header.Get("Retry-After") == "") {
+			if r.Status == 429 && (r.Str("billed") != "no" || r.Str("retry") != "after" ||
+				r.Header.Get("Retry-After") == "") {
 				t.Errorf("a payment that is not looked at = %s", r.Raw)
 			}
 		}
@@ -118,7 +120,8 @@ func TestTermsForWhoBringsNoInputs(t *testing.T) {
 			r.Header.Get("PAYMENT-REQUIRED") == "" {
 			t.Fatalf("nothing asked = %d %s", r.Status, r.Raw)
 		}
-		s := m.signed(path, "buyer", rand.Text(), tilltest.DecodeChallenge(t, r.Header.Get("PAYMENT-REQUIRED")), time.Minute)
+		ch := tilltest.DecodeChallenge(t, r.Header.Get("PAYMENT-REQUIRED"))
+		s := m.signed(path, "buyer", rand.Text(), ch, time.Minute)
 		for name, c := range map[string]struct {
 			path   string
 			header map[string]string

@@ -18,11 +18,11 @@ import (
 // reverted, and by what the payer had at its place in the block: of a token that names every
 // movement in a Transfer, that follows from the balance before the block. Where the token itself is
 // well and the payer has code, or would have by this payment, that code refused its signature or
-// took more gas than it was given: nothing else of a settlement is in anybody's hand. Where the same
-// settlement would go through at the end of the block, what stood in its way was there in between:
-// an allowance that was moved, by whoever handed in the payer's permits, or code that a payer who
-// acted in that very block had in the middle of it. Of one among several that is not shown, and
-// says nothing of the network either.
+// took more gas than it was given: nothing else of a settlement is in anybody's hand. Where the
+// same settlement would go through at the end of the block, what stood in its way was there in
+// between: an allowance that was moved, by whoever handed in the payer's permits, or code that a
+// payer who acted in that very block had in the middle of it. Of one among several that is not
+// shown, and says nothing of the network either.
 func (r *Rail) Explain(ctx context.Context, p *rail.Payment, v rail.Revert) (rail.Cause, error) {
 	fail := func(err error) (rail.Cause, error) {
 		return rail.Cause{}, fmt.Errorf("finding out why %s reverted: %w", v.Tx, err)

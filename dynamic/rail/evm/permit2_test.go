@@ -161,8 +161,8 @@ func (h *permits) Withhold(data []byte) (restore func()) {
 }
 
 // An allowance that is taken away and given back within the block of our settlement, by the payer's
-// permits, which anybody can hand in, is the payer's doing: three such payers would take the network
-// out.
+// permits, which anybody can hand in, is the payer's doing: three such payers would take the
+// network out.
 func TestAnAllowanceThatIsBackAtTheEndOfTheBlock(t *testing.T) {
 	h := openPermitsOn(t)
 	payer := h.Buyers[0]

@@ -154,7 +154,8 @@ func questions(t testing.TB, w world) []question {
 
 // assertion is an instruction of Lighthouse of so many bytes, which begin with what it asserts.
 func assertion(kind byte, size int, account sol.PublicKey) sol.Instruction {
-	return sol.NewInstruction(guard, sol.AccountMetaSlice{sol.Meta(account)}, append([]byte{kind}, make([]byte, size-1)...))
+	data := append([]byte{kind}, make([]byte, size-1)...)
+	return sol.NewInstruction(guard, sol.AccountMetaSlice{sol.Meta(account)}, data)
 }
 
 // phantom puts guards where Phantom puts them, three in front of the transfer and one behind the
@@ -177,7 +178,7 @@ func (a *asking) guards() {
 	more := slices.Repeat([]sol.Instruction{assertion(15, 9, who)}, 4)
 	a.ask("eight guards", "", phantom(more...)).but(length)
 	a.ask("nine guards", length, phantom(append(more, more[0])...))
-	for kind, name := range map[byte]string{0: "writes", 1: "closes", 16: "calls another program", 200: "is not known"} {
+	for kind, name := range map[byte]string{0: "writes", 1: "closes", 16: "calls a program", 200: "is not known"} {
 		a.ask("a guard that "+name+" with the fee payer", isolated, also(assertion(kind, 9, feePayer))).but("")
 		a.ask("a guard that "+name+" in front", "payload_transaction_instructions_compute_limit_instruction",
 			before(assertion(kind, 9, who)))

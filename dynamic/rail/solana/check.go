@@ -129,7 +129,7 @@ func readBudget(t *transaction, list []instruction, o *order, maxUnits uint32, m
 // readTransfer reads the instruction that pays.
 func readTransfer(t *transaction, i instruction, o *order) *rail.Refusal {
 	if t.programOf(i) != programToken || len(i.accounts) < 4 || len(i.data) != 10 || i.data[0] != transferChecked {
-		return refuse(reasonNoTransfer, "the instruction after limit and price is no TransferChecked of the token program")
+		return refuse(reasonNoTransfer, "what follows limit and price is no TransferChecked of the token program")
 	}
 	for n, k := range []*key{&o.source, &o.mint, &o.to, &o.payer} {
 		*k = t.keys[i.accounts[n]]

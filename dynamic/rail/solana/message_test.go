@@ -140,7 +140,7 @@ func TestVersionOne(t *testing.T) {
 		"no instructions":           func(m *parts) { m.instructions = nil },
 		"an account twice":          func(m *parts) { m.keys[3] = m.keys[2] },
 		"a program not there":       func(m *parts) { m.instructions[0].program = 63 },
-		"65 accounts":               func(m *parts) { m.keys = append(m.keys, make([]key, 65-len(m.keys))...); distinct65(m.keys) },
+		"65 accounts":               func(m *parts) { m.keys = otherKeys(65) },
 		"more than 65 instructions": func(m *parts) { m.instructions = slices.Repeat(m.instructions[:1], 65) },
 	} {
 		m := one.parts
@@ -156,11 +156,13 @@ func TestVersionOne(t *testing.T) {
 	}
 }
 
-// distinct65 gives each account another address.
-func distinct65(keys []key) {
+// otherKeys are so many accounts.
+func otherKeys(n int) []key {
+	keys := make([]key, n)
 	for i := range keys {
-		keys[i][0], keys[i][1] = byte(i), 0xee
+		keys[i] = key{byte(i), 0xee}
 	}
+	return keys
 }
 
 // FuzzTransaction: nothing panics, whatever is accepted is written back byte for byte, so that no

@@ -175,7 +175,8 @@ var errFunds = errors.New("open: the payer's funds are not known")
 // Admission is one payment's way past the bounds.
 type Admission struct {
 	Payment
-	// Alone says that no other payment of the network may be open that goes alone (gas.Guard.Admit).
+	// Alone says that it is one of those of which one at a time may be open on a network
+	// (gas.Guard.Admit).
 	Alone bool
 	// Proven reports whether a payer settled here before (gas.Guard).
 	Proven func(tx ledger.Tx, network, payer, code string) (bool, error)
