@@ -132,7 +132,7 @@ func pagesOnRequest(t *testing.T) map[string][]byte {
 // and it is called a specimen as loudly.
 func TestSpecimenInABrowser(t *testing.T) {
 	t.Parallel()
-	_, tree := specimenTree(t)
+	_, tree := specimenSite.get(t)
 	server := httptest.NewServer(http.FileServerFS(tree))
 	defer server.Close()
 	signed, err := attest.Certificate{CertID: "cert_aaaaaaaaaaaaaaaaaaaa", Item: "hello",
@@ -166,9 +166,7 @@ func TestPagesInABrowser(t *testing.T) {
 
 // TestSoakPagesInABrowser holds them against all of them.
 func TestSoakPagesInABrowser(t *testing.T) {
-	if os.Getenv("STORE_SOAK") == "" {
-		t.Skip("a soak test: set STORE_SOAK")
-	}
+	soak(t)
 	showPages(t)
 }
 

@@ -37,6 +37,23 @@ func specimenInput(t testing.TB, dir string) Input {
 	}
 }
 
+// smallInput is a site of a few pages, for what a build does with files whatever is in them.
+func smallInput(t testing.TB, dir string) Input {
+	t.Helper()
+	in := specimenInput(t, dir)
+	in.outputs = slices.DeleteFunc(table(), func(o output) bool {
+		return !slices.Contains([]string{"home", "menu", "menu_item", "what", "style"}, o.name)
+	})
+	return in
+}
+
+func soak(t *testing.T) {
+	t.Helper()
+	if os.Getenv("STORE_SOAK") == "" {
+		t.Skip("a soak test: set STORE_SOAK")
+	}
+}
+
 func mustBuild(t testing.TB, in Input) Report {
 	t.Helper()
 	r, err := Build(t.Context(), in)
@@ -237,17 +254,21 @@ func edit(t *testing.T, rng *rand.Rand, src, observations fstest.MapFS, routes *
 
 // TestIncrementalEqualsFull walks through random edits and compares, after each,
 // the tree that was brought up to date with one made from nothing.
-func TestIncrementalEqualsFull(t *testing.T) {
+func TestIncrementalEqualsFull(t *testing.T) { incrementalEqualsFull(t, 8) }
+
+func TestSoakIncrementalEqualsFull(t *testing.T) {
+	soak(t)
+	incrementalEqualsFull(t, 40)
+}
+
+func incrementalEqualsFull(t *testing.T, steps int) {
+	t.Helper()
 	seed := uint64(20261120)
 	rng := rand.New(rand.NewPCG(seed, 7))
 	dir := t.TempDir()
 	src, observations := sourceTree(t), fstest.MapFS{}
 	var routes []api.Route
 	partial, tried := 0, 0
-	steps := 40
-	if testing.Short() {
-		steps = 8
-	}
 	for step := range steps {
 		before := copyOf(src)
 		what := "the specimen"
@@ -304,7 +325,7 @@ func copyOf(m fstest.MapFS) fstest.MapFS {
 // TestBrokenRecordMeansFullBuild cuts and flips the record.
 func TestBrokenRecordMeansFullBuild(t *testing.T) {
 	dir := t.TempDir()
-	in := specimenInput(t, dir)
+	in := smallInput(t, dir)
 	in.Record = filepath.Join(dir, "var", "record")
 	full := mustBuild(t, in)
 	if r := mustBuild(t, in); r.Rendered != 0 {
@@ -377,7 +398,7 @@ func TestPrivateTextFailsTheBuild(t *testing.T) {
 		pool := site.Pools["secrets"]
 		pool.Entries = append(slices.Clone(pool.Entries), content.Entry{Digest: strings.Repeat("0", 64), Text: secret})
 		site.Pools["secrets"] = pool
-		in := specimenInput(t, t.TempDir())
+		in := smallInput(t, t.TempDir())
 		in.Site = site
 		in.PublicPools = false
 		_, err = Build(t.Context(), in)
@@ -427,7 +448,7 @@ func TestPrivateRunsAreFoundWhereverTheyStand(t *testing.T) {
 // was there before.
 func TestFailedBuildLeavesTheRecordUnfit(t *testing.T) {
 	dir := t.TempDir()
-	in := specimenInput(t, dir)
+	in := smallInput(t, dir)
 	in.Record = filepath.Join(dir, "record")
 	mustBuild(t, in)
 	want := readTree(t, in.OutDir)
@@ -435,7 +456,7 @@ func TestFailedBuildLeavesTheRecordUnfit(t *testing.T) {
 	site := *in.Site
 	site.Config.Tagline = "Another line, which the failed build writes into pages that it gets to."
 	broken.Site = &site
-	broken.outputs = append(table(), output{
+	broken.outputs = append(slices.Clone(in.outputs), output{
 		name: "zz_broken", files: []api.Representation{{MediaType: api.PlainText, Path: "zz.txt"}},
 		render: func(*source, unit, string, attest.Digest) ([]byte, error) { return nil, errors.New("no ink") },
 	})
@@ -482,10 +503,8 @@ func TestTwinsUncompressToTheirFiles(t *testing.T) {
 
 // TestTwinsAfterAKilledBuild leaves of every twin what a build that was killed over it leaves.
 func TestTwinsAfterAKilledBuild(t *testing.T) {
-	in := specimenInput(t, t.TempDir())
+	in := smallInput(t, t.TempDir())
 	in.TwinsDir = t.TempDir()
-	in.outputs = slices.DeleteFunc(table(),
-		func(o output) bool { return !slices.Contains([]string{"home", "menu", "style"}, o.name) })
 	mustBuild(t, in)
 	want := readTree(t, in.TwinsDir)
 	if len(want) < 6 {

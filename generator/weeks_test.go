@@ -78,14 +78,18 @@ func happens(t *testing.T, rng *rand.Rand, w *seal.Writer, step int) string {
 
 // TestWeeksIncrementalEqualsFull adds weeks and observations at random and compares, after each
 // step, the tree that was brought up to date with one made from nothing, byte by byte.
-func TestWeeksIncrementalEqualsFull(t *testing.T) {
+func TestWeeksIncrementalEqualsFull(t *testing.T) { weeksIncrementalEqualsFull(t, 5) }
+
+func TestSoakWeeksIncrementalEqualsFull(t *testing.T) {
+	soak(t)
+	weeksIncrementalEqualsFull(t, 14)
+}
+
+func weeksIncrementalEqualsFull(t *testing.T, steps int) {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(20261120, 5))
 	in, w := recordInput(t, 20, 1)
 	weeks, partial := 1, 0
-	steps := 14
-	if testing.Short() {
-		steps = 5
-	}
 	for step := range steps {
 		what := "the first week"
 		switch {
@@ -114,7 +118,7 @@ func TestWeeksIncrementalEqualsFull(t *testing.T) {
 			partial++
 		}
 	}
-	if !testing.Short() && (weeks < 6 || partial < 5) {
+	if weeks < 1+steps/3 || partial < steps/3 {
 		t.Errorf("%d weeks, %d steps rendered less than half: the test or the record does not work", weeks, partial)
 	}
 }
