@@ -40,9 +40,8 @@ const pressed = `(async () => {
 func TestCopying(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
-	in := specimenInput(t, t.TempDir())
-	mustBuild(t, in)
-	files := http.FileServerFS(os.DirFS(in.OutDir))
+	_, tree := specimenSite.get(t)
+	files := http.FileServerFS(tree)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", templates.ContentSecurityPolicy())
 		files.ServeHTTP(w, r)

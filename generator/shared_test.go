@@ -24,13 +24,12 @@ func TestMain(m *testing.M) {
 
 // sharedSite is a site that is built for the first test that asks for it, and that tests only read.
 type sharedSite struct {
-	name   string
-	plain  int // hosts of the record without a story
-	change func(*content.Site)
+	name  string
+	input func(*testing.T) Input
 
 	once sync.Once
 	site *content.Site
-	tree fs.FS
+	dir  string
 }
 
 func (s *sharedSite) get(t *testing.T) (*content.Site, fs.FS) {
@@ -40,16 +39,22 @@ func (s *sharedSite) get(t *testing.T) (*content.Site, fs.FS) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := specimenInput(t, filepath.Join(dir, s.name))
-		in.Corpus, in.Bulk = corpustest.Write(t, s.plain), &Bulk{Name: "Keeper", Email: "keeper@store.example"}
-		s.change(in.Site)
+		in := s.input(t)
+		in.OutDir, in.Record = filepath.Join(dir, s.name), ""
 		mustBuild(t, in)
-		s.site, s.tree = in.Site, os.DirFS(in.OutDir)
+		s.site, s.dir = in.Site, in.OutDir
 	})
-	if s.tree == nil {
+	if s.dir == "" {
 		t.Fatalf("the site %q was not built", s.name)
 	}
-	return s.site, s.tree
+	return s.site, os.DirFS(s.dir)
+}
+
+func withHosts(t *testing.T, plain int) Input {
+	t.Helper()
+	in := specimenInput(t, "")
+	in.Corpus, in.Bulk = corpustest.Write(t, plain), &Bulk{Name: "Keeper", Email: "keeper@store.example"}
+	return in
 }
 
 // hostileName is a name that would end every element and attribute that it stands in.
@@ -57,13 +62,24 @@ const hostileName = `</title></script><script>alert(1)</script>"'><!-- &amp; ` +
 
 var (
 	// specimenSite has a record of more hosts than one page lists.
-	specimenSite = sharedSite{name: "specimen", plain: 120, change: func(*content.Site) {}}
+	specimenSite = sharedSite{name: "specimen", input: func(t *testing.T) Input { return withHosts(t, 120) }}
 	// hostileSite has a good, issues and a site of hostile names.
-	hostileSite = sharedSite{name: "hostile", plain: 3, change: func(site *content.Site) {
+	hostileSite = sharedSite{name: "hostile", input: func(t *testing.T) Input {
+		in := withHosts(t, 3)
+		site := in.Site
 		site.Goods[0].Name, site.Goods[0].Description = hostileName, hostileName
 		site.Config.Title, site.Config.Tagline = hostileName, hostileName
 		for i := range site.Issues {
 			site.Issues[i].Title, site.Issues[i].Summary = hostileName, hostileName+"\x1b[2J]]>"
 		}
+		return in
 	}}
+	// streetSite has the record of this repository.
+	streetSite = sharedSite{name: "street", input: func(t *testing.T) Input {
+		in := specimenInput(t, "")
+		in.Corpus = os.DirFS("../corpus")
+		return in
+	}}
+	// bulkSite has a record of three weeks.
+	bulkSite = sharedSite{name: "bulk", input: func(t *testing.T) Input { in, _ := bulkInput(t); return in }}
 )
