@@ -15,6 +15,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -257,6 +258,11 @@ func MapFS(t testing.TB, dir string) fstest.MapFS {
 	}
 	return out
 }
+
+var numbers = regexp.MustCompile(`[0-9a-f]{64}|[0-9]+`)
+
+// Kind is a name with its digests and numbers taken out: files of one kind are checked alike.
+func Kind(name string) string { return numbers.ReplaceAllString(name, "0") }
 
 // Look walks a door that answers every request in one way, or with a failure.
 func Look(t testing.TB, url string, answer practice.Answer, failure exchange.Error, at time.Time) (probe.Report,
