@@ -23,8 +23,15 @@ import (
 // python is the system's own, for which Debian packages ed25519.
 const python = "/usr/bin/python3"
 
-// missing says what is to be installed before the verifier in testdata runs.
-var missing = sync.OnceValue(func() error {
+// needsPython ends a test where the verifiers in testdata cannot run, and says what is to be installed.
+func needsPython(t *testing.T) {
+	t.Helper()
+	if err := withoutPython(); err != nil {
+		npmtest.Unavailable(t, err)
+	}
+}
+
+var withoutPython = sync.OnceValue(func() error {
 	const modules = "cryptography, opentimestamps"
 	if out, err := exec.Command(python, "-c", "import "+modules).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s cannot import %s: install python3-cryptography and python3-opentimestamps: %w\n%s", python,
@@ -115,9 +122,7 @@ func askPython(t *testing.T, changes int) {
 // refused.
 func verdicts(t *testing.T, dir string, trees map[string]fstest.MapFS, flags ...string) map[string]string {
 	t.Helper()
-	if err := missing(); err != nil {
-		npmtest.Unavailable(t, err)
-	}
+	needsPython(t)
 	script, err := filepath.Abs("testdata/verify.py")
 	if err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"store.example/agentstore/corpus/record/kept"
 )
 
-// TestMemoryDoesNotFollowRows writes many times as many rows in about the same memory.
-func TestMemoryDoesNotFollowRows(t *testing.T) {
+// TestLongMemoryDoesNotFollowRows writes many times as many rows in about the same memory.
+func TestLongMemoryDoesNotFollowRows(t *testing.T) {
 	many := func(n int) iter.Seq2[record.Row, error] {
 		return func(yield func(record.Row, error) bool) {
 			row := walked("a.example", record.VerdictReady)
@@ -47,8 +47,8 @@ func TestMemoryDoesNotFollowRows(t *testing.T) {
 	}
 }
 
-// TestMemoryDoesNotFollowEvidence writes many times as many walks in about the same memory.
-func TestMemoryDoesNotFollowEvidence(t *testing.T) {
+// TestLongMemoryDoesNotFollowEvidence writes many times as many walks in about the same memory.
+func TestLongMemoryDoesNotFollowEvidence(t *testing.T) {
 	run := func(n int) uint64 {
 		began := time.Now()
 		most := peak(func() {

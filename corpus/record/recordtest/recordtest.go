@@ -114,24 +114,6 @@ func SignRound(t testing.TB, r record.Round, k *attest.Key) (record.Round, []byt
 	return r, raw
 }
 
-// EveryByteChange demands that raw is accepted, and nothing that differs from it in one byte.
-func EveryByteChange(t *testing.T, raw []byte, accepted func([]byte) bool) {
-	t.Helper()
-	if !accepted(raw) {
-		t.Fatal("the unchanged artifact is refused")
-	}
-	changed := bytes.Clone(raw)
-	for i := range raw {
-		for x := 1; x < 256; x++ {
-			changed[i] = raw[i] ^ byte(x)
-			if accepted(changed) {
-				t.Fatalf("byte %d changed from %#02x to %#02x is accepted", i, raw[i], changed[i])
-			}
-		}
-		changed[i] = raw[i]
-	}
-}
-
 // PrivateHalf is the private key of Key.
 func PrivateHalf(seed byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
@@ -292,6 +274,17 @@ func Look(t testing.TB, url string, answer practice.Answer, failure exchange.Err
 		}
 		recorded = append(recorded, x)
 	}
+}
+
+// Kept is the row of a door that answered, and what is kept of the walk.
+func Kept(t testing.TB, url string, door practice.Door, at time.Time) (record.Row, []byte) {
+	t.Helper()
+	report, j := Look(t, url, door.Answer(url), exchange.Error{}, at)
+	raw, err := j.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return judge.RowFrom(report, j), raw
 }
 
 // LookedAt is when a door was walked.
