@@ -68,6 +68,7 @@ func TestCopying(t *testing.T) {
 // /api/. Of the rules the longest that fits counts (RFC 9309, section 2.2.2).
 func TestRobots(t *testing.T) {
 	in := specimenInput(t, t.TempDir())
+	in.outputs = only("robots")
 	row := func(method, pattern string, serve api.Serve, params ...api.Param) api.Route {
 		return api.Route{Name: strings.Trim(pattern, "/"), Method: method, Pattern: pattern, Serve: serve,
 			Tags: []string{"instruments"}, Params: params}

@@ -127,6 +127,7 @@ func weeksIncrementalEqualsFull(t *testing.T, steps int) {
 // which the next round leaves alone.
 func TestYearsOfHosts(t *testing.T) {
 	in, w := recordInput(t, 3, derive.TimelineWeeks)
+	in.outputs = only("host", "host_weeks")
 	mustBuild(t, in)
 	years := func() map[string]string {
 		all := readTree(t, in.OutDir)
