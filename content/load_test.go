@@ -343,8 +343,8 @@ func TestDigestTellsFieldsApart(t *testing.T) {
 
 func TestBorrowed(t *testing.T) {
 	all, err := load(t).Borrowed()
-	if err != nil || len(all) != 16+len(Publications) {
-		t.Fatalf("the specimen borrows %v, want 16 pools and %d publications: %v", all, len(Publications), err)
+	if err != nil || !slices.Contains(all, "dibs") || len(all) <= len(Publications) {
+		t.Fatalf("the specimen borrows %v, want its pools and %d publications: %v", all, len(Publications), err)
 	}
 	m := specimen(t)
 	own := strings.ReplaceAll(string(m["pools/dibs.toml"].Data), `."`, `, on the day."`)
@@ -354,7 +354,7 @@ func TestBorrowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	names, err := s.Borrowed()
-	if err != nil || slices.Contains(names, "dibs") || len(names) != 15+len(Publications) {
+	if err != nil || slices.Contains(names, "dibs") || len(names) != len(all)-1 {
 		t.Errorf("with a pool of one's own: %v, %v", names, err)
 	}
 }
