@@ -166,15 +166,18 @@ func sourceTree(t *testing.T) fstest.MapFS {
 	return tree
 }
 
-// edit changes something at random and says what.
-func edit(t *testing.T, rng *rand.Rand, src, observations fstest.MapFS, routes *[]api.Route, step int) string {
+// kindsOfEdits is how many ways there are in which edit changes something.
+const kindsOfEdits = 11
+
+// edit changes something in one way and says what.
+func edit(t *testing.T, rng *rand.Rand, src, observations fstest.MapFS, routes *[]api.Route, kind, step int) string {
 	t.Helper()
 	shelf := slices.DeleteFunc(sortedKeys(src), func(n string) bool { return !strings.HasPrefix(n, "shelf/") })
 	pages := slices.DeleteFunc(sortedKeys(src), func(n string) bool { return !strings.HasPrefix(n, "pages/") })
 	pick := func(names []string) string { return names[rng.IntN(len(names))] }
 	set := func(name, body string) { src[name] = &fstest.MapFile{Data: []byte(body)} }
 	get := func(name string) string { return string(src[name].Data) }
-	switch rng.IntN(11) {
+	switch kind {
 	case 10:
 		name := pick(shelf)
 		set(name, regexp.MustCompile(`(?m)^price = .*`).ReplaceAllString(get(name),
@@ -260,9 +263,9 @@ func edit(t *testing.T, rng *rand.Rand, src, observations fstest.MapFS, routes *
 	}
 }
 
-// TestIncrementalEqualsFull walks through random edits and compares, after each,
+// TestIncrementalEqualsFull walks through random edits, one of each kind, and compares, after each,
 // the tree that was brought up to date with one made from nothing.
-func TestIncrementalEqualsFull(t *testing.T) { incrementalEqualsFull(t, 8) }
+func TestIncrementalEqualsFull(t *testing.T) { incrementalEqualsFull(t, 1+kindsOfEdits) }
 
 func TestSoakIncrementalEqualsFull(t *testing.T) {
 	soak(t)
@@ -277,16 +280,17 @@ func incrementalEqualsFull(t *testing.T, steps int) {
 	src, observations := sourceTree(t), fstest.MapFS{}
 	var routes []api.Route
 	partial, tried := 0, 0
+	kinds := rng.Perm(kindsOfEdits)
 	for step := range steps {
 		before := copyOf(src)
 		what := "the specimen"
 		if step > 0 {
-			what = edit(t, rng, src, observations, &routes, step)
+			what = edit(t, rng, src, observations, &routes, kinds[step%len(kinds)], step)
 		}
 		site, err := content.Load(content.Sources{Content: src})
 		if err != nil {
 			t.Logf("step %d, %s: %v", step, what, err)
-			src = before // the edit made no site: take it back
+			src = before // the edit made no site: it is taken back
 			continue
 		}
 		in := Input{
