@@ -168,9 +168,10 @@ func TestPagesInABrowser(t *testing.T) {
 // TestLongPagesInABrowser shows them all, and holds them against all rules.
 func TestLongPagesInABrowser(t *testing.T) { showPages(t, nil) }
 
-// showPages shows a page of each class that is chosen, or of all, light and dark, at the widths of a desk and of a small
-// telephone. The record holds a host whose name is as long as a name can be: no page is wider than
-// its screen, no list wider than its page, and axe-core finds nothing by the rules.
+// showPages shows a page of each class that is chosen, or of all, light and dark, at the widths of
+// a desk and of a small telephone. The record holds a host whose name is as long as a name can be:
+// no page is wider than its screen, no list wider than its page, and axe-core finds nothing by the
+// rules.
 func showPages(t *testing.T, chosen []string, rules ...string) {
 	t.Helper()
 	b := browser.Start(t)

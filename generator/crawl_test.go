@@ -92,7 +92,8 @@ func TestEveryPageIsLinked(t *testing.T) {
 		t.Errorf("no page leads to %d of %d: %v; excused and linked: %v", len(lost), len(listed.URLs), lost, wrong)
 	}
 	// The crawl itself: without the page that leads to them, what hangs on it is lost.
-	if again := crawled(t, lacking{tree, "defects/index.html"}, base); again["/defects/no-402"] || !reached["/defects/no-402"] {
+	again := crawled(t, lacking{tree, "defects/index.html"}, base)
+	if again["/defects/no-402"] || !reached["/defects/no-402"] {
 		t.Error("the crawl comes to pages that nothing leads to")
 	}
 }

@@ -29,7 +29,8 @@ func TestFeeds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		schema := exec.CommandContext(t.Context(), lint, "--nonet", "--noout", "--relaxng", "../templates/testdata/atom.rng", "-")
+		schema := exec.CommandContext(t.Context(), lint, "--nonet", "--noout", "--relaxng",
+			"../templates/testdata/atom.rng", "-")
 		schema.Stdin = bytes.NewReader(body)
 		if out, err := schema.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", file, err, out)

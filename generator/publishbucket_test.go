@@ -101,8 +101,8 @@ func twoTrees(t *testing.T) (before, after string) {
 	return before, later.OutDir
 }
 
-// TestLongPublishToABucket: what is published is the tree, byte by byte, with the media types and cache
-// times of its documents; only what changed is sent, and only what was published goes.
+// TestLongPublishToABucket: what is published is the tree, byte by byte, with the media types and
+// cache times of its documents; only what changed is sent, and only what was published goes.
 func TestLongPublishToABucket(t *testing.T) {
 	store := startObjects(t)
 	before, after := twoTrees(t)
@@ -323,9 +323,10 @@ func TestSoakKilledPublications(t *testing.T) {
 }
 
 // killedPublications kills a publication again and again, where dies says that it is to die, given
-// the kills before and the writes that are left. After each no head names what is not there: no part
-// of a manifest, no checkpoint, no head of the git repository, no sitemap. The last one ends what the
-// others began, sends nothing twice, and leaves the tree. It returns at which writes they died.
+// the kills before and the writes that are left. After each no head names what is not there: no
+// part of a manifest, no checkpoint, no head of the git repository, no sitemap. The last one ends
+// what the others began, sends nothing twice, and leaves the tree. It returns at which writes they
+// died.
 func killedPublications(t *testing.T, dies func(kills, left int) func(what string, writes int) bool) []string {
 	t.Helper()
 	store := startObjects(t)

@@ -90,8 +90,8 @@ func TestSoakWeeksIncrementalEqualsFull(t *testing.T) {
 	weeksIncrementalEqualsFull(t, 2*kindsOfHappenings+1, 1)
 }
 
-// weeksIncrementalEqualsFull adds weeks in every other step, and in the rest so many observations, of
-// one kind after the other.
+// weeksIncrementalEqualsFull adds weeks in every other step, and in the rest so many observations,
+// of one kind after the other.
 func weeksIncrementalEqualsFull(t *testing.T, steps, observations int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(20261120, 5))

@@ -54,8 +54,8 @@ func TestNoTextOfAHostIsMarkup(t *testing.T) {
 	}
 }
 
-// TestStyleLiteralsStandInTheProgram finds whoever makes markup of a text: only a constant may become a
-// literal.
+// TestStyleLiteralsStandInTheProgram finds whoever makes markup of a text: only a constant may
+// become a literal.
 func TestStyleLiteralsStandInTheProgram(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	if err != nil {

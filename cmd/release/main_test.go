@@ -52,8 +52,8 @@ func made(t *testing.T, dir string, args ...string) (int, string) {
 	return code, out.String()
 }
 
-// TestLongTwoBuildsAreOne: two clones in two folders give the same bytes, which run, say their commit,
-// and carry a signature that ssh-keygen accepts, and no other file's.
+// TestLongTwoBuildsAreOne: two clones in two folders give the same bytes, which run, say their
+// commit, and carry a signature that ssh-keygen accepts, and no other file's.
 func TestLongTwoBuildsAreOne(t *testing.T) {
 	here := runtime.GOOS + "/" + runtime.GOARCH
 	keys := t.TempDir()

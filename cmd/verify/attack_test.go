@@ -211,7 +211,8 @@ func refused(ctx context.Context, tree fstest.MapFS, names ...string) error {
 // specimen's.
 func records(t testing.TB) map[string]fstest.MapFS {
 	t.Helper()
-	out := map[string]fstest.MapFS{"lived": recordtest.MapFS(t, lived(t, 0).Dir), "observed": recordtest.MapFS(t, observed(t).Dir)}
+	out := map[string]fstest.MapFS{"lived": recordtest.MapFS(t, lived(t, 0).Dir),
+		"observed": recordtest.MapFS(t, observed(t).Dir)}
 	specimen := filepath.Join("..", "..", "corpus")
 	if _, err := os.Stat(filepath.Join(specimen, "manifest.json")); err == nil {
 		tree := make(fstest.MapFS)

@@ -23,7 +23,8 @@ import (
 // python is the system's own, for which Debian packages ed25519.
 const python = "/usr/bin/python3"
 
-// needsPython ends a test where the verifiers in testdata cannot run, and says what is to be installed.
+// needsPython ends a test where the verifiers in testdata cannot run, and says what is to be
+// installed.
 func needsPython(t *testing.T) {
 	t.Helper()
 	if err := withoutPython(); err != nil {
@@ -34,8 +35,8 @@ func needsPython(t *testing.T) {
 var withoutPython = sync.OnceValue(func() error {
 	const modules = "cryptography, opentimestamps"
 	if out, err := exec.Command(python, "-c", "import "+modules).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s cannot import %s: install python3-cryptography and python3-opentimestamps: %w\n%s", python,
-			modules, err, out)
+		return fmt.Errorf("%s cannot import %s: install python3-cryptography and python3-opentimestamps: %w\n%s",
+			python, modules, err, out)
 	}
 	return nil
 })

@@ -75,7 +75,8 @@ func TestRightCards(t *testing.T) {
 		DialectHybrid: strings.Replace(plain, "{",
 			"{"+one[strings.Index(one, `"supportedInterfaces"`):strings.LastIndex(one, `,"version"`)]+",", 1)} {
 		r := look(t, Checker{URL: at}, served(card), nil)
-		if r.Dialect != dialect || r.Verdict != Pass || r.ValidCard != (dialect != Dialect10) || len(r.Checks) != len(rows) ||
+		if r.Dialect != dialect || r.Verdict != Pass || r.ValidCard != (dialect != Dialect10) ||
+			len(r.Checks) != len(rows) ||
 			len(r.Fixes) != 0 {
 			t.Errorf("%s: %+v", dialect, r)
 		}

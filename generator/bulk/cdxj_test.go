@@ -133,8 +133,9 @@ func TestEvidenceThatIsNoneIsRefused(t *testing.T) {
 	})
 }
 
-// TestLongStockIndexer: warcio.js, which Webrecorder's programs read archives with, reads each record
-// and makes the index that is there, but for the digests and statuses of what it takes for files.
+// TestLongStockIndexer: warcio.js, which Webrecorder's programs read archives with, reads each
+// record and makes the index that is there, but for the digests and statuses of what it takes for
+// files.
 func TestLongStockIndexer(t *testing.T) {
 	folder := filepath.Join("testdata", "warcio")
 	script, err := filepath.Abs(filepath.Join(folder, "read.mjs"))

@@ -21,8 +21,8 @@ const awaited = `new Promise((ok) => { const look = () => {
   else setTimeout(look, 50);
 }; look(); })`
 
-// TestLongVerifierInChromium opens the page on a plain file server with the policies of the site and
-// lets it check a good bundle, a changed one and a part of one, which stand beside it.
+// TestLongVerifierInChromium opens the page on a plain file server with the policies of the site
+// and lets it check a good bundle, a changed one and a part of one, which stand beside it.
 func TestLongVerifierInChromium(t *testing.T) {
 	b := browser.Start(t)
 	_, evidence, part := writeRecord(t)

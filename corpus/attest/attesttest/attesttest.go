@@ -40,7 +40,8 @@ func Must[T any](t testing.TB) func(v T, err error) T {
 }
 
 // EveryByteChange fails for a variant of raw that differs in one byte and is accepted. Each byte is
-// changed in fifteen ways, which differ from byte to byte, so that seventeen bytes have all of them.
+// changed in fifteen ways, which differ from byte to byte, so that seventeen bytes have all of
+// them.
 func EveryByteChange(t *testing.T, raw []byte, accepted func([]byte) bool) {
 	t.Helper()
 	if !accepted(bytes.Clone(raw)) {
