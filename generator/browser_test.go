@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -132,7 +133,7 @@ func pagesOnRequest(t *testing.T) map[string][]byte {
 // and it is called a specimen as loudly.
 func TestSpecimenInABrowser(t *testing.T) {
 	t.Parallel()
-	_, tree := specimenTree(t)
+	_, tree := specimenSite.get(t)
 	server := httptest.NewServer(http.FileServerFS(tree))
 	defer server.Close()
 	signed, err := attest.Certificate{CertID: "cert_aaaaaaaaaaaaaaaaaaaa", Item: "hello",
@@ -158,24 +159,20 @@ func TestSpecimenInABrowser(t *testing.T) {
 	}
 }
 
-// TestPagesInABrowser holds the pages against those rules of axe-core that the screen decides
-// about.
+// TestPagesInABrowser shows the largest tables and the longest names, and holds them against those
+// rules of axe-core that the screen decides about.
 func TestPagesInABrowser(t *testing.T) {
-	showPages(t, "scrollable-region-focusable", "target-size")
+	showPages(t, []string{"home", "corpus", "host_long", "a/reading"}, "scrollable-region-focusable", "target-size")
 }
 
-// TestSoakPagesInABrowser holds them against all of them.
-func TestSoakPagesInABrowser(t *testing.T) {
-	if os.Getenv("STORE_SOAK") == "" {
-		t.Skip("a soak test: set STORE_SOAK")
-	}
-	showPages(t)
-}
+// TestLongPagesInABrowser shows them all, and holds them against all rules.
+func TestLongPagesInABrowser(t *testing.T) { showPages(t, nil) }
 
-// showPages shows a page of each class, light and dark, at the widths of a desk and of a small
-// telephone. The record holds a host whose name is as long as a name can be: no page is wider than
-// its screen, no list wider than its page, and axe-core finds nothing by the rules.
-func showPages(t *testing.T, rules ...string) {
+// showPages shows a page of each class that is chosen, or of all, light and dark, at the widths of
+// a desk and of a small telephone. The record holds a host whose name is as long as a name can be:
+// no page is wider than its screen, no list wider than its page, and axe-core finds nothing by the
+// rules.
+func showPages(t *testing.T, chosen []string, rules ...string) {
 	t.Helper()
 	b := browser.Start(t)
 	in := specimenInput(t, t.TempDir())
@@ -199,6 +196,12 @@ func showPages(t *testing.T, rules ...string) {
 	}
 	defer server.Close()
 	p := b.Open(server.URL+"/", browser.Screen{Width: 1440})
+	if chosen != nil {
+		maps.DeleteFunc(pages, func(name, _ string) bool { return !slices.Contains(chosen, name) })
+		if len(pages) != len(chosen) {
+			t.Fatalf("of %q there are %v", chosen, pages)
+		}
+	}
 	for name, at := range pages {
 		p.Show(browser.Screen{Width: 1440})
 		p.Go(server.URL + at)

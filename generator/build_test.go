@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -34,6 +35,30 @@ func specimenInput(t testing.TB, dir string) Input {
 	return Input{
 		Site: site, Ring: attest.SpecimenRing(), Key: attest.SpecimenKey(),
 		OutDir: filepath.Join(dir, "public"), PublicPools: true,
+	}
+}
+
+// smallInput is a site of a few pages, for what a build does with files whatever is in them.
+func smallInput(t testing.TB, dir string) Input {
+	t.Helper()
+	in := specimenInput(t, dir)
+	in.outputs = only(small...)
+	return in
+}
+
+var small = []string{"home", "menu", "menu_item", "what", "style"}
+
+// only are the rows of the table whose names fit a pattern.
+func only(patterns ...string) []output {
+	return slices.DeleteFunc(table(), func(o output) bool {
+		return !slices.ContainsFunc(patterns, func(p string) bool { fits, _ := path.Match(p, o.name); return fits })
+	})
+}
+
+func soak(t *testing.T) {
+	t.Helper()
+	if os.Getenv("STORE_SOAK") == "" {
+		t.Skip("a soak test: set STORE_SOAK")
 	}
 }
 
@@ -141,15 +166,18 @@ func sourceTree(t *testing.T) fstest.MapFS {
 	return tree
 }
 
-// edit changes something at random and says what.
-func edit(t *testing.T, rng *rand.Rand, src, observations fstest.MapFS, routes *[]api.Route, step int) string {
+// kindsOfEdits is how many ways there are in which edit changes something.
+const kindsOfEdits = 11
+
+// edit changes something in one way and says what.
+func edit(t *testing.T, rng *rand.Rand, src, observations fstest.MapFS, routes *[]api.Route, kind, step int) string {
 	t.Helper()
 	shelf := slices.DeleteFunc(sortedKeys(src), func(n string) bool { return !strings.HasPrefix(n, "shelf/") })
 	pages := slices.DeleteFunc(sortedKeys(src), func(n string) bool { return !strings.HasPrefix(n, "pages/") })
 	pick := func(names []string) string { return names[rng.IntN(len(names))] }
 	set := func(name, body string) { src[name] = &fstest.MapFile{Data: []byte(body)} }
 	get := func(name string) string { return string(src[name].Data) }
-	switch rng.IntN(11) {
+	switch kind {
 	case 10:
 		name := pick(shelf)
 		set(name, regexp.MustCompile(`(?m)^price = .*`).ReplaceAllString(get(name),
@@ -235,29 +263,34 @@ func edit(t *testing.T, rng *rand.Rand, src, observations fstest.MapFS, routes *
 	}
 }
 
-// TestIncrementalEqualsFull walks through random edits and compares, after each,
+// TestIncrementalEqualsFull walks through random edits, one of each kind, and compares, after each,
 // the tree that was brought up to date with one made from nothing.
-func TestIncrementalEqualsFull(t *testing.T) {
+func TestIncrementalEqualsFull(t *testing.T) { incrementalEqualsFull(t, 1+kindsOfEdits) }
+
+func TestSoakIncrementalEqualsFull(t *testing.T) {
+	soak(t)
+	incrementalEqualsFull(t, 40)
+}
+
+func incrementalEqualsFull(t *testing.T, steps int) {
+	t.Helper()
 	seed := uint64(20261120)
 	rng := rand.New(rand.NewPCG(seed, 7))
 	dir := t.TempDir()
 	src, observations := sourceTree(t), fstest.MapFS{}
 	var routes []api.Route
 	partial, tried := 0, 0
-	steps := 40
-	if testing.Short() {
-		steps = 8
-	}
+	kinds := rng.Perm(kindsOfEdits)
 	for step := range steps {
 		before := copyOf(src)
 		what := "the specimen"
 		if step > 0 {
-			what = edit(t, rng, src, observations, &routes, step)
+			what = edit(t, rng, src, observations, &routes, kinds[step%len(kinds)], step)
 		}
 		site, err := content.Load(content.Sources{Content: src})
 		if err != nil {
 			t.Logf("step %d, %s: %v", step, what, err)
-			src = before // the edit made no site: take it back
+			src = before // the edit made no site: it is taken back
 			continue
 		}
 		in := Input{
@@ -304,7 +337,7 @@ func copyOf(m fstest.MapFS) fstest.MapFS {
 // TestBrokenRecordMeansFullBuild cuts and flips the record.
 func TestBrokenRecordMeansFullBuild(t *testing.T) {
 	dir := t.TempDir()
-	in := specimenInput(t, dir)
+	in := smallInput(t, dir)
 	in.Record = filepath.Join(dir, "var", "record")
 	full := mustBuild(t, in)
 	if r := mustBuild(t, in); r.Rendered != 0 {
@@ -377,7 +410,7 @@ func TestPrivateTextFailsTheBuild(t *testing.T) {
 		pool := site.Pools["secrets"]
 		pool.Entries = append(slices.Clone(pool.Entries), content.Entry{Digest: strings.Repeat("0", 64), Text: secret})
 		site.Pools["secrets"] = pool
-		in := specimenInput(t, t.TempDir())
+		in := smallInput(t, t.TempDir())
 		in.Site = site
 		in.PublicPools = false
 		_, err = Build(t.Context(), in)
@@ -427,7 +460,7 @@ func TestPrivateRunsAreFoundWhereverTheyStand(t *testing.T) {
 // was there before.
 func TestFailedBuildLeavesTheRecordUnfit(t *testing.T) {
 	dir := t.TempDir()
-	in := specimenInput(t, dir)
+	in := smallInput(t, dir)
 	in.Record = filepath.Join(dir, "record")
 	mustBuild(t, in)
 	want := readTree(t, in.OutDir)
@@ -435,7 +468,7 @@ func TestFailedBuildLeavesTheRecordUnfit(t *testing.T) {
 	site := *in.Site
 	site.Config.Tagline = "Another line, which the failed build writes into pages that it gets to."
 	broken.Site = &site
-	broken.outputs = append(table(), output{
+	broken.outputs = append(slices.Clone(in.outputs), output{
 		name: "zz_broken", files: []api.Representation{{MediaType: api.PlainText, Path: "zz.txt"}},
 		render: func(*source, unit, string, attest.Digest) ([]byte, error) { return nil, errors.New("no ink") },
 	})
@@ -450,7 +483,7 @@ func TestFailedBuildLeavesTheRecordUnfit(t *testing.T) {
 
 func TestTwinsUncompressToTheirFiles(t *testing.T) {
 	dir := t.TempDir()
-	in := specimenInput(t, dir)
+	in := smallInput(t, dir)
 	in.TwinsDir = filepath.Join(dir, "twins")
 	writeFile(t, filepath.Join(in.TwinsDir, strings.Repeat("0", 64)+".gz"), "stale")
 	mustBuild(t, in)
@@ -482,10 +515,8 @@ func TestTwinsUncompressToTheirFiles(t *testing.T) {
 
 // TestTwinsAfterAKilledBuild leaves of every twin what a build that was killed over it leaves.
 func TestTwinsAfterAKilledBuild(t *testing.T) {
-	in := specimenInput(t, t.TempDir())
+	in := smallInput(t, t.TempDir())
 	in.TwinsDir = t.TempDir()
-	in.outputs = slices.DeleteFunc(table(),
-		func(o output) bool { return !slices.Contains([]string{"home", "menu", "style"}, o.name) })
 	mustBuild(t, in)
 	want := readTree(t, in.TwinsDir)
 	if len(want) < 6 {

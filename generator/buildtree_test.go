@@ -35,7 +35,7 @@ func inode(t *testing.T, name string) uint64 {
 // not change is shared, what was served before stays as it was.
 func TestBuildTreeMovesThePointer(t *testing.T) {
 	dir := t.TempDir()
-	in := specimenInput(t, t.TempDir())
+	in := smallInput(t, t.TempDir())
 	first := mustBuildTree(t, in, dir)
 	if !first.Moved || first.Linked != 0 || first.Rendered == 0 {
 		t.Errorf("first build: %+v", first)
@@ -82,7 +82,7 @@ func TestBuildTreeMovesThePointer(t *testing.T) {
 // TestBuildTreeSurvivesAnInterruption leaves what a killed build would leave.
 func TestBuildTreeSurvivesAnInterruption(t *testing.T) {
 	dir := t.TempDir()
-	in := specimenInput(t, t.TempDir())
+	in := smallInput(t, t.TempDir())
 	first := mustBuildTree(t, in, dir)
 	writeFile(t, filepath.Join(dir, "trees", ".next-killed", "index.html"), "half")
 	writeFile(t, filepath.Join(dir, "current.new"), "half")
@@ -105,7 +105,7 @@ func TestBuildTreeSurvivesAnInterruption(t *testing.T) {
 
 func TestBuildTreeKeepsFewOldTrees(t *testing.T) {
 	dir := t.TempDir()
-	in := specimenInput(t, t.TempDir())
+	in := smallInput(t, t.TempDir())
 	src := sourceTree(t)
 	for range 5 {
 		src["shelf/hello.md"].Data = append(src["shelf/hello.md"].Data, "\n\nOne more line.\n"...)
@@ -136,7 +136,7 @@ func TestCurrentRefusesAPointerOutOfTheSite(t *testing.T) {
 // builds of one site do not meet.
 func TestBuildTreeLeavesAHeldTreeAlone(t *testing.T) {
 	dir := t.TempDir()
-	in := specimenInput(t, t.TempDir())
+	in := smallInput(t, t.TempDir())
 	first := mustBuildTree(t, in, dir)
 	held, err := os.Open(first.Dir)
 	if err != nil {
@@ -182,7 +182,7 @@ func TestBuildTreeLeavesAHeldTreeAlone(t *testing.T) {
 // A folder that holds one tree by itself becomes one of trees. What a server has open of it stays
 // until the next build, and what a build did not make stays for ever.
 func TestBuildTreeTakesAFlatTreeOver(t *testing.T) {
-	in := specimenInput(t, t.TempDir())
+	in := smallInput(t, t.TempDir())
 	dir := in.OutDir
 	mustBuild(t, in)
 	if err := os.WriteFile(filepath.Join(dir, "CNAME"), []byte("store.example\n"), 0o644); err != nil {
@@ -212,7 +212,7 @@ func TestInitTrees(t *testing.T) {
 	if _, err := Current(dir); err != nil {
 		t.Error(err)
 	}
-	if r := mustBuildTree(t, specimenInput(t, t.TempDir()), dir); !r.Moved || r.Linked != 0 {
+	if r := mustBuildTree(t, smallInput(t, t.TempDir()), dir); !r.Moved || r.Linked != 0 {
 		t.Errorf("the first build: %+v", r)
 	}
 }

@@ -40,9 +40,8 @@ const pressed = `(async () => {
 func TestCopying(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
-	in := specimenInput(t, t.TempDir())
-	mustBuild(t, in)
-	files := http.FileServerFS(os.DirFS(in.OutDir))
+	_, tree := specimenSite.get(t)
+	files := http.FileServerFS(tree)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", templates.ContentSecurityPolicy())
 		files.ServeHTTP(w, r)
@@ -69,6 +68,7 @@ func TestCopying(t *testing.T) {
 // /api/. Of the rules the longest that fits counts (RFC 9309, section 2.2.2).
 func TestRobots(t *testing.T) {
 	in := specimenInput(t, t.TempDir())
+	in.outputs = only("robots")
 	row := func(method, pattern string, serve api.Serve, params ...api.Param) api.Route {
 		return api.Route{Name: strings.Trim(pattern, "/"), Method: method, Pattern: pattern, Serve: serve,
 			Tags: []string{"instruments"}, Params: params}

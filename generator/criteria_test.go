@@ -13,7 +13,7 @@ import (
 // TestCriteriaHoldTheRulesOfTiers looks where every host page and the specification send their
 // readers for the rules.
 func TestCriteriaHoldTheRulesOfTiers(t *testing.T) {
-	_, tree := specimenTree(t)
+	_, tree := specimenSite.get(t)
 	read := func(name string) []byte {
 		t.Helper()
 		b, err := fs.ReadFile(tree, name)
@@ -68,7 +68,7 @@ func TestCriteriaHoldTheRulesOfTiers(t *testing.T) {
 // TestRecordSaysHowToAskAboutAHost looks for the two questions that an owner has whose host is not
 // listed.
 func TestRecordSaysHowToAskAboutAHost(t *testing.T) {
-	_, tree := specimenTree(t)
+	_, tree := specimenSite.get(t)
 	for _, name := range []string{"corpus/index.html", "corpus.md"} {
 		b, err := fs.ReadFile(tree, name)
 		if err != nil {

@@ -3,7 +3,6 @@ package generator
 import (
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strconv"
 	"testing"
 
@@ -28,10 +27,8 @@ var firstScreen = []struct{ page, fact, words string }{
 // TestTenFactsStandOnTheFirstScreen looks for them on a laptop's screen, in light and dark.
 func TestTenFactsStandOnTheFirstScreen(t *testing.T) {
 	t.Parallel()
-	in := specimenInput(t, t.TempDir())
-	in.Corpus = os.DirFS("../corpus")
-	mustBuild(t, in)
-	server := httptest.NewServer(http.FileServerFS(os.DirFS(in.OutDir)))
+	_, tree := streetSite.get(t)
+	server := httptest.NewServer(http.FileServerFS(tree))
 	defer server.Close()
 	p := browser.Start(t).Open(server.URL+"/", browser.Screen{Width: 1280})
 	for _, dark := range []bool{false, true} {

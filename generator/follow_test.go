@@ -4,8 +4,6 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,10 +14,7 @@ import (
 // TestThePublishedRecordIsFollowed has a monitor follow what a plain file server has of the record,
 // for a host of each kind of history, and finds them as their pages say.
 func TestThePublishedRecordIsFollowed(t *testing.T) {
-	in := specimenInput(t, t.TempDir())
-	in.Corpus, in.Bulk = os.DirFS(filepath.Join("..", "corpus")), nil
-	mustBuild(t, in)
-	tree := os.DirFS(in.OutDir)
+	_, tree := streetSite.get(t)
 	server := httptest.NewServer(http.FileServerFS(tree))
 	defer server.Close()
 	hosts := []string{"bakery.mill.street", "kettle.dock.street", "hull.quay.street", "never.street"}

@@ -20,7 +20,7 @@ func TestBuildLeavesAFolderInUseAlone(t *testing.T) {
 		".git/config", "corpus/observations/000000001.json", ".index.html", "index.html/notes"} {
 		dir := t.TempDir()
 		writeFile(t, filepath.Join(dir, filepath.FromSlash(name)), "mine")
-		in := specimenInput(t, "")
+		in := smallInput(t, "")
 		in.OutDir = dir
 		_, err := Build(t.Context(), in)
 		if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "hint: ") {
@@ -55,7 +55,7 @@ func TestBuildGoesOnAfterOneThatWasCutOff(t *testing.T) {
 
 // What is no twin in the folder of twins is not the generator's to remove.
 func TestTwinsLeaveOtherFilesAlone(t *testing.T) {
-	in := specimenInput(t, t.TempDir())
+	in := smallInput(t, t.TempDir())
 	in.TwinsDir = t.TempDir()
 	old := strings.Repeat("ab", 32) + ".gz"
 	for _, name := range []string{"keys/identity.pem", "ledger.bolt", "archive.gz", old, "." + old + ".new"} {
@@ -72,7 +72,7 @@ func TestTwinsLeaveOtherFilesAlone(t *testing.T) {
 
 // What a newer release wrote is refused and left as it is; a full build makes a tree anew.
 func TestBuildRefusesWhatANewerReleaseWrote(t *testing.T) {
-	in := specimenInput(t, t.TempDir())
+	in := smallInput(t, t.TempDir())
 	in.Record = filepath.Join(t.TempDir(), "record")
 	mustBuild(t, in)
 	head := filepath.Join(in.OutDir, filepath.FromSlash(attest.PublicLayout().Head()))

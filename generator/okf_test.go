@@ -43,7 +43,7 @@ func frontMatter(body []byte) (fields map[string]string, rest []byte, ok bool) {
 // TestBundleConforms checks the three rules of OKF 0.2 and that every link of an index leads to a
 // concept.
 func TestBundleConforms(t *testing.T) {
-	_, tree := specimenTree(t)
+	_, tree := specimenSite.get(t)
 	var problems []string
 	concepts, linked := map[string]bool{}, map[string]bool{}
 	item := regexp.MustCompile(`^\* \[[^\]]+\]\(([^)]+)\)`)

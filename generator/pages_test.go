@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -18,20 +17,8 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"store.example/agentstore/content/api"
-	"store.example/agentstore/corpus/corpustest"
 	"store.example/agentstore/templates"
 )
-
-// specimenTree builds the specimen, with a record of more hosts than one page lists.
-func specimenTree(t *testing.T) (Input, fs.FS) {
-	t.Helper()
-	in := specimenInput(t, t.TempDir())
-	in.Corpus, in.Bulk = corpustest.Write(t, 120), &Bulk{Name: "Keeper", Email: "keeper@store.example"}
-	if _, err := Build(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
-	return in, os.DirFS(in.OutDir)
-}
 
 func eachFile(t *testing.T, tree fs.FS, ext string, do func(name string, body []byte)) {
 	t.Helper()
@@ -100,8 +87,8 @@ func resolves(tree fs.FS, base, from, href string) (string, bool) {
 }
 
 func TestLinksOfAllPagesResolve(t *testing.T) {
-	in, tree := specimenTree(t)
-	base := in.Site.Config.BaseURL
+	site, tree := specimenSite.get(t)
+	base := site.Config.BaseURL
 	eachFile(t, tree, ".html", func(name string, body []byte) {
 		from := "/" + strings.TrimSuffix(strings.TrimSuffix(name, "index.html"), "/")
 		walkHTML(parsePage(t, name, body), func(n *html.Node) {
@@ -195,7 +182,7 @@ func balanced(body []byte) error {
 // TestPagesAreWellFormed checks what a reader, a screen reader and a text
 // browser rely on.
 func TestPagesAreWellFormed(t *testing.T) {
-	_, tree := specimenTree(t)
+	_, tree := specimenSite.get(t)
 	eachFile(t, tree, ".html", func(name string, body []byte) {
 		if err := balanced(body); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -314,7 +301,7 @@ var fact = regexp.MustCompile(`\b\d+(?:\.\d+)?\b|\b[a-z]+(?:_[a-z0-9]+)+\b|https
 // TestTwinsSayTheSame takes every number, id and address of a page's main part
 // and looks for it in its Markdown twin, in the same order of headings.
 func TestTwinsSayTheSame(t *testing.T) {
-	_, tree := specimenTree(t)
+	_, tree := specimenSite.get(t)
 	checked := 0
 	eachFile(t, tree, ".html", func(name string, body []byte) {
 		twin := strings.TrimSuffix(strings.TrimSuffix(name, "index.html"), "/") + ".md"
@@ -383,7 +370,7 @@ func elements(n *html.Node, name string) []*html.Node {
 // TestLLMsGrammar follows the reference parser: one title, a quoted summary,
 // then sections that hold nothing but links.
 func TestLLMsGrammar(t *testing.T) {
-	_, tree := specimenTree(t)
+	_, tree := specimenSite.get(t)
 	body, err := fs.ReadFile(tree, "llms.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -417,7 +404,7 @@ func TestLLMsGrammar(t *testing.T) {
 }
 
 func TestMenuFeedHoldsTheShelf(t *testing.T) {
-	in, tree := specimenTree(t)
+	site, tree := specimenSite.get(t)
 	body, err := fs.ReadFile(tree, "menu.json")
 	if err != nil {
 		t.Fatal(err)
@@ -426,12 +413,12 @@ func TestMenuFeedHoldsTheShelf(t *testing.T) {
 	if err := json.Unmarshal(body, &menu); err != nil {
 		t.Fatal(err)
 	}
-	if len(menu.Items) != len(in.Site.Goods) {
-		t.Fatalf("%d items, want %d", len(menu.Items), len(in.Site.Goods))
+	if len(menu.Items) != len(site.Goods) {
+		t.Fatalf("%d items, want %d", len(menu.Items), len(site.Goods))
 	}
-	for i, g := range in.Site.Goods {
+	for i, g := range site.Goods {
 		it := menu.Items[i]
-		if it.ID != g.ID || it.PriceAtomic != g.Price || it.BuyURL != in.Site.Config.BaseURL+"/api/buy/"+g.ID ||
+		if it.ID != g.ID || it.PriceAtomic != g.Price || it.BuyURL != site.Config.BaseURL+"/api/buy/"+g.ID ||
 			len(it.Tiers) != len(g.Tiers()) {
 			t.Errorf("item %d is %+v", i, it)
 		}
@@ -447,7 +434,7 @@ func TestMenuFeedHoldsTheShelf(t *testing.T) {
 }
 
 func TestSitemapListsWhatExists(t *testing.T) {
-	in, tree := specimenTree(t)
+	site, tree := specimenSite.get(t)
 	body, err := fs.ReadFile(tree, "sitemap.xml")
 	if err != nil {
 		t.Fatal(err)
@@ -456,11 +443,11 @@ func TestSitemapListsWhatExists(t *testing.T) {
 	if err := xml.Unmarshal(body, &doc); err != nil {
 		t.Fatal(err)
 	}
-	if len(doc.URLs) < len(in.Site.Goods)+30 {
+	if len(doc.URLs) < len(site.Goods)+30 {
 		t.Errorf("only %d addresses", len(doc.URLs))
 	}
 	for _, u := range doc.URLs {
-		if _, ok := resolves(tree, in.Site.Config.BaseURL, "/", u.Loc); !ok {
+		if _, ok := resolves(tree, site.Config.BaseURL, "/", u.Loc); !ok {
 			t.Errorf("%s does not exist", u.Loc)
 		}
 	}
@@ -469,7 +456,7 @@ func TestSitemapListsWhatExists(t *testing.T) {
 // TestHeaderRulesCoverEveryDocument looks for a rule for each route, and for
 // what a content network must not mix up.
 func TestHeaderRulesCoverEveryDocument(t *testing.T) {
-	_, tree := specimenTree(t)
+	_, tree := specimenSite.get(t)
 	body, err := fs.ReadFile(tree, "_headers")
 	if err != nil {
 		t.Fatal(err)
@@ -504,7 +491,7 @@ func TestHeaderRulesCoverEveryDocument(t *testing.T) {
 // come to the caching of its own document alone. What may be withdrawn is not to be kept for a year
 // because a round beside it is.
 func TestHeaderRulesGiveEachFileItsOwn(t *testing.T) {
-	_, tree := specimenTree(t)
+	_, tree := specimenSite.get(t)
 	body, err := fs.ReadFile(tree, "_headers")
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -17,13 +16,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"store.example/agentstore/cmd/devnet/daemon"
+	"store.example/agentstore/cmd/devnet/laboratory"
 	"store.example/agentstore/cmd/devnet/npmtest"
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
@@ -38,24 +37,32 @@ type objects struct {
 	dir     string // of the bucket "shop"
 }
 
+// versitygw builds the store's program.
+var versitygw = sync.OnceValues(func() (string, error) {
+	dir, err := sharedDir()
+	if err != nil {
+		return "", err
+	}
+	bin := filepath.Join(dir, "versitygw")
+	build := exec.Command("go", "build", "-modfile="+filepath.Join(".tools", "versitygw.mod"), "-o", bin,
+		"github.com/versity/versitygw/cmd/versitygw")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building versitygw: %w: %s", err, out)
+	}
+	return bin, nil
+})
+
 func startObjects(t *testing.T) objects {
 	t.Helper()
 	dir := t.TempDir()
-	bin := filepath.Join(dir, "versitygw")
-	build := exec.CommandContext(t.Context(), "go", "build", "-modfile="+filepath.Join(".tools", "versitygw.mod"), "-o",
-		bin, "github.com/versity/versitygw/cmd/versitygw")
-	build.Dir = ".."
-	if out, err := build.CombinedOutput(); err != nil {
-		npmtest.Unavailable(t, fmt.Errorf("building versitygw: %w: %s", err, out))
+	bin, err := versitygw()
+	if err != nil {
+		npmtest.Unavailable(t, err)
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "keeper")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "a secret of tests")
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := ln.Addr().String()
-	ln.Close() // it must be told where to listen
+	at := "127.0.0.1:" + laboratory.FreePort(t)
 	for _, name := range []string{"objects/shop", "facts"} {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(name)), 0o755); err != nil {
 			t.Fatal(err)
@@ -94,9 +101,9 @@ func twoTrees(t *testing.T) (before, after string) {
 	return before, later.OutDir
 }
 
-// TestPublishToABucket: what is published is the tree, byte by byte, with the media types and cache
-// times of its documents; only what changed is sent, and only what was published goes.
-func TestPublishToABucket(t *testing.T) {
+// TestLongPublishToABucket: what is published is the tree, byte by byte, with the media types and
+// cache times of its documents; only what changed is sent, and only what was published goes.
+func TestLongPublishToABucket(t *testing.T) {
 	store := startObjects(t)
 	before, after := twoTrees(t)
 	through := newKiller(t, store)
@@ -194,7 +201,7 @@ func knowing(t *testing.T, tree string) *content.Site {
 	return site
 }
 
-// TestPublishingChild is the process that TestKilledPublications kills.
+// TestPublishingChild is the process that killedPublications kills.
 func TestPublishingChild(t *testing.T) {
 	endpoint := os.Getenv("STORE_PUBLISH_TO")
 	if endpoint == "" {
@@ -207,16 +214,16 @@ func TestPublishingChild(t *testing.T) {
 }
 
 // killer stands before the store, remembers with which media type and cache time each object came,
-// and kills the process that it serves, before or after the n-th request that writes.
+// and kills the process that it serves, in turn before and after a request that writes.
 type killer struct {
 	*httptest.Server
 	mu     sync.Mutex
 	writes int
 	kill   func()
-	killAt int
+	dies   func(what string, writes int) bool
 	dead   bool
 	fields map[string][2]string
-	died   []string // what was written when a process was killed
+	died   []string // at which writes a process was killed
 }
 
 func newKiller(t *testing.T, store objects) *killer {
@@ -238,15 +245,15 @@ func newKiller(t *testing.T, store objects) *killer {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.writes++
-		k.fields[strings.TrimPrefix(r.URL.Path, "/shop/")] = [2]string{r.Header.Get("Content-Type"),
-			r.Header.Get("Cache-Control")}
+		key := strings.TrimPrefix(r.URL.Path, "/shop/")
+		k.fields[key] = [2]string{r.Header.Get("Content-Type"), r.Header.Get("Cache-Control")}
 		if k.dead {
 			return // it was killed while this one waited
 		}
-		dies := k.writes == k.killAt
+		dies := k.dies != nil && k.dies(r.Method+" "+key, k.writes)
 		if dies {
 			k.dead = true
-			k.died = append(k.died, strings.TrimPrefix(r.URL.Path, "/shop/"))
+			k.died = append(k.died, r.Method+" "+key)
 		}
 		if dies && len(k.died)%2 == 0 {
 			k.kill()
@@ -261,9 +268,9 @@ func newKiller(t *testing.T, store objects) *killer {
 	return k
 }
 
-// run publishes in a process of its own, which is killed at the write numbered at, 0 for never. It
-// reports whether the process was killed, and how many writes there were.
-func (k *killer) run(t *testing.T, tree string, at int) (killed bool, writes int) {
+// run publishes in a process of its own, which is killed where dies says. It reports whether the
+// process was killed, and how many writes there were.
+func (k *killer) run(t *testing.T, tree string, dies func(what string, writes int) bool) (killed bool, writes int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -272,7 +279,7 @@ func (k *killer) run(t *testing.T, tree string, at int) (killed bool, writes int
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	k.mu.Lock()
-	k.writes, k.killAt, k.dead, k.kill = 0, at, false, func() {
+	k.writes, k.dies, k.dead, k.kill = 0, dies, false, func() {
 		cmd.Process.Kill()
 		cmd.Process.Wait()
 	}
@@ -290,45 +297,63 @@ func (k *killer) run(t *testing.T, tree string, at int) (killed bool, writes int
 	return k.dead, k.writes
 }
 
-// TestKilledPublications: a publication is killed more than fifty times, and after each no head
-// names what is not there: no part of a manifest, no checkpoint, no head of the git repository, no
-// sitemap. The last one ends what the others began, sends nothing twice, and leaves the tree.
-func TestKilledPublications(t *testing.T) {
+// TestLongKilledPublications kills a publication at a write of each kind.
+func TestLongKilledPublications(t *testing.T) {
+	steps := []string{"PUT " + leavingList, "PUT corpus/", "PUT sitemap.xml", "PUT corpus.git/",
+		"PUT .well-known/manifest/", "PUT .well-known/manifest.json", "POST "}
+	died := killedPublications(t, func(kills, _ int) func(string, int) bool {
+		return func(what string, _ int) bool { return kills < len(steps) && strings.HasPrefix(what, steps[kills]) }
+	})
+	if len(died) != len(steps) {
+		t.Errorf("killed at %q, want %q", died, steps)
+	}
+}
+
+// TestSoakKilledPublications does so at more than fifty writes, nearer to each other towards the
+// end, where the heads are.
+func TestSoakKilledPublications(t *testing.T) {
+	soak(t)
+	died := killedPublications(t, func(kills, left int) func(string, int) bool {
+		at := max(1, 2*left/max(60-kills, 2)) + 1 + kills%2
+		return func(_ string, writes int) bool { return writes == at }
+	})
+	if len(died) < 50 {
+		t.Errorf("%d kills, want 50", len(died))
+	}
+}
+
+// killedPublications kills a publication again and again, where dies says that it is to die, given
+// the kills before and the writes that are left. After each no head names what is not there: no
+// part of a manifest, no checkpoint, no head of the git repository, no sitemap. The last one ends
+// what the others began, sends nothing twice, and leaves the tree. It returns at which writes they
+// died.
+func killedPublications(t *testing.T, dies func(kills, left int) func(what string, writes int) bool) []string {
+	t.Helper()
 	store := startObjects(t)
 	k := newKiller(t, store)
 	before, after := twoTrees(t)
-	if killed, _ := k.run(t, before, 0); killed {
+	never := func(string, int) bool { return false }
+	if killed, _ := k.run(t, before, never); killed {
 		t.Fatal("nobody was to be killed")
 	}
 	holds(t, store.dir)
 	in := BucketInput{Bucket: open(t, store.address, "s3://shop"), Tree: after, Ring: attest.SpecimenRing()}
-	all, kills := writesLeft(t, in), 0
-	for ; ; kills++ {
-		// Nearer to the end, where the heads are, it is killed after fewer writes.
-		step := max(1, 2*writesLeft(t, in)/max(60-kills, 2))
-		if killed, _ := k.run(t, after, step+1+kills%2); !killed {
+	for kills := 0; ; kills++ {
+		if killed, _ := k.run(t, after, dies(kills, writesLeft(t, in))); !killed {
 			break
 		}
 		if holds(t, store.dir); t.Failed() {
 			t.Fatalf("after %d kills, the last at %s", kills+1, k.died[kills])
 		}
 	}
-	if kills < 50 {
-		t.Errorf("%d kills, want 50", kills)
-	}
 	if d := diffTrees(readTree(t, after), readTree(t, store.dir)); d != "" {
 		t.Errorf("what is published is not the tree:\n%s", d)
 	}
 	holds(t, store.dir)
-	if killed, writes := k.run(t, after, 0); killed || writes != 0 {
+	if killed, writes := k.run(t, after, never); killed || writes != 0 {
 		t.Errorf("there were %d writes when nothing was left to do", writes)
 	}
-	t.Logf("%d kills over %d writes", kills, all)
-	for _, name := range []string{"corpus/", "corpus.git/", ".well-known/manifest/", ".well-known/manifest.json"} {
-		if !slices.ContainsFunc(k.died, func(at string) bool { return strings.HasPrefix(at, name) }) {
-			t.Errorf("nobody was killed at %s; they were at %q", name, k.died)
-		}
-	}
+	return k.died
 }
 
 // writesLeft is how many requests a publication would make that write.

@@ -2,6 +2,7 @@ package generator
 
 import (
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -29,8 +30,8 @@ const databaseFile = "/corpus/bulk/rows-2026.sqlite"
 // the database meet serve, and are counted.
 type querySite struct {
 	*httptest.Server
-	dir   string
-	serve http.HandlerFunc // nil for the plain file server
+	database string           // the site's, of the test's own
+	serve    http.HandlerFunc // nil for the plain file server
 
 	mu              sync.Mutex
 	requests, bytes int
@@ -38,10 +39,14 @@ type querySite struct {
 
 func newQuerySite(t *testing.T) *querySite {
 	t.Helper()
-	in, _ := bulkInput(t)
-	mustBuild(t, in)
-	s := &querySite{dir: in.OutDir}
-	files := http.FileServer(http.Dir(in.OutDir))
+	_, tree := bulkSite.get(t)
+	s := &querySite{database: filepath.Join(t.TempDir(), "rows.sqlite")}
+	body, err := fs.ReadFile(tree, strings.TrimPrefix(databaseFile, "/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, s.database, string(body))
+	files := http.FileServerFS(tree)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", templates.PolicyAt(path.Clean(r.URL.Path)))
 		if r.URL.Path != databaseFile {
@@ -52,7 +57,7 @@ func newQuerySite(t *testing.T) *querySite {
 		if s.serve != nil {
 			s.serve(c, r)
 		} else {
-			files.ServeHTTP(c, r)
+			http.ServeFile(c, r, s.database)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -70,9 +75,6 @@ func (s *querySite) counted() (requests, bytes int) {
 	s.requests, s.bytes = 0, 0
 	return requests, bytes
 }
-
-// database is where the file of the site stands.
-func (s *querySite) database() string { return filepath.Join(s.dir, filepath.FromSlash(databaseFile)) }
 
 type countedWriter struct {
 	http.ResponseWriter
@@ -188,12 +190,12 @@ func TestQueryInABrowser(t *testing.T) {
 	b := browser.Start(t)
 	s := newQuerySite(t)
 	p := s.open(b)
-	host := onFile(t, s.database(), "SELECT host FROM rows ORDER BY leaf LIMIT 1")[0][0]
+	host := onFile(t, s.database, "SELECT host FROM rows ORDER BY leaf LIMIT 1")[0][0]
 	for i, q := range bulk.Questions(host) {
 		p.Eval(fmt.Sprintf(`(() => { found.replaceChildren();
 			document.querySelectorAll("#question li a")[%d].click(); return 0 })()`, i), nil)
 		a := shown(p)
-		want := onFile(t, s.database(), q.Query)
+		want := onFile(t, s.database, q.Query)
 		if !slices.EqualFunc(a.Rows, want, slices.Equal) || len(want) == 0 && a.Head != "The answer" {
 			t.Errorf("%s: the page says %+v, the file %q", q.Title, a, want)
 		}
@@ -341,21 +343,21 @@ func TestQueryLinks(t *testing.T) {
 func TestQueryReadsLittle(t *testing.T) {
 	b := browser.Start(t)
 	s := newQuerySite(t)
-	many(t, s.database(), 2500)
-	info, err := os.Stat(s.database())
+	many(t, s.database, 2500)
+	info, err := os.Stat(s.database)
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := onFile(t, s.database(), "SELECT host FROM rows ORDER BY leaf LIMIT 1 OFFSET 4000")[0][0]
+	host := onFile(t, s.database, "SELECT host FROM rows ORDER BY leaf LIMIT 1 OFFSET 4000")[0][0]
 	p := s.open(b)
 	query := "SELECT week, verdict, failed FROM rows WHERE host = '" + host + "' ORDER BY sequence"
 	a := askPage(p, query)
 	requests, bytes := s.counted()
-	if want := onFile(t, s.database(), query); !slices.EqualFunc(a.Rows, want, slices.Equal) || len(want) == 0 {
+	if want := onFile(t, s.database, query); !slices.EqualFunc(a.Rows, want, slices.Equal) || len(want) == 0 {
 		t.Errorf("the page says %+v, the file %q", a, want)
 	}
 	t.Logf("%d of %d bytes in %d requests: %s", bytes, info.Size(), requests, a.Said)
-	if rows := onFile(t, s.database(), "SELECT count(*) FROM rows")[0][0]; len(rows) < 6 ||
+	if rows := onFile(t, s.database, "SELECT count(*) FROM rows")[0][0]; len(rows) < 6 ||
 		int64(bytes)*200 > info.Size() || requests > 15 {
 		t.Errorf("a look-up read %d of %d bytes in %d requests, of %s rows", bytes, info.Size(), requests, rows)
 	}
@@ -370,7 +372,7 @@ func TestQueryReadsLittle(t *testing.T) {
 	a = askPage(p, "SELECT count(*), sum(length(url)) FROM rows")
 	requests, bytes = s.counted()
 	t.Logf("all of it: %d bytes in %d requests", bytes, requests)
-	if want := onFile(t, s.database(), "SELECT count(*), sum(length(url)) FROM rows"); len(a.Rows) != 1 ||
+	if want := onFile(t, s.database, "SELECT count(*), sum(length(url)) FROM rows"); len(a.Rows) != 1 ||
 		!slices.Equal(a.Rows[0], want[0]) {
 		t.Errorf("the page says %+v, the file %q", a, want)
 	}
@@ -421,7 +423,6 @@ func TestQueryPage(t *testing.T) {
 	}
 	in.Bulk = with
 	mustBuild(t, in)
-	verified(t, in)
 	tree = readTree(t, in.OutDir)
 	page := tree["corpus/query/index.html"]
 	if tree[program] != string(bulk.Program()) || !strings.Contains(page, `data-program="/`+program+`"`) ||

@@ -22,13 +22,13 @@ import (
 func TestQueryOfServers(t *testing.T) {
 	b := browser.Start(t)
 	s := newQuerySite(t)
-	many(t, s.database(), 60)
-	body, err := os.ReadFile(s.database())
+	many(t, s.database, 60)
+	body, err := os.ReadFile(s.database)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const query = "SELECT count(*), sum(length(url)) FROM rows"
-	answer := strings.Join(onFile(t, s.database(), query)[0], " ")
+	answer := strings.Join(onFile(t, s.database, query)[0], " ")
 	bare := func(r *http.Request) *http.Request {
 		r = r.Clone(r.Context())
 		r.Header = http.Header{}
@@ -174,7 +174,7 @@ func TestQueryOfServers(t *testing.T) {
 func TestQueryIsRefused(t *testing.T) {
 	b := browser.Start(t)
 	s := newQuerySite(t)
-	before, err := os.ReadFile(s.database())
+	before, err := os.ReadFile(s.database)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestQueryIsRefused(t *testing.T) {
 	if a := askPage(p, "SELECT count(*) FROM rounds"); len(a.Rows) != 1 || a.Rows[0][0] != "3" {
 		t.Errorf("after one was stopped: %+v", a)
 	}
-	if after, err := os.ReadFile(s.database()); err != nil || string(after) != string(before) {
+	if after, err := os.ReadFile(s.database); err != nil || string(after) != string(before) {
 		t.Errorf("the file is another: %v", err)
 	}
 }
@@ -245,7 +245,7 @@ func TestQueryOfAHostileFile(t *testing.T) {
 	s := newQuerySite(t)
 	const markup = `<img src=x onerror="document.title='run'"><script>document.title='run'</script>`
 	const quoted = `"><img src=x onerror="document.title='run'">`
-	change(t, s.database(), "UPDATE rows SET host = '"+strings.ReplaceAll(markup, "'", "''")+"', url = 'javascript:'",
+	change(t, s.database, "UPDATE rows SET host = '"+strings.ReplaceAll(markup, "'", "''")+"', url = 'javascript:'",
 		"DROP TABLE rounds", `CREATE VIEW rounds AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
 			SELECT i AS sequence, '2026-W01' AS week FROM n`,
 		"DROP VIEW hosts", "CREATE VIEW hosts AS SELECT load_extension('x') AS host",
@@ -301,7 +301,7 @@ func TestQueryOfAHostileFile(t *testing.T) {
 func TestQueryOfADamagedFile(t *testing.T) {
 	b := browser.Start(t)
 	s := newQuerySite(t)
-	whole, err := os.ReadFile(s.database())
+	whole, err := os.ReadFile(s.database)
 	if err != nil {
 		t.Fatal(err)
 	}

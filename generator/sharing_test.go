@@ -53,24 +53,11 @@ func readHead(t *testing.T, name string, body []byte) head {
 var shared = []string{"og:type", "og:site_name", "og:title", "og:description", "og:url", "og:image",
 	"og:image:width", "og:image:height", "og:image:alt", "twitter:card"}
 
-// hostileName is a name that would end every element and attribute that it stands in.
-const hostileName = `</title></script><script>alert(1)</script>"'><!-- &amp; ` + "\u2028"
-
-// hostileTree is the specimen with a good and a site of hostile names.
-func hostileTree(t *testing.T) (Input, fs.FS) {
-	t.Helper()
-	in, tree := specimenTree(t)
-	in.Site.Goods[0].Name, in.Site.Goods[0].Description = hostileName, hostileName
-	in.Site.Config.Title, in.Site.Config.Tagline = hostileName, hostileName
-	mustBuild(t, in)
-	return in, tree
-}
-
 // TestSharing holds what each page says of itself to who shows a link to it: each tag once, whole
 // addresses of what is there, texts as they are, and a picture of the size that it claims.
 func TestSharing(t *testing.T) {
-	in, tree := hostileTree(t)
-	base := in.Site.Config.BaseURL
+	site, tree := hostileSite.get(t)
+	base := site.Config.BaseURL
 	exists := func(page, address string) string {
 		file, ok := strings.CutPrefix(address, base+"/")
 		if !ok {
@@ -146,7 +133,7 @@ func TestSharing(t *testing.T) {
 	}
 	var record derive.DatasetView
 	readJSON(t, tree, "corpus.json", &record)
-	if n := len(in.Site.Goods) + len(record.Index) + 3; len(pictures) != n {
+	if n := len(site.Goods) + len(record.Index) + 3; len(pictures) != n {
 		t.Errorf("%d pictures, want %d: of the store, of the list of hosts, of a certificate, of each week, and of "+
 			"each good: %v", len(pictures), n, slices.Sorted(maps.Keys(pictures)))
 	}
@@ -174,7 +161,7 @@ func pictureSize(t *testing.T, tree fs.FS, name string) [2]string {
 
 // TestEveryWeekHasAPicture: one that was shown with a link stays when the next week is sealed.
 func TestEveryWeekHasAPicture(t *testing.T) {
-	_, tree := specimenTree(t)
+	_, tree := specimenSite.get(t)
 	var record derive.DatasetView
 	readJSON(t, tree, "corpus.json", &record)
 	if len(record.Index) < 2 {
@@ -189,7 +176,7 @@ func TestEveryWeekHasAPicture(t *testing.T) {
 
 // TestWebManifest: what it names is there, and it is JSON whatever the site is called.
 func TestWebManifest(t *testing.T) {
-	_, tree := hostileTree(t)
+	_, tree := hostileSite.get(t)
 	var m struct {
 		Name  string
 		Start string `json:"start_url"`
@@ -209,12 +196,12 @@ func TestWebManifest(t *testing.T) {
 // TestLinkedData: a good's page offers it at the amounts of the shelf, and the page of the record
 // lists the files that its JSON lists.
 func TestLinkedData(t *testing.T) {
-	in, tree := hostileTree(t)
-	for i := range in.Site.Goods {
-		g := &in.Site.Goods[i]
+	site, tree := hostileSite.get(t)
+	for i := range site.Goods {
+		g := &site.Goods[i]
 		var p product
 		about(t, tree, "menu/"+g.ID+"/index.html", &p)
-		if p.Type != "Product" || p.Name != g.Name || p.URL != in.Site.Config.BaseURL+"/menu/"+g.ID {
+		if p.Type != "Product" || p.Name != g.Name || p.URL != site.Config.BaseURL+"/menu/"+g.ID {
 			t.Errorf("%s: %+v", g.ID, p)
 		}
 		var got, want []string
@@ -222,7 +209,7 @@ func TestLinkedData(t *testing.T) {
 			got = append(got, o.Type+" "+o.Price+" "+o.Currency+" "+o.URL+" "+o.Seller.Name)
 		}
 		for _, tier := range g.Tiers() {
-			want = append(want, "Offer "+tier.USDC()+" USDC "+in.Site.Config.BaseURL+"/api/buy/"+g.ID+" "+hostileName)
+			want = append(want, "Offer "+tier.USDC()+" USDC "+site.Config.BaseURL+"/api/buy/"+g.ID+" "+hostileName)
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s is offered as %q, want %q", g.ID, got, want)

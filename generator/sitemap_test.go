@@ -2,6 +2,7 @@ package generator
 
 import (
 	"encoding/xml"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -12,7 +13,10 @@ import (
 // once.
 func TestSitemapOfALargeSite(t *testing.T) {
 	const goods = 2*maxSitemap + 1
-	in := syntheticGoods(t, goods)
+	in := specimenInput(t, t.TempDir())
+	for good := in.Site.Goods[0]; len(in.Site.Goods) < goods; in.Site.Goods = append(in.Site.Goods, good) {
+		good.ID = fmt.Sprintf("thing_%06d", len(in.Site.Goods))
+	}
 	rows, err := prepare(table())
 	if err != nil {
 		t.Fatal(err)

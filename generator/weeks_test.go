@@ -31,8 +31,11 @@ func recordInput(t *testing.T, plain, weeks int) (Input, *seal.Writer) {
 	return in, w
 }
 
-// happens puts a random observation on the record.
-func happens(t *testing.T, rng *rand.Rand, w *seal.Writer, step int) string {
+// kindsOfHappenings is how many kinds of observations happens knows.
+const kindsOfHappenings = 10
+
+// happens puts an observation of a kind on the record.
+func happens(t *testing.T, rng *rand.Rand, w *seal.Writer, kind, step int) string {
 	t.Helper()
 	at := time.Date(2026, 12, 1, 0, step, 0, 0, time.UTC).Format(time.RFC3339)
 	host := []string{"standing.example", "gone.example", "moved.example", "elsewhere.example"}[rng.IntN(4)]
@@ -59,7 +62,7 @@ func happens(t *testing.T, rng *rand.Rand, w *seal.Writer, step int) string {
 			VerdictNow: record.VerdictReady, EvidenceDigest: digest}},
 		{Kind: record.ObservationRelease, Release: &record.Release{Version: fmt.Sprintf("v1.%d.%d", step, rng.Int()),
 			Commit: digest[:40], Files: []record.ReleaseFile{{Name: "a.zip", SHA256: digest}}}},
-	}[rng.IntN(10)]
+	}[kind]
 	o.At = at
 	told, err := w.Observe(t.Context(), o)
 	if err != nil {
@@ -76,28 +79,38 @@ func happens(t *testing.T, rng *rand.Rand, w *seal.Writer, step int) string {
 	return o.Kind + " of " + host
 }
 
-// TestWeeksIncrementalEqualsFull adds weeks and observations at random and compares, after each
+// TestWeeksIncrementalEqualsFull adds weeks and observations of each kind and compares, after each
 // step, the tree that was brought up to date with one made from nothing, byte by byte.
 func TestWeeksIncrementalEqualsFull(t *testing.T) {
+	weeksIncrementalEqualsFull(t, 5, kindsOfHappenings/2)
+}
+
+func TestSoakWeeksIncrementalEqualsFull(t *testing.T) {
+	soak(t)
+	weeksIncrementalEqualsFull(t, 2*kindsOfHappenings+1, 1)
+}
+
+// weeksIncrementalEqualsFull adds weeks in every other step, and in the rest so many observations,
+// of one kind after the other.
+func weeksIncrementalEqualsFull(t *testing.T, steps, observations int) {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(20261120, 5))
 	in, w := recordInput(t, 20, 1)
-	weeks, partial := 1, 0
-	steps := 14
-	if testing.Short() {
-		steps = 5
-	}
+	weeks, partial, happened := 1, 0, 0
+	kinds := rng.Perm(kindsOfHappenings)
 	for step := range steps {
 		what := "the first week"
 		switch {
 		case step == 0:
-		case rng.IntN(2) == 0 && weeks < corpustest.Weeks:
-			weeks += 1 + rng.IntN(2)
-			weeks = min(weeks, corpustest.Weeks)
+		case step%2 == 1:
+			weeks = min(weeks+1+rng.IntN(2), corpustest.Weeks)
 			corpustest.Append(t, w, 20, weeks)
 			what = fmt.Sprintf("%d weeks", weeks)
 		default:
-			for range 1 + rng.IntN(3) {
-				what = happens(t, rng, w, step)
+			what = ""
+			for range observations {
+				what += happens(t, rng, w, kinds[happened%len(kinds)], happened) + "; "
+				happened++
 			}
 		}
 		r := mustBuild(t, in)
@@ -114,7 +127,7 @@ func TestWeeksIncrementalEqualsFull(t *testing.T) {
 			partial++
 		}
 	}
-	if !testing.Short() && (weeks < 6 || partial < 5) {
+	if weeks < 1+steps/3 || partial < steps/3 {
 		t.Errorf("%d weeks, %d steps rendered less than half: the test or the record does not work", weeks, partial)
 	}
 }
@@ -123,6 +136,7 @@ func TestWeeksIncrementalEqualsFull(t *testing.T) {
 // which the next round leaves alone.
 func TestYearsOfHosts(t *testing.T) {
 	in, w := recordInput(t, 3, derive.TimelineWeeks)
+	in.outputs = only("host", "host_weeks")
 	mustBuild(t, in)
 	years := func() map[string]string {
 		all := readTree(t, in.OutDir)

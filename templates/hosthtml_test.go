@@ -54,9 +54,9 @@ func TestNoTextOfAHostIsMarkup(t *testing.T) {
 	}
 }
 
-// TestLiteralsStandInTheProgram finds whoever makes markup of a text: only a constant may become a
-// literal.
-func TestLiteralsStandInTheProgram(t *testing.T) {
+// TestStyleLiteralsStandInTheProgram finds whoever makes markup of a text: only a constant may
+// become a literal.
+func TestStyleLiteralsStandInTheProgram(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

@@ -52,9 +52,9 @@ func made(t *testing.T, dir string, args ...string) (int, string) {
 	return code, out.String()
 }
 
-// TestTwoBuildsAreOne: two clones in two folders give the same bytes, which run, say their commit,
-// and carry a signature that ssh-keygen accepts, and no other file's.
-func TestTwoBuildsAreOne(t *testing.T) {
+// TestLongTwoBuildsAreOne: two clones in two folders give the same bytes, which run, say their
+// commit, and carry a signature that ssh-keygen accepts, and no other file's.
+func TestLongTwoBuildsAreOne(t *testing.T) {
 	here := runtime.GOOS + "/" + runtime.GOARCH
 	keys := t.TempDir()
 	must(t, keys, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "who@store.example", "-f", "key")

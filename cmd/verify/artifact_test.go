@@ -134,9 +134,7 @@ func TestArtifactFiles(t *testing.T) {
 // from nothing else, to what our kit says of files with the published keys.
 func artifactsByPython(t *testing.T, dir string, published []byte, files map[string]bool) {
 	t.Helper()
-	if err := exec.Command(python, "-c", "import cryptography").Run(); err != nil {
-		t.Skip("no python3 with the package cryptography is here")
-	}
+	needsPython(t)
 	keys := filepath.Join(dir, "signing-key.json")
 	if err := os.WriteFile(keys, published, 0o600); err != nil {
 		t.Fatal(err)

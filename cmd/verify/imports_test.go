@@ -16,8 +16,8 @@ const (
 	mostModules = 4
 )
 
-// TestWhatTheVerifierWeighs counts the import graph of the verifier.
-func TestWhatTheVerifierWeighs(t *testing.T) {
+// TestStyleVerifierWeighs counts the import graph of the verifier.
+func TestStyleVerifierWeighs(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
 		`{{if .Module}}{{.Module.Path}} {{.Module.Main}} {{.Dir}} {{range .GoFiles}}{{.}} {{end}}{{end}}`, ".").Output()
 	if err != nil {

@@ -24,6 +24,7 @@ import (
 	"store.example/agentstore/corpus/attest/filetree"
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // specimen copies the committed specimen to a folder that a test may spoil.
@@ -100,25 +101,25 @@ func refuses(t *testing.T, dir, name, what string) {
 	}
 }
 
-// longFile is the size above which a file's bytes are changed at this many places only, outside of
-// soaks.
-const longFile = 1_500
-
-// TestEveryByteOfAFileOfEachKind changes each byte of the smallest published file of each kind, one
-// at a time.
-func TestEveryByteOfAFileOfEachKind(t *testing.T) { changeEveryByte(t, longFile) }
-
-// TestSoakEveryByteOfAFileOfEachKind does so with long files as well.
+// TestSoakEveryByteOfAFileOfEachKind changes each byte of the smallest published file of each kind,
+// one at a time, and 20,000 random bytes elsewhere.
 func TestSoakEveryByteOfAFileOfEachKind(t *testing.T) {
+	soak(t)
+	changeEveryByte(t)
+	changeElsewhere(t, 20_000)
+}
+
+func soak(t *testing.T) {
+	t.Helper()
 	if os.Getenv("STORE_SOAK") == "" {
 		t.Skip("a soak test: set STORE_SOAK")
 	}
-	changeEveryByte(t, 1<<30)
 }
 
-// changeEveryByte changes at most so many bytes of each file, spread over it. Each file stands in a
-// tree of its own, signed like the specimen, so that some hundred thousand checks are affordable.
-func changeEveryByte(t *testing.T, most int) {
+// changeEveryByte has each file stand in a tree of its own, signed like the specimen, so that some
+// hundred thousand checks are affordable.
+func changeEveryByte(t *testing.T) {
+	t.Helper()
 	public := os.DirFS(filepath.Join("..", "..", "public"))
 	smallest := make(map[string]string) // kind → its smallest file
 	length := make(map[string]int64)
@@ -132,7 +133,7 @@ func changeEveryByte(t *testing.T, most int) {
 		}
 		kind := filepath.Ext(name)
 		if strings.HasPrefix(name, ".well-known/") || kind == "" {
-			kind = form(name)
+			kind = recordtest.Kind(name)
 		}
 		if held, ok := smallest[kind]; !ok || info.Size() < length[held] {
 			smallest[kind], length[name] = name, info.Size()
@@ -151,7 +152,7 @@ func changeEveryByte(t *testing.T, most int) {
 			if err != nil {
 				return err
 			}
-			n, err := changeAlone(t.Context(), name, b, most)
+			n, err := changeAlone(t.Context(), name, b)
 			total.Add(n)
 			return err
 		})
@@ -163,7 +164,7 @@ func changeEveryByte(t *testing.T, most int) {
 }
 
 // changeAlone signs a tree of one file and changes bytes of it and of its manifest, one at a time.
-func changeAlone(ctx context.Context, name string, body []byte, most int) (changes int64, err error) {
+func changeAlone(ctx context.Context, name string, body []byte) (changes int64, err error) {
 	tree := fstest.MapFS{name: {Data: body, Mode: 0o644}}
 	keys, err := attest.SigningKeyDocument("store.example", attest.SpecimenRing())
 	if err != nil {
@@ -193,8 +194,7 @@ func changeAlone(ctx context.Context, name string, body []byte, most int) (chang
 		if changed == signingKey && name != signingKey {
 			continue // it is a file of the specimen too, and has its turn
 		}
-		for at := 0; at < len(f.Data); at += max(1, len(f.Data)/most) {
-			old := f.Data[at]
+		for at, old := range f.Data {
 			f.Data[at] = old ^ byte(1+at%255)
 			r, err := audit.Clone(ctx, tree,
 				audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
@@ -214,9 +214,13 @@ func changeAlone(ctx context.Context, name string, body []byte, most int) (chang
 // signingKey is where a tree has its keys.
 const signingKey = ".well-known/store-signing-key"
 
-// TestRandomBytesElsewhere changes 20,000 random bytes all over the specimen. Many files are spoilt
-// at once, one byte each, and the answer must name every one of them.
-func TestRandomBytesElsewhere(t *testing.T) {
+// TestAByteOfEachPublishedFile changes a random byte of every file of the specimen.
+func TestAByteOfEachPublishedFile(t *testing.T) { changeElsewhere(t, 0) }
+
+// changeElsewhere changes so many random bytes all over the specimen, and at the least one of each
+// file. Many files are spoilt at once, one byte each, and the answer must name every one of them.
+func changeElsewhere(t *testing.T, changes int) {
+	t.Helper()
 	public := os.DirFS(filepath.Join("..", "..", "public"))
 	tree := make(fstest.MapFS)
 	var names []string
@@ -227,7 +231,7 @@ func TestRandomBytesElsewhere(t *testing.T) {
 		b, err := fs.ReadFile(public, name)
 		tree[name] = &fstest.MapFile{Data: b, Mode: 0o644}
 		// While the head, a part or the keys are spoilt, the files under them are not judged: those
-		// are changed alone, byte by byte, in the test above.
+		// are changed alone, byte by byte, in package audit.
 		if !strings.HasPrefix(name, ".well-known/manifest") && name != ".well-known/store-signing-key" && len(b) > 0 {
 			names = append(names, name)
 		}
@@ -237,7 +241,7 @@ func TestRandomBytesElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(2026, 11))
-	for changes := 20_000; changes > 0; {
+	for changes = max(changes, len(names)); changes > 0; {
 		r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 		part := names[:min(len(names), changes)]
 		changes -= len(part)

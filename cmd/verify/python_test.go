@@ -5,21 +5,41 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 
+	"store.example/agentstore/cmd/devnet/npmtest"
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/rule"
 )
 
 // python is the system's own, for which Debian packages ed25519.
 const python = "/usr/bin/python3"
+
+// needsPython ends a test where the verifiers in testdata cannot run, and says what is to be
+// installed.
+func needsPython(t *testing.T) {
+	t.Helper()
+	if err := withoutPython(); err != nil {
+		npmtest.Unavailable(t, err)
+	}
+}
+
+var withoutPython = sync.OnceValue(func() error {
+	const modules = "cryptography, opentimestamps"
+	if out, err := exec.Command(python, "-c", "import "+modules).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s cannot import %s: install python3-cryptography and python3-opentimestamps: %w\n%s",
+			python, modules, err, out)
+	}
+	return nil
+})
 
 // TestVerifierFromThePageAlone holds the verifier in testdata, which was made from the pages
 // /spec/store-corpus/v1, its rules and forms and /spec/store-evidence/v1 alone, to ours: both
@@ -30,16 +50,11 @@ func TestVerifierFromThePageAlone(t *testing.T) { askPython(t, 1) }
 
 // TestSoakVerifierFromThePageAlone changes twelve bytes of a file of each kind: some 600 attacks.
 func TestSoakVerifierFromThePageAlone(t *testing.T) {
-	if os.Getenv("STORE_SOAK") == "" {
-		t.Skip("a soak test: set STORE_SOAK")
-	}
+	soak(t)
 	askPython(t, 12)
 }
 
 func askPython(t *testing.T, changes int) {
-	if err := exec.Command(python, "-c", "import cryptography").Run(); err != nil {
-		t.Skip("no python3 with the package cryptography is here")
-	}
 	trees, rng := records(t), rand.New(rand.NewPCG(17, 1))
 	dir := t.TempDir()
 	if says := verdicts(t, dir, trees); len(says) != 0 {
@@ -56,10 +71,10 @@ func askPython(t *testing.T, changes int) {
 			tree[".git/HEAD"] = &fstest.MapFile{Data: []byte("ref: refs/heads/main\n")}
 		}
 		for _, name := range slices.Sorted(maps.Keys(tree)) {
-			if seen[form(name)] || name == ".git/HEAD" {
+			if seen[recordtest.Kind(name)] || name == ".git/HEAD" {
 				continue
 			}
-			seen[form(name)] = true
+			seen[recordtest.Kind(name)] = true
 			add := func(what string, change func(fstest.MapFS)) {
 				spoilt := maps.Clone(tree)
 				change(spoilt)
@@ -108,6 +123,7 @@ func askPython(t *testing.T, changes int) {
 // refused.
 func verdicts(t *testing.T, dir string, trees map[string]fstest.MapFS, flags ...string) map[string]string {
 	t.Helper()
+	needsPython(t)
 	script, err := filepath.Abs("testdata/verify.py")
 	if err != nil {
 		t.Fatal(err)

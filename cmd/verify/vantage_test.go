@@ -12,6 +12,7 @@ import (
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/rule"
 	"store.example/agentstore/corpus/seal"
 )
@@ -75,12 +76,12 @@ func TestVantagesAreRefused(t *testing.T) {
 			if _, err := alone.Seal(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
-			pack := loaded(t, alone.Dir)
-			trees[lie.name] = loaded(t, w.Dir)
+			pack := recordtest.MapFS(t, alone.Dir)
+			trees[lie.name] = recordtest.MapFS(t, w.Dir)
 			maps.Copy(trees[lie.name], fstest.MapFS{record.EvidencePack(1, 0): pack[record.EvidencePack(1, 0)],
 				record.EvidenceIndexPath(1, 0): pack[record.EvidenceIndexPath(1, 0)]})
 		} else {
-			trees[lie.name] = loaded(t, w.Dir)
+			trees[lie.name] = recordtest.MapFS(t, w.Dir)
 		}
 		// As git brings it: nothing covers the files but what is signed in them.
 		trees[lie.name][".git/HEAD"] = &fstest.MapFile{Data: []byte("ref: refs/heads/main\n")}

@@ -11,7 +11,7 @@ import (
 )
 
 // All that may be added within a version, at once.
-func TestAdditionsAreCompatible(t *testing.T) {
+func TestLongAdditionsAreCompatible(t *testing.T) {
 	r := testRoutes()
 	r[0].Params[1].MaxLength = 1000
 	r[0].Params = append(r[0].Params, Param{Name: "tag", In: QueryP, Type: "string", MaxLength: 10})
@@ -26,7 +26,7 @@ func TestAdditionsAreCompatible(t *testing.T) {
 
 // A row for each way in which the comparison is asked for more than it does by itself, and some for
 // what it does.
-func TestBreaksAreFound(t *testing.T) {
+func TestLongBreaksAreFound(t *testing.T) {
 	for want, change := range map[string]func([]Route) []Route{
 		"api operation id `buy_item` removed": func(r []Route) []Route { r[0].Name = "buy"; return r },
 		"the optional response header `payment-response`": func(

@@ -73,7 +73,7 @@ func hostileRounds(t *testing.T, seed uint64, doors, rounds int) *seal.Writer {
 }
 
 // TestHostileExchanges is the short form of TestSoakHostileExchanges.
-func TestHostileExchanges(t *testing.T) { hostileRounds(t, 1, 1000, 2) }
+func TestHostileExchanges(t *testing.T) { hostileRounds(t, 1, 300, 2) }
 
 // TestSoakHostileExchanges walks 100,000 hostile doors: each becomes a row that seals, in rounds
 // that verify.

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"testing/fstest"
+
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // TestCloneOfWhatIsNoFile puts links, pipes and files without end into a clone, with a manifest and
@@ -19,7 +21,7 @@ func TestCloneOfWhatIsNoFile(t *testing.T) {
 	_, tree := covered(t)
 	kinds := map[string]string{} // one of each kind
 	for name := range tree {
-		kinds[kind(name)] = name
+		kinds[recordtest.Kind(name)] = name
 	}
 	clone, clonedByGit := t.TempDir(), t.TempDir()
 	if err := errors.Join(os.CopyFS(clone, tree), os.CopyFS(clonedByGit, tree),

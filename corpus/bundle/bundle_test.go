@@ -21,12 +21,11 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
-	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/practice"
-	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/seal"
 )
 
@@ -69,7 +68,7 @@ func sealed(t testing.TB, w *seal.Writer, sequence int64, hosts ...string) {
 	kept := make(map[string][]byte)
 	var rows iter.Seq2[record.Row, error] = func(yield func(record.Row, error) bool) {
 		for i, host := range hosts {
-			row, raw := walk(t, host, practice.All()[i], at.Add(-time.Hour))
+			row, raw := recordtest.Kept(t, "https://"+host+"/paid", practice.All()[i], at.Add(-time.Hour))
 			kept[host] = raw
 			if i == 2 {
 				row = record.Row{URL: row.URL, Verdict: record.VerdictNotProbed, Reason: "interrupted", Battery: "v2",
@@ -90,36 +89,6 @@ func sealed(t testing.TB, w *seal.Writer, sequence int64, hosts ...string) {
 	if _, err := w.Seal(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// walk judges what a practice door answers.
-func walk(t testing.TB, host string, door practice.Door, at time.Time) (record.Row, []byte) {
-	t.Helper()
-	url := "https://" + host + "/paid"
-	p, err := probe.NewPreflight(probe.V2, url, probe.Declaration{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, next, err := p.Step(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := door.Answer(url)
-	recorded := []exchange.Exchange{{Request: next.Request, StartedAt: at, Response: exchange.Response{Status: a.Status,
-		Proto: "HTTP/2.0", Header: a.Header, Body: a.Body}}}
-	report, _, err := p.Step(recorded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := p.Judgement(recorded, probe.Salt{1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := j.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return judge.RowFrom(report, j), raw
 }
 
 // stamp adds a proof of time of round 1 in a block that shows no work, and a pending one of round

@@ -15,7 +15,7 @@ import (
 // TestEverySubsetOfTheWeeksOfTheSpecimen takes every set of weeks out of bundles of hosts of the
 // specimen, whose log changed hands: of one host for each set of weeks in which some have rows, as
 // far as these are few, and in a soak of every host.
-func TestEverySubsetOfTheWeeksOfTheSpecimen(t *testing.T) { cutTheSpecimen(t, 7, false) }
+func TestEverySubsetOfTheWeeksOfTheSpecimen(t *testing.T) { cutTheSpecimen(t, 6, false) }
 
 func TestSoakEverySubsetOfTheWeeksOfTheSpecimen(t *testing.T) {
 	if os.Getenv("STORE_SOAK") == "" {

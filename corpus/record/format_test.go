@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/attesttest"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 )
@@ -60,7 +61,7 @@ func TestRowBytes(t *testing.T) {
 func TestEveryChangedByteOfARowIsRefused(t *testing.T) {
 	t.Parallel()
 	k := recordtest.Key(t, 1)
-	recordtest.EveryByteChange(t, recordtest.SignRow(t, recordtest.UnprobedRow(), k), func(raw []byte) bool {
+	attesttest.EveryByteChange(t, recordtest.SignRow(t, recordtest.UnprobedRow(), k), func(raw []byte) bool {
 		_, err := record.VerifyRow(raw, k.Public())
 		return err == nil
 	})
@@ -207,7 +208,7 @@ func TestEveryChangedByteOfARoundIsRefused(t *testing.T) {
 	r := recordtest.Round(record.Part{Rows: 1, SHA256: sha256.Sum256(nil)})
 	r.Roster.Sources, r.Inflows.Networks = []record.RosterSource{}, []record.NetworkInflow{}
 	_, raw := recordtest.SignRound(t, r, k)
-	recordtest.EveryByteChange(t, raw, func(raw []byte) bool {
+	attesttest.EveryByteChange(t, raw, func(raw []byte) bool {
 		_, err := record.VerifyRound(raw, k.Public())
 		return err == nil
 	})

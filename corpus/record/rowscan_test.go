@@ -80,7 +80,7 @@ func TestScanRowReadsWhatJSONReads(t *testing.T) {
 		}
 		parsesAsJSON(t, row, raw, raw)
 		rng := rand.New(rand.NewPCG(uint64(i), 3))
-		for range 4000 {
+		for range 1000 {
 			bad := append([]byte(nil), raw...)
 			switch at := rng.IntN(len(bad)); rng.IntN(3) {
 			case 0:
@@ -107,7 +107,7 @@ func TestScanRowReadsWhatJSONReads(t *testing.T) {
 			}
 		}
 	}
-	if scanned < 1000 {
+	if scanned < 250 {
 		t.Errorf("only %d changed rows could be read", scanned)
 	}
 }

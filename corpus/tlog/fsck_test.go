@@ -41,7 +41,7 @@ func fsck(t *testing.T, bin, dir, vkey string, patience time.Duration) (bool, st
 		string(out)
 }
 
-func TestTesseraAcceptsTheLog(t *testing.T) {
+func TestLongTesseraAcceptsTheLog(t *testing.T) {
 	bin := buildFsck(t)
 	key := attest.SpecimenKeyFor(attest.PurposeLog)
 	vkey := filepath.Join(t.TempDir(), "vkey")

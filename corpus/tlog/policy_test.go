@@ -15,6 +15,7 @@ import (
 	"filippo.io/mldsa"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/attesttest"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/tlog"
 )
@@ -162,7 +163,7 @@ func TestPolicyOpensItsLogsAlone(t *testing.T) {
 	if err != nil || c.Root != head.Root || !bytes.Equal(c.Raw, head.Raw) || !bytes.Equal(others, line) {
 		t.Fatalf("%v, %q, %v", c, others, err)
 	}
-	recordtest.EveryByteChange(t, head.Raw, func(raw []byte) bool {
+	attesttest.EveryByteChange(t, head.Raw, func(raw []byte) bool {
 		_, _, err := p.OpenCheckpoint(raw)
 		return err == nil
 	})

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
+	"store.example/agentstore/corpus/attest/attesttest"
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record/recordtest"
@@ -100,7 +101,7 @@ func TestLogProofs(t *testing.T) {
 		t.Fatal(err)
 	}
 	leaf, _ := r.Log.Entry(7)
-	recordtest.EveryByteChange(t, p.Text(), func(raw []byte) bool {
+	attesttest.EveryByteChange(t, p.Text(), func(raw []byte) bool {
 		p, err := tlog.ParseProof(raw)
 		if err == nil {
 			_, err = p.Verify(leaf, w.Ring)
@@ -112,7 +113,7 @@ func TestLogProofs(t *testing.T) {
 func TestCheckpointsAreStrict(t *testing.T) {
 	w := recordtest.Small(t)
 	head := recordtest.Open(t, w).Log.Head()
-	recordtest.EveryByteChange(t, head.Raw, func(raw []byte) bool {
+	attesttest.EveryByteChange(t, head.Raw, func(raw []byte) bool {
 		_, others, err := tlog.OpenCheckpoint(raw, w.Ring)
 		return err == nil && len(others) == 0
 	})
@@ -208,7 +209,7 @@ func TestCosignatures(t *testing.T) {
 		len(report.Problems) > 0 {
 		t.Error(err, report.Problems)
 	}
-	recordtest.EveryByteChange(t, line, func(raw []byte) bool {
+	attesttest.EveryByteChange(t, line, func(raw []byte) bool {
 		got, err := tlog.Cosignatures(head, raw, []tlog.Witness{witness})
 		return err == nil && len(got) == 1
 	})

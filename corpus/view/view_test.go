@@ -504,8 +504,8 @@ func TestLookUpReadsLittle(t *testing.T) {
 	}
 }
 
-// TestViewMemoryDoesNotFollowRows builds views of one round of few and of many hosts.
-func TestViewMemoryDoesNotFollowRows(t *testing.T) {
+// TestLongViewMemoryDoesNotFollowRows builds views of one round of few and of many hosts.
+func TestLongViewMemoryDoesNotFollowRows(t *testing.T) {
 	build := func(n int) uint64 {
 		w := recordtest.Writer(t)
 		d := recordtest.Draft(1)

@@ -124,7 +124,7 @@ func observe(t *testing.T, w *seal.Writer, words ...string) *tlog.Log {
 	return l
 }
 
-func TestAWitnessThatIsNotOurs(t *testing.T) {
+func TestLongAWitnessThatIsNotOurs(t *testing.T) {
 	w := writer(t)
 	log := observe(t, w, "a", "b", "c")
 	vkey, front := start(t, tlog.VerifierKey(w.Origin, w.LogKey.Public()))

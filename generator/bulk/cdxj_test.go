@@ -133,9 +133,10 @@ func TestEvidenceThatIsNoneIsRefused(t *testing.T) {
 	})
 }
 
-// TestStockIndexer: warcio.js, which Webrecorder's programs read archives with, reads each record
-// and makes the index that is there, but for the digests and statuses of what it takes for files.
-func TestStockIndexer(t *testing.T) {
+// TestLongStockIndexer: warcio.js, which Webrecorder's programs read archives with, reads each
+// record and makes the index that is there, but for the digests and statuses of what it takes for
+// files.
+func TestLongStockIndexer(t *testing.T) {
 	folder := filepath.Join("testdata", "warcio")
 	script, err := filepath.Abs(filepath.Join(folder, "read.mjs"))
 	if err != nil {

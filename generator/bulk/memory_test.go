@@ -4,18 +4,19 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/kept"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
-// TestMemoryDoesNotFollowRows writes many times as many rows in about the same memory.
-func TestMemoryDoesNotFollowRows(t *testing.T) {
+// TestLongMemoryDoesNotFollowRows writes many times as many rows in about the same memory. What
+// SQLite has counts, as it is Go memory too; its pages and the row groups fill up with the rows, to
+// bounds of their own.
+func TestLongMemoryDoesNotFollowRows(t *testing.T) {
 	many := func(n int) iter.Seq2[record.Row, error] {
 		return func(yield func(record.Row, error) bool) {
 			row := walked("a.example", record.VerdictReady)
@@ -33,7 +34,7 @@ func TestMemoryDoesNotFollowRows(t *testing.T) {
 		rec := open(t, w)
 		dir := t.TempDir()
 		began := time.Now()
-		most := peak(func() {
+		most := recordtest.Peak(func() {
 			if _, err := Write(t.Context(), os.DirFS(w.Dir), rec, dir); err != nil {
 				t.Error(err)
 			}
@@ -47,11 +48,11 @@ func TestMemoryDoesNotFollowRows(t *testing.T) {
 	}
 }
 
-// TestMemoryDoesNotFollowEvidence writes many times as many walks in about the same memory.
-func TestMemoryDoesNotFollowEvidence(t *testing.T) {
+// TestLongMemoryDoesNotFollowEvidence writes many times as many walks in about the same memory.
+func TestLongMemoryDoesNotFollowEvidence(t *testing.T) {
 	run := func(n int) uint64 {
 		began := time.Now()
-		most := peak(func() {
+		most := recordtest.Peak(func() {
 			fillArchive(t, t.TempDir(), "2026-W47", func(a *archive) {
 				for i := range n {
 					k := kept.Judgement{EvidenceEntry: record.EvidenceEntry{SHA256: fmt.Sprintf("%064d", i)}}
@@ -71,32 +72,4 @@ func TestMemoryDoesNotFollowEvidence(t *testing.T) {
 	if lots > few+2*sortMemory+(8<<20) {
 		t.Errorf("memory follows the walks: %d MiB, then %d MiB", few>>20, lots>>20)
 	}
-}
-
-// peak watches the memory while f runs and returns the most that was in use, in bytes. It counts
-// what SQLite has, which is Go memory too or mapped outside the heap.
-func peak(f func()) uint64 {
-	runtime.GC()
-	stop := make(chan struct{})
-	var most uint64
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			runtime.GC() // how much of what is dead lies about depends on the machine
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			most = max(most, m.HeapAlloc)
-			select {
-			case <-stop:
-				return
-			case <-tick.C:
-			}
-		}
-	})
-	f()
-	close(stop)
-	wg.Wait()
-	return most
 }

@@ -9,9 +9,9 @@ import (
 	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
-// TestDuckDBReadsTheParquetFiles: the stock reader of columns finds the table of the CSV files,
+// TestLongDuckDBReadsTheParquetFiles: the stock reader of columns finds the table of the CSV files,
 // with the types of the dictionary.
-func TestDuckDBReadsTheParquetFiles(t *testing.T) {
+func TestLongDuckDBReadsTheParquetFiles(t *testing.T) {
 	script, err := filepath.Abs(filepath.Join("testdata", "duckdb", "read.mjs"))
 	if err != nil {
 		t.Fatal(err)

@@ -21,9 +21,9 @@ const awaited = `new Promise((ok) => { const look = () => {
   else setTimeout(look, 50);
 }; look(); })`
 
-// TestVerifierInChromium opens the page on a plain file server with the policies of the site and
-// lets it check a good bundle, a changed one and a part of one, which stand beside it.
-func TestVerifierInChromium(t *testing.T) {
+// TestLongVerifierInChromium opens the page on a plain file server with the policies of the site
+// and lets it check a good bundle, a changed one and a part of one, which stand beside it.
+func TestLongVerifierInChromium(t *testing.T) {
 	b := browser.Start(t)
 	_, evidence, part := writeRecord(t)
 	site := t.TempDir()

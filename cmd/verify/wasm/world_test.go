@@ -14,11 +14,9 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/filetree"
 	"store.example/agentstore/corpus/bundle"
-	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/practice"
-	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/seal"
 )
 
@@ -58,10 +56,10 @@ func writeRecord(t *testing.T) (dir string, evidence, part []byte) {
 		var rows iter.Seq2[record.Row, error] = func(yield func(record.Row, error) bool) {
 			for i, door := range practice.All() {
 				host := fmt.Sprintf("door%02d.example", i)
-				row, raw, err := walk("https://"+host+"/", door, at.Add(-time.Hour))
+				row, raw := recordtest.Kept(t, "https://"+host+"/", door, at.Add(-time.Hour))
 				row.Host, row.Source = host, record.SourceWellKnown
 				kept[host] = raw
-				if !yield(row, err) {
+				if !yield(row, nil) {
 					return
 				}
 			}
@@ -98,28 +96,4 @@ func writeRecord(t *testing.T) (dir string, evidence, part []byte) {
 		}
 	}
 	return w.Dir, evidence, part
-}
-
-func walk(url string, door practice.Door, at time.Time) (record.Row, []byte, error) {
-	p, err := probe.NewPreflight(probe.V2, url, probe.Declaration{})
-	if err != nil {
-		return record.Row{}, nil, err
-	}
-	_, next, err := p.Step(nil)
-	if err != nil {
-		return record.Row{}, nil, err
-	}
-	a := door.Answer(url)
-	recorded := []exchange.Exchange{{Request: next.Request, StartedAt: at, Response: exchange.Response{Status: a.Status,
-		Proto: "HTTP/2.0", Header: a.Header, Body: a.Body}}}
-	report, _, err := p.Step(recorded)
-	if err != nil {
-		return record.Row{}, nil, err
-	}
-	j, err := p.Judgement(recorded, probe.Salt{1})
-	if err != nil {
-		return record.Row{}, nil, err
-	}
-	raw, err := j.Encode()
-	return judge.RowFrom(report, j), raw, err
 }

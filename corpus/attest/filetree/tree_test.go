@@ -82,23 +82,19 @@ func TestManifestCoversATree(t *testing.T) {
 }
 
 // TestEveryChangedByteNamesItsFile changes each byte of each file, the
-// manifest's own included, to every other value in the head and to three
-// others elsewhere, and demands that the file is named.
+// manifest's own included, and demands that the file is named.
 func TestEveryChangedByteNamesItsFile(t *testing.T) {
 	t.Parallel()
 	fsys := covered(t, smallTree())
 	for _, name := range slices.Sorted(maps.Keys(fsys)) {
 		body := fsys[name].Data
-		values := []byte{1, 0x20, 0x80}
 		for i := range body {
-			for _, x := range values {
-				changed := bytes.Clone(body)
-				changed[i] ^= x
-				fsys[name].Data = changed
-				r := verify(t, fsys)
-				if len(r.Problems) != 1 || r.Problems[0].Path != name || r.Problems[0].Kind != attest.ProblemChanged {
-					t.Fatalf("%s with byte %d changed: problems %v", name, i, r.Problems)
-				}
+			changed := bytes.Clone(body)
+			changed[i] ^= byte(1 + i%255)
+			fsys[name].Data = changed
+			r := verify(t, fsys)
+			if len(r.Problems) != 1 || r.Problems[0].Path != name || r.Problems[0].Kind != attest.ProblemChanged {
+				t.Fatalf("%s with byte %d changed: problems %v", name, i, r.Problems)
 			}
 		}
 		fsys[name].Data = body

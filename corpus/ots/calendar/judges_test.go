@@ -93,11 +93,11 @@ for line in sys.stdin:
 	return answers
 }
 
-// TestOthersAcceptOurProofs stamps a digest at two calendars, mines, upgrades, and asks two
+// TestLongOthersAcceptOurProofs stamps a digest at two calendars, mines, upgrades, and asks two
 // verifiers that share no line with us, one in Python with the block headers of a node, one in
 // JavaScript with an explorer of its chain. Both must agree with ours: on the proof, on every proof
 // with one byte changed, and on one of a digest that was not stamped.
-func TestOthersAcceptOurProofs(t *testing.T) {
+func TestLongOthersAcceptOurProofs(t *testing.T) {
 	node := bitcoin.Start(t)
 	explorer := httptest.NewServer(node)
 	defer explorer.Close()

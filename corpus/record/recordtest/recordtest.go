@@ -15,6 +15,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -111,24 +112,6 @@ func SignRound(t testing.TB, r record.Round, k *attest.Key) (record.Round, []byt
 		t.Fatal(err)
 	}
 	return r, raw
-}
-
-// EveryByteChange demands that raw is accepted, and nothing that differs from it in one byte.
-func EveryByteChange(t *testing.T, raw []byte, accepted func([]byte) bool) {
-	t.Helper()
-	if !accepted(raw) {
-		t.Fatal("the unchanged artifact is refused")
-	}
-	changed := bytes.Clone(raw)
-	for i := range raw {
-		for x := 1; x < 256; x++ {
-			changed[i] = raw[i] ^ byte(x)
-			if accepted(changed) {
-				t.Fatalf("byte %d changed from %#02x to %#02x is accepted", i, raw[i], changed[i])
-			}
-		}
-		changed[i] = raw[i]
-	}
 }
 
 // PrivateHalf is the private key of Key.
@@ -258,6 +241,11 @@ func MapFS(t testing.TB, dir string) fstest.MapFS {
 	return out
 }
 
+var numbers = regexp.MustCompile(`[0-9a-f]{64}|[0-9]+`)
+
+// Kind is a name with its digests and numbers taken out: files of one kind are checked alike.
+func Kind(name string) string { return numbers.ReplaceAllString(name, "0") }
+
 // Look walks a door that answers every request in one way, or with a failure.
 func Look(t testing.TB, url string, answer practice.Answer, failure exchange.Error, at time.Time) (probe.Report,
 	probe.Judgement) {
@@ -286,6 +274,17 @@ func Look(t testing.TB, url string, answer practice.Answer, failure exchange.Err
 		}
 		recorded = append(recorded, x)
 	}
+}
+
+// Kept is the row of a door that answered, and what is kept of the walk.
+func Kept(t testing.TB, url string, door practice.Door, at time.Time) (record.Row, []byte) {
+	t.Helper()
+	report, j := Look(t, url, door.Answer(url), exchange.Error{}, at)
+	raw, err := j.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return judge.RowFrom(report, j), raw
 }
 
 // LookedAt is when a door was walked.
