@@ -20,10 +20,7 @@
 // Exits with 0 only if every URL was answered 200 and its payment settled.
 import {wrapFetchWithPayment, x402Client, x402HTTPClient} from '@x402/fetch';
 import {ExactEvmScheme} from '@x402/evm/exact/client';
-import {ExactSvmScheme} from '@x402/svm/exact/client';
-import {createKeyPairSignerFromBytes, getBase58Encoder} from '@solana/kit';
 import {createPublicClient, encodeFunctionData, http as transport, parseAbi} from 'viem';
-import {entryPoint08Abi, entryPoint08Address, toSimple7702SmartAccount, toSmartAccount} from 'viem/account-abstraction';
 import {privateKeyToAccount} from 'viem/accounts';
 
 const {KEY, NETWORK, SPEND, WALLET, DELEGATE, FACTORY, SALTS, RPC, AT_ONCE, BODY, TIMEOUTS} = process.env;
@@ -33,6 +30,8 @@ const owner = solana ? undefined : privateKeyToAccount(KEY);
 // How a URL is paid for.
 async function scheme(i) {
   if (!solana) return new ExactEvmScheme(await payer(i));
+  const {ExactSvmScheme} = await import('@x402/svm/exact/client');
+  const {createKeyPairSignerFromBytes, getBase58Encoder} = await import('@solana/kit');
   return new ExactSvmScheme(await createKeyPairSignerFromBytes(getBase58Encoder().encode(KEY)), {rpcUrl: RPC});
 }
 
@@ -44,12 +43,14 @@ async function payer(i) {
   if (WALLET) return {address: WALLET, signTypedData: message => owner.signTypedData(message)};
   if (!DELEGATE && !FACTORY) return owner;
   const client = createPublicClient({transport: transport(RPC)});
-  const account = DELEGATE ? await toSimple7702SmartAccount({client, owner, implementation: DELEGATE}) : await deployed(client, salts[i]);
+  const smart = await import('viem/account-abstraction');
+  const account = DELEGATE ? await smart.toSimple7702SmartAccount({client, owner, implementation: DELEGATE})
+    : await deployed(smart, client, salts[i]);
   return {address: account.address, signTypedData: message => account.signTypedData(message)};
 }
 
 // The devnet's wallet as a smart account of viem, which wraps what it signs until the wallet is deployed.
-function deployed(client, salt) {
+function deployed({toSmartAccount, entryPoint08Abi, entryPoint08Address}, client, salt) {
   const abi = parseAbi(['function deploy(address,bytes32) returns (address)', 'function addressOf(address,bytes32) view returns (address)']);
   const args = [owner.address, salt];
   return toSmartAccount({

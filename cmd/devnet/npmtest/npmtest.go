@@ -18,8 +18,15 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"testing"
+	"sync"
 )
+
+// TB is what of testing.TB is needed here, so that a program that links this package links no tests.
+type TB interface {
+	Helper()
+	Fatal(args ...any)
+	Skip(args ...any)
+}
 
 // MinNode is the oldest major version of Node.js that will do.
 const MinNode = 20
@@ -27,7 +34,7 @@ const MinNode = 20
 // Install returns the node_modules folder with what dir's lock file names, installing it if that
 // was never done. Without Node.js of at least MinNode or without npm, or when installing fails, the
 // test is skipped; with CI set it fails.
-func Install(t testing.TB, dir string) string {
+func Install(t TB, dir string) string {
 	t.Helper()
 	Node(t)
 	modules, err := Modules(dir)
@@ -38,7 +45,7 @@ func Install(t testing.TB, dir string) string {
 }
 
 // Node returns the path of a Node.js that is new enough, or skips the test as Install does.
-func Node(t testing.TB) string {
+func Node(t TB) string {
 	t.Helper()
 	node, err := FindNode()
 	if err != nil {
@@ -47,8 +54,8 @@ func Node(t testing.TB) string {
 	return node
 }
 
-// FindNode is Node for programs.
-func FindNode() (string, error) {
+// FindNode is Node for programs. Node.js is asked for its version once a process.
+var FindNode = sync.OnceValues(func() (string, error) {
 	node, err := exec.LookPath("node")
 	if err != nil {
 		return "", err
@@ -63,11 +70,11 @@ func FindNode() (string, error) {
 		return "", fmt.Errorf("node is %s, want at least v%d", version, MinNode)
 	}
 	return node, nil
-}
+})
 
 // Unavailable ends a test for want of an outside program: skipped on a developer's machine, failed
 // where CI is set.
-func Unavailable(t testing.TB, why error) {
+func Unavailable(t TB, why error) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
 		t.Fatal(why)
