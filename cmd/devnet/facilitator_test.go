@@ -61,15 +61,7 @@ func startSeller(t *testing.T, payTo, facilitator string) string {
 	t.Helper()
 	node := npmtest.Node(t)
 	source := filepath.Join("..", "bench", "stock")
-	dir := t.TempDir()
-	script, err := os.ReadFile(filepath.Join(source, "seller.mjs"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "seller.mjs"), script, 0o600),
-		os.Symlink(npmtest.Install(t, source), filepath.Join(dir, "node_modules"))); err != nil {
-		t.Fatal(err)
-	}
+	dir := npmtest.Folder(t, npmtest.Packages(t), source, "seller.mjs")
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

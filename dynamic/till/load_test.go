@@ -207,7 +207,7 @@ func attempt(t *testing.T, s *shop, n int, p pace) float64 {
 // says that it sold a second.
 func runStock(t *testing.T, env []string, buys func(*testing.T, *shop, pace) float64) float64 {
 	source := filepath.Join("..", "..", "cmd", "bench", "stock")
-	modules, err := npmtest.Modules(source)
+	modules, err := npmtest.Modules(filepath.Join("..", "..", "cmd", "devnet"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ for (const {f, json} of logs) if (!valid(json)) for (const e of valid.errors) co
 // schema too. It returns what they found.
 func readSARIF(t *testing.T, logs ...string) (found []string) {
 	t.Helper()
-	modules := npmtest.Install(t, filepath.Join("testdata", "multitool"))
+	modules := npmtest.Packages(t)
 	folder := filepath.Join(modules, "@microsoft", "sarif-multitool-linux")
 	program := filepath.Join(folder, "Sarif.Multitool")
 	// Nothing that a package would run is run when it is installed, so nobody said that this one is

@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -243,8 +242,7 @@ func (p *Page) Close() {
 func (p *Page) Axe(rules ...string) []string {
 	p.b.t.Helper()
 	if p.b.axe == "" {
-		_, here, _, _ := runtime.Caller(0)
-		source, err := os.ReadFile(filepath.Join(npmtest.Install(p.b.t, filepath.Dir(here)), "axe-core", "axe.min.js"))
+		source, err := os.ReadFile(filepath.Join(npmtest.Packages(p.b.t), "axe-core", "axe.min.js"))
 		if err != nil {
 			p.b.t.Fatal(err)
 		}

@@ -164,15 +164,6 @@ func TestStockStacks(t *testing.T) {
 	for _, s := range stacks {
 		port := FreePort(t)
 		c := Command(t, s.script, s.arg, port, payTo)
-		if s.script == "mppseller.mjs" {
-			if err := os.Remove(filepath.Join(c.Dir, "node_modules")); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink(npmtest.Install(t, filepath.Join("..", "clients", "mppx")),
-				filepath.Join(c.Dir, "node_modules")); err != nil {
-				t.Fatal(err)
-			}
-		}
 		Run(t, c, port)
 		for _, at := range append(behind(t, port), port) {
 			url := "http://127.0.0.1:" + at + "/paid"
