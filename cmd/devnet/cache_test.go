@@ -118,8 +118,7 @@ func getVia(t *testing.T, method, url string) (status int, cache, body string, h
 // TestSharedCacheNeverServesAPaidBody buys through a shared cache and then asks for the same
 // address unpaid.
 func TestSharedCacheNeverServesAPaidBody(t *testing.T) {
-	t.Parallel()
-	s := openStall(t, nil)
+	s := openStall(t)
 	front := startNginx(t, s.url)
 
 	// The cache works: a published page is a hit the second time.

@@ -77,7 +77,6 @@ func keygenFile(t *testing.T, key ed25519.PrivateKey) string {
 // it that forgets which orders it had, and so charges for one of them twice. What the chain was
 // asked is what the wallet has less.
 func TestCheckPayOnSolana(t *testing.T) {
-	t.Parallel()
 	s, c := openFive(t)
 	to, err := url.Parse(s.url)
 	if err != nil {

@@ -76,7 +76,7 @@ func (p doorPage) want(words ...string) {
 // inputs, a page that is paid for. What was signed and not answered is asked for again and charged
 // once.
 func TestAPersonBuysAtTheDoor(t *testing.T) {
-	s := openStall(t, nil)
+	s := openStall(t)
 	b := browser.Start(t)
 	buyer := s.net.Buyers[0]
 	open := func(t *testing.T, path string) doorPage {

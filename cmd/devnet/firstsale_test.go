@@ -60,10 +60,10 @@ func inPlace(t *testing.T, text string, pairs ...string) string {
 
 var durationForm = regexp.MustCompile(`"took":"[0-9.]+(µs|ms|s)"`)
 
-// TestFirstSale: whoever has the programs of a release and an empty folder makes a shop with a good
+// TestLongFirstSale: whoever has the programs of a release and an empty folder makes a shop with a good
 // and a page of its own, sells in it behind TLS, and verifies what was sold and what is published,
 // by the words of the README. Addresses alone are others, whose ports on a machine may be taken.
-func TestFirstSale(t *testing.T) {
+func TestLongFirstSale(t *testing.T) {
 	dir, bin := t.TempDir(), t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "./cmd/store", "./cmd/verify",
 		"./cmd/devnet")
@@ -119,33 +119,5 @@ func TestFirstSale(t *testing.T) {
 	if conn, err := net.Dial("tcp", shop); err == nil {
 		conn.Close()
 		t.Error("the shop serves on")
-	}
-}
-
-// TestDemoNeedsItsDevnet: without the program of its own commit beside it store demo, as store
-// practice, says where that is to be had.
-func TestDemoNeedsItsDevnet(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	at := filepath.Join(dir, "store")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", at, "./cmd/store")
-	build.Dir = filepath.Join("..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building: %v: %s", err, out)
-	}
-	for other, says := range map[string]string{"": "is not there: it comes in the same archive",
-		"no program": "take it from the archive"} {
-		if other != "" {
-			if err := os.WriteFile(filepath.Join(dir, "devnet"), []byte(other), 0o755); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, verb := range []string{"demo", "practice"} {
-			out, err := exec.CommandContext(t.Context(), at, verb).CombinedOutput()
-			if err == nil || !strings.Contains(string(out), says) {
-				t.Errorf("%s beside %q: %v, %s", verb, other, err, out)
-			}
-		}
-		os.Remove(filepath.Join(dir, "devnet"))
 	}
 }

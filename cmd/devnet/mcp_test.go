@@ -45,8 +45,7 @@ func (s *stall) earned(f func()) int64 {
 
 // Each stock client lists what a door has and buys by its own dialect, and pays once.
 func TestStockMCPClientsBuy(t *testing.T) {
-	t.Parallel()
-	s := openStall(t, nil)
+	s := openStall(t)
 	for door, want := range map[string][2]int{"/mcp": {27, 7}, "/mcp/verifier": {5, 0}, "/mcp/docs": {1, 7},
 		"/mcp.md": {1, 7}} {
 		d := clients.ListMCP(t, s.url+door)
@@ -254,28 +253,29 @@ func got(a clients.MCPAnswer) []byte {
 // An answer that is lost in any way costs nothing: the client that calls again gets what it paid
 // for, and one order is one charge, without a line of the buyer's code.
 func TestAnswersLostOverMCP(t *testing.T) {
-	t.Parallel()
-	s := openStall(t, nil)
+	s := openStall(t)
 	var calls []string
 	for name := range losses {
 		calls = append(calls, fmt.Sprintf(`buy_small_blessing={"agent_name":%q}`, name))
 	}
+	node := s.nodes[0]
 	for i, d := range dialects {
 		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
 			o := d.MCPOptions
 			o.Key, o.Network, o.Tries, o.Timeout = s.net.Buyers[i].Hex(), s.nodes[0].Network.ID(), 4, 8000
 			door := lossy(t, s) + d.door
-			sum := s.earned(func() {
-				for j, a := range clients.CallMCP(t, o, door, calls...) {
-					// Who has gone may have gone before the order was there.
-					again := bytes.Contains(got(a), []byte(`"idempotent_replay":true`))
-					if a.Result == nil || a.Result.IsError || !again && !strings.Contains(calls[j], "gone") {
-						t.Errorf("%s: %d payments: %s %.500s", calls[j], a.Payments, a.Error, a.Data)
-					}
+			before := node.Balance(s.net.Buyers[i].Address)
+			for j, a := range clients.CallMCP(t, o, door, calls...) {
+				// Who has gone may have gone before the order was there.
+				again := bytes.Contains(got(a), []byte(`"idempotent_replay":true`))
+				if a.Result == nil || a.Result.IsError || !again && !strings.Contains(calls[j], "gone") {
+					t.Errorf("%s: %d payments: %s %.500s", calls[j], a.Payments, a.Error, a.Data)
 				}
-			})
-			if want := int64(len(calls)) * 5_000; sum != want {
-				t.Errorf("%d orders earned %d, want %d", len(calls), sum, want)
+			}
+			paid, want := before-node.Balance(s.net.Buyers[i].Address), int64(len(calls))*5_000
+			if paid != want {
+				t.Errorf("%d orders cost %d, want %d", len(calls), paid, want)
 			}
 		})
 	}
@@ -340,7 +340,7 @@ func asked(t *testing.T, c *sdk.ClientSession, call *sdk.CallToolParams) json.Ra
 
 // The Go SDK's client lists, reads, and buys, twenty at once; each order is one charge.
 func TestGoMCPClientBuys(t *testing.T) {
-	s := openStall(t, nil)
+	s := openStall(t)
 	s.tellDoors(t)
 	c := connect(t, s.url+"/mcp")
 	tools, resources := 0, 0
@@ -416,11 +416,21 @@ func TestMCPSettlementUnknown(t *testing.T) {
 			!strings.Contains(string(e.Data), `"purchase_id"`) || !strings.Contains(string(e.Data), "settlement_pending") {
 			t.Errorf("unknown: %v %+v", err, e)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		if _, err := c.CallTool(ctx, left); !errors.Is(err, context.DeadlineExceeded) {
+		sent := func() uint64 {
+			n, err := chain.RPC.PendingNonceAt(t.Context(), s.net.Relayer.Address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		before, given := sent(), make(chan error)
+		go func() { _, err := c.CallTool(ctx, left); given <- err }()
+		s.until(t, "the payment was sent to the chain", func() bool { return sent() > before })
+		cancel()
+		if err := <-given; !errors.Is(err, context.Canceled) {
 			t.Errorf("given up: %v", err)
 		}
-		cancel()
 		chain.SetAutomine(true)
 		for _, call := range []*sdk.CallToolParams{call, left} {
 			for range 300 { // a second each
@@ -450,9 +460,8 @@ var notSold = []string{"completion-complete", "tools-call-simple-text", "tools-c
 	"prompts-get-simple", "prompts-get-with-args", "prompts-get-embedded-resource", "prompts-get-with-image"}
 
 // The suites of third parties find nothing at any door.
-func TestMCPSuites(t *testing.T) {
-	t.Parallel()
-	s := openStall(t, nil)
+func TestLongMCPSuites(t *testing.T) {
+	s := openStall(t)
 	for _, door := range []string{"/mcp", "/mcp/verifier", "/mcp/docs"} {
 		if said, err := clients.ConformMCP(t, s.url+door, notSold, "--spec-version", "2025-06-18"); err != nil {
 			t.Errorf("%s: %v\n%s", door, err, said)
