@@ -73,7 +73,6 @@ type Generated struct {
 	Bought   string `json:"bought"`   // the item, by GET
 	Posted   string `json:"posted"`   // the item, by POST
 	Replayed bool   `json:"replayed"` // what was bought by GET was bought before
-	Receipt  string `json:"receipt"`  // compact JWS
 	Valid    bool   `json:"valid"`    // the certificate, as the store verifies it
 	Refused  int    `json:"refused"`  // status of an id that there is not
 	Reason   string `json:"reason"`   // the title of that problem
