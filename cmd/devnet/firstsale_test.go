@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/devnet/daemon"
+	"store.example/agentstore/cmd/devnet/laboratory"
 )
 
 // steps are the programs of a part of the README, in their order.
@@ -32,18 +32,6 @@ func steps(t *testing.T, part string) (programs []string) {
 		program, after, _ := strings.Cut(rest, "```")
 		programs, text = append(programs, program), after
 	}
-}
-
-// freeAddress is an address of the loopback network whose host no other process of the tests uses:
-// for programs that must be told where to listen, and take the ports that follow too.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", fmt.Sprintf("127.84.%d.%d:0", os.Getpid()>>8&0xff, os.Getpid()&0xff))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
 }
 
 // inPlace puts other words in the place of some, each of which must be there.
@@ -76,9 +64,9 @@ func TestLongFirstSale(t *testing.T) {
 	if len(programs) != 2 {
 		t.Fatalf("%d programs", len(programs))
 	}
-	demo, rpc, shop, debug := freeAddress(t), freeAddress(t), freeAddress(t), freeAddress(t)
+	host := laboratory.FreeHost(t)
+	demo, rpc, shop, debug := host+":4020", host+":4041", host+":4030", host+":4060"
 	public := "https://" + shop
-	host, _, _ := net.SplitHostPort(shop)
 	env := []string{"HOME=" + dir, "PATH=" + bin + ":/usr/bin:/bin"}
 
 	call := strings.Fields(programs[0])

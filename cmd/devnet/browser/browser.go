@@ -79,7 +79,8 @@ var shared = sync.OnceValues(func() (*program, error) {
 		return nil, err
 	}
 	// Its helpers write into its folder until they are gone.
-	cmd := exec.Command("/bin/sh", "-c", `d=$(mktemp -d) && { chromium --user-data-dir="$d" "$@"; rm -rf "$d"; }`, "sh",
+	cmd := exec.Command("/bin/sh", "-c", `d=$(mktemp -d) && chromium --user-data-dir="$d" "$@"
+		while rm -rf "$d"; [ -e "$d" ]; do sleep 1; done`, "sh",
 		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
 		"--enable-features=WebMCP", "--remote-debugging-pipe", "about:blank")
