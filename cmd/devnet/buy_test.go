@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -29,12 +28,7 @@ func openPurse(t *testing.T, key chaintest.Key) *purse {
 	if err != nil {
 		t.Fatalf("go build: %v", err)
 	}
-	p := &purse{t: t, bin: bin, key: filepath.Join(t.TempDir(), "wallet.key"),
-		journal: filepath.Join(t.TempDir(), "purchases")}
-	if err := os.WriteFile(p.key, []byte(key.Hex()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return &purse{t: t, bin: bin, key: keyFile(t, key), journal: filepath.Join(t.TempDir(), "purchases")}
 }
 
 func (p *purse) buy(args ...string) *exec.Cmd {

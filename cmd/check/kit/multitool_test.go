@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/check/kit"
-	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
@@ -75,7 +74,7 @@ func TestSARIFIsValid(t *testing.T) {
 		args []string
 		want string // a result that must be there
 	}{
-		{append(flags, "-at", "README.md", "-pay", keyFile(t, chaintest.NewKey(t)), "-journal", dir,
+		{append(flags, "-at", "README.md", "-pay", keyFile(t), "-journal", dir,
 			base+"/dust-correct"), "goods"},
 		{append(flags, "-at", "README.md", base+"/testnet-network", base+"/malformed-header", base+"/dust-correct"),
 			"network-mainnet"},
