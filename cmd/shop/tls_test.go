@@ -193,9 +193,9 @@ func listen(t *testing.T) (ln net.Listener, port int) {
 	return ln, ln.Addr().(*net.TCPAddr).Port
 }
 
-// TestTheStoreSpeaksTLS: a certificate is had from a CA by a challenge of either kind, HTTP/2 is
+// TestLongTheStoreSpeaksTLS: a certificate is had from a CA by a challenge of either kind, HTTP/2 is
 // spoken, plain HTTP is sent on, keys are for the owner alone, and the next start needs no CA.
-func TestTheStoreSpeaksTLS(t *testing.T) {
+func TestLongTheStoreSpeaksTLS(t *testing.T) {
 	t.Parallel()
 	for _, redirected := range []bool{true, false} {
 		t.Run(fmt.Sprintf("redirected %v", redirected), func(t *testing.T) {

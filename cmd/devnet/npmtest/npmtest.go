@@ -104,23 +104,31 @@ func Node(t TB) string {
 	return node
 }
 
-// FindNode is Node for programs. Node.js is asked for its version once a process.
-var FindNode = sync.OnceValues(func() (string, error) {
+// FindNode is Node for programs. Each Node.js is asked for its version once a process.
+func FindNode() (string, error) {
 	node, err := exec.LookPath("node")
 	if err != nil {
 		return "", err
 	}
+	look, _ := looks.LoadOrStore(node, sync.OnceValue(func() error { return newEnough(node) }))
+	return node, look.(func() error)()
+}
+
+// looks are what newEnough says, by path.
+var looks sync.Map
+
+func newEnough(node string) error {
 	out, err := exec.Command(node, "--version").Output()
 	if err != nil {
-		return "", fmt.Errorf("asking node for its version: %w", err)
+		return fmt.Errorf("asking node for its version: %w", err)
 	}
 	version := strings.TrimSpace(string(out))
 	major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	if n, err := strconv.Atoi(major); err != nil || n < MinNode {
-		return "", fmt.Errorf("node is %s, want at least v%d", version, MinNode)
+		return fmt.Errorf("node is %s, want at least v%d", version, MinNode)
 	}
-	return node, nil
-})
+	return nil
+}
 
 // Unavailable ends a test for want of an outside program: skipped on a developer's machine, failed
 // where CI is set.
