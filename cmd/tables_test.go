@@ -53,9 +53,9 @@ var arrows = []arrow{
 	{from: "cmd/devnet/web", may: []string{"cmd/devnet/npmtest"}},
 	{from: "cmd/release"},
 	{from: "cmd/shop", may: []string{"content/...", "corpus/...", "dynamic/...", "generator", "templates/..."},
-		tests: []string{"cmd/devnet/street", "cmd/verify/kit"}},
-	{from: "cmd/store", tests: []string{"cmd/devnet/street"}, may: []string{"cmd/check/kit", "cmd/shop",
-		"cmd/verify/kit", "content/...", "corpus/...", "dynamic/...", "generator", "generator/bucket",
+		tests: []string{"cmd/devnet/laboratory", "cmd/devnet/street", "cmd/verify/kit"}},
+	{from: "cmd/store", tests: []string{"cmd/devnet/laboratory", "cmd/devnet/street"}, may: []string{"cmd/check/kit",
+		"cmd/shop", "cmd/verify/kit", "content/...", "corpus/...", "dynamic/...", "generator", "generator/bucket",
 		"templates/..."}},
 	{from: "cmd/verify", may: []string{"cmd/verify/kit"}, tests: []string{"corpus/attest/filetree",
 		"corpus/seal",
@@ -371,10 +371,9 @@ var doors = []door{
 		"templates/..."}, tests: []string{"*"}},
 	{module: "testing", only: []string{"corpus/attest/attesttest", "corpus/corpustest",
 		"corpus/record/recordtest", "cmd/devnet/action",
-		"cmd/devnet/bitcoin", "cmd/devnet/browser", "cmd/devnet/chaintest", "cmd/devnet/clients", "cmd/devnet/daemon",
-		"cmd/devnet/laboratory", "cmd/devnet/lint", "cmd/devnet/npmtest", "cmd/devnet/oracles", "cmd/devnet/readers",
-		"cmd/devnet/svm", "cmd/devnet/web", "dynamic/ledger/ledgertest",
-		"dynamic/rail/railtest"}, tests: []string{"*"}},
+		"cmd/devnet/bitcoin", "cmd/devnet/browser", "cmd/devnet/chaintest", "cmd/devnet/clients",
+		"cmd/devnet/laboratory", "cmd/devnet/lint", "cmd/devnet/oracles", "cmd/devnet/readers", "cmd/devnet/web",
+		"dynamic/ledger/ledgertest", "dynamic/rail/railtest"}, tests: []string{"*"}},
 }
 
 // apart says what a package is never linked with, however far away.

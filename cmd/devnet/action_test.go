@@ -12,8 +12,8 @@ import (
 	"store.example/agentstore/corpus/networks"
 )
 
-// TestLongTheActionBuys runs the whole GitHub Action, which builds the command and buys with a key of
-// Solana and with one of an EVM network: its inputs are enough for everything that -pay sees to,
+// TestLongTheActionBuys runs the whole GitHub Action, which builds the command and buys with a key
+// of Solana and with one of an EVM network: its inputs are enough for everything that -pay sees to,
 // and what the chain was asked is what the wallet has less. The key is in no output and left
 // nowhere.
 func TestLongTheActionBuys(t *testing.T) {

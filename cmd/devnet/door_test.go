@@ -197,7 +197,8 @@ func personBuys(t *testing.T, screens []browser.Screen) {
 	})
 
 	t.Run("without money", func(t *testing.T) {
-		p := doorPage{b.Open(s.url+"/api/buy/small_blessing?agent_name=poor", browser.Screen{Width: 390}), t, s, screens}
+		p := doorPage{b.Open(s.url+"/api/buy/small_blessing?agent_name=poor", browser.Screen{Width: 390}), t, s,
+			screens}
 		p.hold(s.net.Poor)
 		charged(t, 0, func() {
 			p.sign(s.net.Poor)

@@ -48,9 +48,10 @@ func inPlace(t *testing.T, text string, pairs ...string) string {
 
 var durationForm = regexp.MustCompile(`"took":"[0-9.]+(µs|ms|s)"`)
 
-// TestLongFirstSale: whoever has the programs of a release and an empty folder makes a shop with a good
-// and a page of its own, sells in it behind TLS, and verifies what was sold and what is published,
-// by the words of the README. Addresses alone are others, whose ports on a machine may be taken.
+// TestLongFirstSale: whoever has the programs of a release and an empty folder makes a shop with a
+// good and a page of its own, sells in it behind TLS, and verifies what was sold and what is
+// published, by the words of the README. Addresses alone are others, whose ports on a machine may
+// be taken.
 func TestLongFirstSale(t *testing.T) {
 	dir, bin := t.TempDir(), t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "./cmd/store", "./cmd/verify",

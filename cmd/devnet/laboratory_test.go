@@ -58,8 +58,8 @@ func notJudged(r probe.Report) bool {
 		slices.ContainsFunc(r.Advisories, func(n probe.Note) bool { return strings.Contains(n.Detail, "not judged") })
 }
 
-// openLaboratory starts the chains on which what is signed settles: those of the networks that have one, and
-// Base Sepolia; on Base there is EURC as well.
+// openLaboratory starts the chains on which what is signed settles: those of the networks that have
+// one, and Base Sepolia; on Base there is EURC as well.
 func openLaboratory(t *testing.T) laboratory.World {
 	t.Helper()
 	buyer, relayer, minter := chaintest.NewKey(t), chaintest.NewKey(t), chaintest.NewKey(t)
@@ -94,9 +94,9 @@ func openLaboratory(t *testing.T) laboratory.World {
 	return w
 }
 
-// TestLongReadingsAreTrue reads every door of the street and has the stock client ask it, with its own
-// limits and without: a door is ready if and only if the client without limits signs something that
-// settles, and the row of each client says what it does. What differs is not judged, or an
+// TestLongReadingsAreTrue reads every door of the street and has the stock client ask it, with its
+// own limits and without: a door is ready if and only if the client without limits signs something
+// that settles, and the row of each client says what it does. What differs is not judged, or an
 // exception of those above. No door that the client pays has a fault.
 func TestLongReadingsAreTrue(t *testing.T) {
 	w := openLaboratory(t)

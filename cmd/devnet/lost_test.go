@@ -192,9 +192,10 @@ func charged(t *testing.T, node *chaintest.Node, payTo common.Address, since uin
 		}
 		payers[p.Payload.Authorization.From], payers[p.Payload.Permit.From] = true, true
 	}
+	transfer := crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
 	logs, err := node.RPC.FilterLogs(t.Context(), ethereum.FilterQuery{FromBlock: new(big.Int).SetUint64(since),
-		Addresses: []common.Address{node.Network.Asset}, Topics: [][]common.Hash{{crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))}, nil,
-			{common.BytesToHash(payTo[:])}}})
+		Addresses: []common.Address{node.Network.Asset},
+		Topics:    [][]common.Hash{{transfer}, nil, {common.BytesToHash(payTo[:])}}})
 	if err != nil {
 		t.Fatal(err)
 	}

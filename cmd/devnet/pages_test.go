@@ -132,8 +132,8 @@ func desks(t *testing.T, screens []browser.Screen) {
 	}
 }
 
-// fits holds a page against its screen and, where it is to be, against axe-core, and wants its place
-// in the shop marked.
+// fits holds a page against its screen and, where it is to be, against axe-core, and wants its
+// place in the shop marked.
 func (s *stall) fits(t *testing.T, p *browser.Page, at string, screen browser.Screen, axe bool) {
 	t.Helper()
 	var shown struct {

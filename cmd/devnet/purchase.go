@@ -132,8 +132,8 @@ func (w *world) howTo(out io.Writer, baseURL, purse, practice string) {
 			"%s/api/buy/small_blessing\n", packages, w.buyers[1].secret(), baseURL)
 		if s := w.solana; s != nil {
 			fmt.Fprintf(out, "  on Solana:                 KEY=%s NETWORK=%s RPC=%s "+
-				"node clients/buy.mjs x402 %s/api/buy/small_blessing\n", wallet.EncodeBase58(s.buyers[1]), networks.Solana,
-				s.URL, baseURL)
+				"node clients/buy.mjs x402 %s/api/buy/small_blessing\n", wallet.EncodeBase58(s.buyers[1]),
+				networks.Solana, s.URL, baseURL)
 		}
 	}
 	fmt.Fprintf(out, "  by hand:                   curl -i %s/api/buy/hello\n"+

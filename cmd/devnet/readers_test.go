@@ -68,8 +68,8 @@ func TestStockReaders(t *testing.T) {
 	t.Run("addresses", func(t *testing.T) { s.followFiles(t) })
 }
 
-// TestLongDocumentedPrograms: the programs of the documentation run, and one that is written against
-// the client that is generated from the description.
+// TestLongDocumentedPrograms: the programs of the documentation run, and one that is written
+// against the client that is generated from the description.
 func TestLongDocumentedPrograms(t *testing.T) {
 	s, _ := openRead(t)
 	t.Run("generated client", func(t *testing.T) {

@@ -144,8 +144,8 @@ func behind(t *testing.T, to string) []string {
 	return ports
 }
 
-// TestLongStockStacks reads doors that other people's software opens, each of them behind the proxies
-// too, and has the stock client ask them.
+// TestLongStockStacks reads doors that other people's software opens, each of them behind the
+// proxies too, and has the stock client ask them.
 func TestLongStockStacks(t *testing.T) {
 	w := openLaboratory(t)
 	payTo := chaintest.NewKey(t).Address.Hex()
@@ -206,9 +206,9 @@ func purchaseRows(t *testing.T, out string) map[string]purchase.Row {
 	return rows
 }
 
-// TestLongCheckPays buys at stock sellers that settle on a chain: one as it comes, one that gives an answer
-// again to the payment that it was given to and charges for an order twice, and one that knows
-// orders too. The door's words alone find the same as the chain does.
+// TestLongCheckPays buys at stock sellers that settle on a chain: one as it comes, one that gives
+// an answer again to the payment that it was given to and charges for an order twice, and one that
+// knows orders too. The door's words alone find the same as the chain does.
 func TestLongCheckPays(t *testing.T) {
 	net := chaintest.New(t, chaintest.Options{Buyers: 10}) // five buy, and five relay
 	const price = 10_000

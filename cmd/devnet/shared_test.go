@@ -17,7 +17,8 @@ import (
 	"store.example/agentstore/cmd/shop"
 )
 
-// lasting is a test that lasts until all tests of this process are over: what belongs to it is theirs.
+// lasting is a test that lasts until all tests of this process are over: what belongs to it is
+// theirs.
 type lasting struct {
 	testing.TB // nil: nothing else of it is used
 
@@ -80,8 +81,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// five is the shop that tests share which change nothing of each other: on the four chains, and on a
-// Solana cluster where there is Node.js.
+// five is the shop that tests share which change nothing of each other: on the four chains, and on
+// a Solana cluster where there is Node.js.
 var five = sync.OnceValue(func() *stall {
 	return openStallWith(everyTest, nil, func(s *stall, cfg *shop.Config) {
 		c, err := svm.Open(slot, 0)

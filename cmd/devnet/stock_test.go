@@ -40,8 +40,8 @@ type stall struct {
 	solana *cluster // of the shared shop
 }
 
-// openStallWith builds a site for the chains, opens the shop on it as run does, with a change of its
-// configuration, and closes it when the test ends.
+// openStallWith builds a site for the chains, opens the shop on it as run does, with a change of
+// its configuration, and closes it when the test ends.
 func openStallWith(t testing.TB, standIn func(*chaintest.Chain) *chaintest.Node,
 	change func(*stall, *shop.Config)) *stall {
 	t.Helper()

@@ -193,8 +193,8 @@ func listen(t *testing.T) (ln net.Listener, port int) {
 	return ln, ln.Addr().(*net.TCPAddr).Port
 }
 
-// TestLongTheStoreSpeaksTLS: a certificate is had from a CA by a challenge of either kind, HTTP/2 is
-// spoken, plain HTTP is sent on, keys are for the owner alone, and the next start needs no CA.
+// TestLongTheStoreSpeaksTLS: a certificate is had from a CA by a challenge of either kind, HTTP/2
+// is spoken, plain HTTP is sent on, keys are for the owner alone, and the next start needs no CA.
 func TestLongTheStoreSpeaksTLS(t *testing.T) {
 	t.Parallel()
 	for _, redirected := range []bool{true, false} {

@@ -152,9 +152,9 @@ func openBlock(t *testing.T, each int) *block {
 	return b
 }
 
-// site makes a keeper's folder with a ledger of its own, and returns its configuration file. A lease
-// is longer than the system leaves a process alone: one that went on after another had taken its
-// shard over would knock twice, as every census whose machine sleeps may.
+// site makes a keeper's folder with a ledger of its own, and returns its configuration file. A
+// lease is longer than the system leaves a process alone: one that went on after another had taken
+// its shard over would knock twice, as every census whose machine sleeps may.
 func (b *block) site() string {
 	b.t.Helper()
 	dir := b.t.TempDir()

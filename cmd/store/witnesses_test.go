@@ -146,8 +146,9 @@ func (w *witnesses) ask(t *testing.T, config string) (string, error) {
 	return out.String(), err
 }
 
-// TestLongWitnessesOfTransparencyDev has three of them cosign the log of a store as it grows. A policy
-// that asks for two of the three is met as long as two are there, and a log that forks gets none.
+// TestLongWitnessesOfTransparencyDev has three of them cosign the log of a store as it grows. A
+// policy that asks for two of the three is met as long as two are there, and a log that forks gets
+// none.
 func TestLongWitnessesOfTransparencyDev(t *testing.T) {
 	const origin = "127.0.0.1:4020/corpus"
 	w := startWitnesses(t, origin, tlog.VerifierKey(origin, attest.SpecimenKeyFor(attest.PurposeLog).Public()))

@@ -94,8 +94,8 @@ func where(so bool, word string) string {
 func ValidateMPP(t testing.TB, key, rpc, base string) Validation {
 	t.Helper()
 	dir := npmtest.Folder(t, npmtest.Packages(t), here, "loopback.mjs")
-	c := exec.CommandContext(t.Context(), npmtest.Node(t), "--import", "./loopback.mjs", "node_modules/mppx/dist/bin.js",
-		"validate", base, "--yes", "--outputJson")
+	c := exec.CommandContext(t.Context(), npmtest.Node(t), "--import", "./loopback.mjs",
+		"node_modules/mppx/dist/bin.js", "validate", base, "--yes", "--outputJson")
 	c.Dir, c.Env = dir, append(os.Environ(), "MPPX_PRIVATE_KEY="+key, "RPC="+rpc)
 	// A script that exits says to a file what it would say to a pipe in part.
 	said, err := os.Create(filepath.Join(dir, "stdout"))

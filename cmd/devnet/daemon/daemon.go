@@ -16,7 +16,8 @@ import (
 // begin.
 const patience = 5 * time.Minute
 
-// TB is what of testing.TB is needed here, so that a program that links this package links no tests.
+// TB is what of testing.TB is needed here, so that a program that links this package links no
+// tests.
 type TB interface {
 	Helper()
 	Fatal(args ...any)

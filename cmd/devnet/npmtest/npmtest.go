@@ -19,7 +19,8 @@ import (
 	"sync"
 )
 
-// TB is what of testing.TB is needed here, so that a program that links this package links no tests.
+// TB is what of testing.TB is needed here, so that a program that links this package links no
+// tests.
 type TB interface {
 	Helper()
 	Fatal(args ...any)
@@ -50,8 +51,8 @@ func beside(path string) string {
 	return filepath.Join(filepath.Dir(here), path)
 }
 
-// Folder is a folder of the test's own with copies of some files of a folder, by their patterns, and
-// with packages where Node.js looks for them: beside the scripts.
+// Folder is a folder of the test's own with copies of some files of a folder, by their patterns,
+// and with packages where Node.js looks for them: beside the scripts.
 func Folder(t interface {
 	TB
 	TempDir() string

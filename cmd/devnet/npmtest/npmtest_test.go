@@ -71,8 +71,8 @@ func TestAFailedInstallLeavesNothing(t *testing.T) {
 	}
 }
 
-// Each lock of a folder that tests or the devnet install names no registry, and has its folder set up
-// before the tests run.
+// Each lock of a folder that tests or the devnet install names no registry, and has its folder set
+// up before the tests run.
 func TestEveryLockIsSetUp(t *testing.T) {
 	setup, err := os.ReadFile("../../../.ci/setup")
 	if err != nil {

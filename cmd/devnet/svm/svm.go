@@ -22,7 +22,8 @@ import (
 //go:embed cluster.mjs package.json package-lock.json
 var files embed.FS
 
-// TB is what of testing.TB is needed here, so that a program that links this package links no tests.
+// TB is what of testing.TB is needed here, so that a program that links this package links no
+// tests.
 type TB interface {
 	npmtest.TB
 	Cleanup(func())
