@@ -27,15 +27,23 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
+// way loses an answer.
+type way func(w http.ResponseWriter, r *http.Request, status int, header http.Header, body []byte)
+
+// says answers by itself.
+func says(code int) way {
+	return func(w http.ResponseWriter, _ *http.Request, _ int, _ http.Header, _ []byte) { w.WriteHeader(code) }
+}
+
 // ways are those in which the answer to a payment is lost between store and client; package till
 // has them all, with the death of the store's process.
 var ways = []struct {
 	name string
-	lose func(w http.ResponseWriter, r *http.Request, status int, header http.Header, body []byte)
+	lose way
 }{
 	{"connection", func(http.ResponseWriter, *http.Request, int, http.Header, []byte) { panic(http.ErrAbortHandler) }},
-	{"502", func(w http.ResponseWriter, _ *http.Request, _ int, _ http.Header, _ []byte) { w.WriteHeader(502) }},
-	{"504", func(w http.ResponseWriter, _ *http.Request, _ int, _ http.Header, _ []byte) { w.WriteHeader(504) }},
+	{"502", says(502)},
+	{"504", says(504)},
 	{"fresh402", nil}, // by the proxy: the answer to the same request without its payment
 	{"time-out", func(_ http.ResponseWriter, r *http.Request, _ int, _ http.Header, _ []byte) {
 		givenUp(r)

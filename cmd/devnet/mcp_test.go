@@ -141,28 +141,29 @@ func (s *stall) page(t *testing.T, path string) string {
 	return string(b)
 }
 
+// to hands a call on to a stall.
+type to func(context.Context, []byte) *http.Response
+
+// loss loses the answer to a call.
+type loss func(w http.ResponseWriter, r *http.Request, forward to, body []byte)
+
+// answers hands a call on, and answers by itself.
+func answers(code int) loss {
+	return func(w http.ResponseWriter, r *http.Request, forward to, body []byte) {
+		forward(r.Context(), body)
+		w.WriteHeader(code)
+	}
+}
+
 // losses are the ways in which the answer to a paid call is lost, the first time.
-var losses = map[string]func(w http.ResponseWriter, r *http.Request, forward func(context.Context,
-	[]byte) *http.Response,
-	body []byte){
-	"connection lost": func(_ http.ResponseWriter, r *http.Request, forward func(context.Context,
-		[]byte) *http.Response,
-		body []byte) {
+var losses = map[string]loss{
+	"502": answers(http.StatusBadGateway),
+	"504": answers(http.StatusGatewayTimeout),
+	"connection lost": func(_ http.ResponseWriter, r *http.Request, forward to, body []byte) {
 		forward(r.Context(), body)
 		panic(http.ErrAbortHandler)
 	},
-	"502": func(w http.ResponseWriter, r *http.Request, forward func(context.Context, []byte) *http.Response,
-		body []byte) {
-		forward(r.Context(), body)
-		http.Error(w, "bad gateway", http.StatusBadGateway)
-	},
-	"504": func(w http.ResponseWriter, r *http.Request, forward func(context.Context, []byte) *http.Response,
-		body []byte) {
-		forward(r.Context(), body)
-		http.Error(w, "gateway timeout", http.StatusGatewayTimeout)
-	},
-	"fresh terms": func(w http.ResponseWriter, r *http.Request, forward func(context.Context, []byte) *http.Response,
-		body []byte) {
+	"fresh terms": func(w http.ResponseWriter, r *http.Request, forward to, body []byte) {
 		forward(r.Context(), body)
 		var m map[string]any
 		if json.Unmarshal(body, &m) == nil {
@@ -171,14 +172,12 @@ var losses = map[string]func(w http.ResponseWriter, r *http.Request, forward fun
 		unpaid, _ := json.Marshal(m)
 		pass(w, forward(r.Context(), unpaid))
 	},
-	"time-out at the client": func(_ http.ResponseWriter, r *http.Request,
-		forward func(context.Context, []byte) *http.Response, body []byte) {
+	"time-out at the client": func(_ http.ResponseWriter, r *http.Request, forward to, body []byte) {
 		forward(context.WithoutCancel(r.Context()), body)
 		<-r.Context().Done()
 		panic(http.ErrAbortHandler)
 	},
-	"body cut": func(w http.ResponseWriter, r *http.Request, forward func(context.Context, []byte) *http.Response,
-		body []byte) {
+	"body cut": func(w http.ResponseWriter, r *http.Request, forward to, body []byte) {
 		answer := forward(r.Context(), body)
 		b, _ := io.ReadAll(answer.Body)
 		maps.Copy(w.Header(), answer.Header)
@@ -186,12 +185,11 @@ var losses = map[string]func(w http.ResponseWriter, r *http.Request, forward fun
 		http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	},
-	"gone before the answer": func(w http.ResponseWriter, r *http.Request,
-		forward func(context.Context, []byte) *http.Response, body []byte) {
+	"gone before the answer": func(w http.ResponseWriter, r *http.Request, forward to, body []byte) {
 		ctx, cancel := context.WithCancel(r.Context())
 		go cancel()
 		forward(ctx, body)
-		http.Error(w, "bad gateway", http.StatusBadGateway)
+		w.WriteHeader(http.StatusBadGateway)
 	},
 }
 
