@@ -51,9 +51,9 @@ var arrows = []arrow{
 	{from: "cmd/devnet/web", may: []string{"cmd/devnet/npmtest"}},
 	{from: "cmd/release"},
 	{from: "cmd/shop", may: []string{"content/...", "corpus/...", "dynamic/...", "generator", "templates/..."},
-		tests: []string{"cmd/devnet/street", "cmd/verify/kit"}},
-	{from: "cmd/store", tests: []string{"cmd/devnet/street"}, may: []string{"cmd/check/kit", "cmd/shop",
-		"cmd/verify/kit", "content/...", "corpus/...", "dynamic/...", "generator", "generator/bucket",
+		tests: []string{"cmd/devnet/laboratory", "cmd/devnet/street", "cmd/verify/kit"}},
+	{from: "cmd/store", tests: []string{"cmd/devnet/laboratory", "cmd/devnet/street"}, may: []string{"cmd/check/kit",
+		"cmd/shop", "cmd/verify/kit", "content/...", "corpus/...", "dynamic/...", "generator", "generator/bucket",
 		"templates/..."}},
 	{from: "cmd/verify", may: []string{"cmd/verify/kit"}, tests: []string{"corpus/attest/filetree",
 		"corpus/seal",
@@ -373,10 +373,10 @@ var doors = []door{
 		"dynamic/visitors", "generator/...", "templates/..."}, tests: []string{"*"}},
 	{module: "testing", only: []string{"corpus/attest/attesttest", "corpus/corpustest",
 		"corpus/record/recordtest", "cmd/devnet/action",
-		"cmd/devnet/bitcoin", "cmd/devnet/browser", "cmd/devnet/chaintest", "cmd/devnet/clients", "cmd/devnet/daemon",
-		"cmd/devnet/laboratory", "cmd/devnet/lint", "cmd/devnet/npmtest", "cmd/devnet/oracles", "cmd/devnet/readers",
-		"cmd/devnet/svm", "cmd/devnet/web", "dynamic/ledger/ledgertest",
-		"dynamic/rail/railtest", "dynamic/till/tilltest"}, tests: []string{"*"}},
+		"cmd/devnet/bitcoin", "cmd/devnet/browser", "cmd/devnet/chaintest", "cmd/devnet/clients",
+		"cmd/devnet/laboratory", "cmd/devnet/lint", "cmd/devnet/oracles", "cmd/devnet/readers", "cmd/devnet/web",
+		"dynamic/ledger/ledgertest", "dynamic/rail/railtest",
+		"dynamic/till/tilltest"}, tests: []string{"*"}},
 }
 
 // apart says what a package is never linked with, however far away.

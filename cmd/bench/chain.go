@@ -70,7 +70,7 @@ func network() chain.Network { return chain.Networks[0] }
 // anvil starts a new chain on the loader's core and returns its address. It mines each transaction
 // as it comes.
 func (l *lab) anvil(ctx context.Context, p *people) (string, *process, error) {
-	modules, err := npmtest.Modules(filepath.Join(l.root, "cmd/devnet/chaintest/anvil"))
+	modules, err := npmtest.Modules(filepath.Join(l.root, "cmd/devnet"))
 	if err != nil {
 		return "", nil, err
 	}

@@ -140,7 +140,7 @@ func (s *shopfront) selling(ctx context.Context, measure func(p *process, url, r
 // runStock buys from the stock seller.
 func (s *shopfront) runStock(ctx context.Context) (float64, error) {
 	source := filepath.Join(s.l.root, "cmd/bench/stock")
-	modules, err := npmtest.Modules(source)
+	modules, err := npmtest.Modules(filepath.Join(s.l.root, "cmd/devnet"))
 	if err != nil {
 		return 0, err
 	}

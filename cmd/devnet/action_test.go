@@ -12,12 +12,11 @@ import (
 	"store.example/agentstore/corpus/networks"
 )
 
-// TestTheActionBuys runs the whole GitHub Action, which builds the command and buys with a key of
-// Solana and with one of an EVM network: its inputs are enough for everything that -pay sees to,
+// TestLongTheActionBuys runs the whole GitHub Action, which builds the command and buys with a key
+// of Solana and with one of an EVM network: its inputs are enough for everything that -pay sees to,
 // and what the chain was asked is what the wallet has less. The key is in no output and left
 // nowhere.
-func TestTheActionBuys(t *testing.T) {
-	t.Parallel()
+func TestLongTheActionBuys(t *testing.T) {
 	s, c := openFive(t)
 	a, dir := action.Read(t, "check"), t.TempDir()
 	build := a.Run(t, a.Steps[0], dir, nil, os.Environ()...)

@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -25,16 +24,11 @@ type purse struct {
 
 func openPurse(t *testing.T, key chaintest.Key) *purse {
 	t.Helper()
-	p := &purse{t: t, bin: filepath.Join(t.TempDir(), "store"), key: filepath.Join(t.TempDir(), "wallet.key"),
-		journal: filepath.Join(t.TempDir(), "purchases")}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", p.bin, "../store")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	bin, err := builtStore()
+	if err != nil {
+		t.Fatalf("go build: %v", err)
 	}
-	if err := os.WriteFile(p.key, []byte(key.Hex()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return &purse{t: t, bin: bin, key: keyFile(t, key), journal: filepath.Join(t.TempDir(), "purchases")}
 }
 
 func (p *purse) buy(args ...string) *exec.Cmd {
@@ -84,8 +78,7 @@ func newLethal(t *testing.T, store string) *lethal {
 // its own process; one that is killed when the money has moved is resumed, without a wallet, and
 // pays once.
 func TestStoreBuyPaysEachWay(t *testing.T) {
-	t.Parallel()
-	s := openStall(t, nil)
+	s := openStall(t)
 	p := openPurse(t, s.net.Buyers[3])
 	door := newLethal(t, s.url)
 	type way struct {

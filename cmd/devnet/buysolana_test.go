@@ -11,7 +11,6 @@ import (
 // The built-in buyer pays the store on Solana with the hints of its own 402; one that is killed
 // when the money has moved is resumed without a wallet, and pays once.
 func TestStoreBuyPaysOnSolana(t *testing.T) {
-	t.Parallel()
 	s, c := openFive(t)
 	p := openPurse(t, s.net.Buyers[3])
 	p.key = keygenFile(t, c.buyers[0])

@@ -3,16 +3,16 @@ package main
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"store.example/agentstore/cmd/devnet/clients"
+	"store.example/agentstore/cmd/devnet/laboratory"
+	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
 // nginxCache is a shared cache in front of a store, as eager as nginx can be made: it keeps 200 and
@@ -40,61 +40,17 @@ func startNginx(t *testing.T, upstream string) string {
 	bin, err := exec.LookPath("nginx")
 	if err != nil {
 		if bin, err = exec.LookPath("/usr/sbin/nginx"); err != nil {
-			if os.Getenv("CI") != "" {
-				t.Fatal("nginx is not installed")
-			}
-			t.Skip("nginx is not installed")
+			npmtest.Unavailable(t, err)
 		}
 	}
-	for range 10 {
-		if addr, ok := tryNginx(t, bin, upstream); ok {
-			return "http://" + addr
-		}
-	}
-	t.Fatal("nginx does not listen")
-	return ""
-}
-
-// tryNginx starts nginx at a port that was free a moment ago, and returns when it listens, or has
-// ended because somebody took the port.
-func tryNginx(t *testing.T, bin, upstream string) (addr string, ok bool) {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr = ln.Addr().String()
-	if err := ln.Close(); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
+	addr, dir := "127.0.0.1:"+laboratory.FreePort(t), t.TempDir()
 	conf := filepath.Join(dir, "nginx.conf")
 	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxCache, dir, addr, upstream), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), bin, "-p", dir, "-c", conf, "-e", "stderr")
-	cmd.Stderr = t.Output()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() { defer close(ended); cmd.Wait() }()
-	t.Cleanup(func() { cmd.Process.Kill(); <-ended })
-	for {
-		select {
-		case <-ended:
-			return "", false
-		case <-time.After(20 * time.Millisecond):
-		}
-		// It may be somebody else's: then nginx is about to end.
-		if c, err := net.Dial("tcp", addr); err == nil {
-			c.Close()
-			status, cache, _, _ := getVia(t, "GET", "http://"+addr+"/llms.txt")
-			if status == 200 && cache != "" {
-				return addr, true
-			}
-		}
-	}
+	laboratory.Run(t, cmd, addr[len("127.0.0.1:"):])
+	return "http://" + addr
 }
 
 func getVia(t *testing.T, method, url string) (status int, cache, body string, h http.Header) {
@@ -118,8 +74,7 @@ func getVia(t *testing.T, method, url string) (status int, cache, body string, h
 // TestSharedCacheNeverServesAPaidBody buys through a shared cache and then asks for the same
 // address unpaid.
 func TestSharedCacheNeverServesAPaidBody(t *testing.T) {
-	t.Parallel()
-	s := openStall(t, nil)
+	s := openStall(t)
 	front := startNginx(t, s.url)
 
 	// The cache works: a published page is a hit the second time.

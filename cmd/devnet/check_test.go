@@ -16,16 +16,14 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/check/kit"
+	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/corpus/networks"
 )
 
 // passesCheckPay has the store take the acceptance test that it gives to other sellers.
 func (s *stall) passesCheckPay(t *testing.T) {
 	t.Parallel()
-	key := filepath.Join(t.TempDir(), "wallet.key")
-	if err := os.WriteFile(key, []byte(s.net.Buyers[4].Hex()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	key := keyFile(t, s.net.Buyers[4])
 	node := s.nodes[0]
 	for _, c := range []struct {
 		protocol, good, max, failOn string
@@ -47,6 +45,16 @@ func (s *stall) passesCheckPay(t *testing.T) {
 			t.Errorf("by %s: charged %d for eight orders of %d", c.protocol, got, c.price)
 		}
 	}
+}
+
+// keyFile writes a key as its owner keeps it.
+func keyFile(t *testing.T, key chaintest.Key) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "wallet.key")
+	if err := os.WriteFile(file, []byte(key.Hex()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // keygenText is a key as solana-keygen writes it.
@@ -77,7 +85,6 @@ func keygenFile(t *testing.T, key ed25519.PrivateKey) string {
 // it that forgets which orders it had, and so charges for one of them twice. What the chain was
 // asked is what the wallet has less.
 func TestCheckPayOnSolana(t *testing.T) {
-	t.Parallel()
 	s, c := openFive(t)
 	to, err := url.Parse(s.url)
 	if err != nil {

@@ -42,7 +42,7 @@ var accepted = []acceptance{
 	{path: "/.well-known/agent-card.json", by: "@a2a-js/sdk 1: SendMessage, GetTask and CancelTask"},
 	{path: "/.well-known/ucp", by: "UCP schema 2026-08-25"},
 	{path: "/.well-known/oauth-protected-resource", exempt: "readers of RFC 9728 take none without an authorization " +
-		"server, and there is none; stock MCP clients connect with it in place, as in TestMCPSuites"},
+		"server, and there is none; stock MCP clients connect with it in place, as in TestLongMCPSuites"},
 	{path: "/.well-known/did.json", by: "did-jwt: offers, a receipt and the vectors under did:web"},
 	{path: "/.well-known/trust.json", by: "trust.json by its own schema"},
 	{path: "/spec/store-trust-v1.schema.json", by: "trust.json by its own schema"},

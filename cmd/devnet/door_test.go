@@ -18,8 +18,9 @@ import (
 // doorPage is the page of a paid door, in a browser whose wallet a test holds.
 type doorPage struct {
 	*browser.Page
-	t *testing.T
-	s *stall
+	t       *testing.T
+	s       *stall
+	screens []browser.Screen // on which it is looked at
 }
 
 // hold announces a wallet, late and by EIP-6963, that is on another chain and waits for every
@@ -75,12 +76,17 @@ func (p doorPage) want(words ...string) {
 // A person with a browser buys at the page of a door with the wallet in it: a good, a good with
 // inputs, a page that is paid for. What was signed and not answered is asked for again and charged
 // once.
-func TestAPersonBuysAtTheDoor(t *testing.T) {
-	s := openStall(t, nil)
+func TestAPersonBuysAtTheDoor(t *testing.T) { personBuys(t, quick[1:]) }
+
+// TestLongAPersonBuysAtTheDoor is the same, looked at on every screen.
+func TestLongAPersonBuysAtTheDoor(t *testing.T) { personBuys(t, thorough) }
+
+func personBuys(t *testing.T, screens []browser.Screen) {
+	s := openStall(t)
 	b := browser.Start(t)
 	buyer := s.net.Buyers[0]
 	open := func(t *testing.T, path string) doorPage {
-		p := doorPage{b.Open(s.url+path, browser.Screen{Width: 390}), t, s}
+		p := doorPage{b.Open(s.url+path, browser.Screen{Width: 390}), t, s, screens}
 		p.hold(buyer)
 		return p
 	}
@@ -191,7 +197,8 @@ func TestAPersonBuysAtTheDoor(t *testing.T) {
 	})
 
 	t.Run("without money", func(t *testing.T) {
-		p := doorPage{b.Open(s.url+"/api/buy/small_blessing?agent_name=poor", browser.Screen{Width: 390}), t, s}
+		p := doorPage{b.Open(s.url+"/api/buy/small_blessing?agent_name=poor", browser.Screen{Width: 390}), t, s,
+			screens}
 		p.hold(s.net.Poor)
 		charged(t, 0, func() {
 			p.sign(s.net.Poor)
@@ -205,8 +212,7 @@ func TestAPersonBuysAtTheDoor(t *testing.T) {
 // shoot keeps a picture of the page in the folder that STORE_PICTURES names, on each screen.
 func (p doorPage) shoot(name string) {
 	p.t.Helper()
-	for _, screen := range []browser.Screen{{Width: 1280}, {Width: 1280, Dark: true}, {Width: 390, Dark: true},
-		{Width: 390}} {
+	for _, screen := range p.screens {
 		p.Show(screen)
 		if found := p.Axe(); len(found) > 0 {
 			p.t.Errorf("%s at %+v: %q", name, screen, found)

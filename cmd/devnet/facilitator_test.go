@@ -16,6 +16,7 @@ import (
 
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/cmd/devnet/clients"
+	"store.example/agentstore/cmd/devnet/laboratory"
 	"store.example/agentstore/cmd/devnet/npmtest"
 	"store.example/agentstore/cmd/shop"
 )
@@ -61,22 +62,8 @@ func startSeller(t *testing.T, payTo, facilitator string) string {
 	t.Helper()
 	node := npmtest.Node(t)
 	source := filepath.Join("..", "bench", "stock")
-	dir := t.TempDir()
-	script, err := os.ReadFile(filepath.Join(source, "seller.mjs"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "seller.mjs"), script, 0o600),
-		os.Symlink(npmtest.Install(t, source), filepath.Join(dir, "node_modules"))); err != nil {
-		t.Fatal(err)
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := ln.Addr().String()
-	ln.Close()
-	_, port, _ := net.SplitHostPort(address)
+	dir := npmtest.Folder(t, npmtest.Packages(t), source, "seller.mjs")
+	port := laboratory.FreePort(t)
 	cmd := exec.CommandContext(t.Context(), node, "seller.mjs")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, t.Output(), t.Output()
 	cmd.Env = append(os.Environ(), "PORT="+port, "PAY_TO="+payTo, "FACILITATOR="+facilitator)
@@ -84,7 +71,7 @@ func startSeller(t *testing.T, payTo, facilitator string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	url := "http://" + address + "/api/buy/hello"
+	url := "http://127.0.0.1:" + port + "/api/buy/hello"
 	// a process of its own: it is asked until it answers
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		resp, err := http.Get(url)

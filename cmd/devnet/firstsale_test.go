@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/devnet/daemon"
+	"store.example/agentstore/cmd/devnet/laboratory"
 )
 
 // steps are the programs of a part of the README, in their order.
@@ -34,18 +34,6 @@ func steps(t *testing.T, part string) (programs []string) {
 	}
 }
 
-// freeAddress is an address of the loopback network whose host no other process of the tests uses:
-// for programs that must be told where to listen, and take the ports that follow too.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", fmt.Sprintf("127.84.%d.%d:0", os.Getpid()>>8&0xff, os.Getpid()&0xff))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
-}
-
 // inPlace puts other words in the place of some, each of which must be there.
 func inPlace(t *testing.T, text string, pairs ...string) string {
 	t.Helper()
@@ -60,10 +48,11 @@ func inPlace(t *testing.T, text string, pairs ...string) string {
 
 var durationForm = regexp.MustCompile(`"took":"[0-9.]+(µs|ms|s)"`)
 
-// TestFirstSale: whoever has the programs of a release and an empty folder makes a shop with a good
-// and a page of its own, sells in it behind TLS, and verifies what was sold and what is published,
-// by the words of the README. Addresses alone are others, whose ports on a machine may be taken.
-func TestFirstSale(t *testing.T) {
+// TestLongFirstSale: whoever has the programs of a release and an empty folder makes a shop with a
+// good and a page of its own, sells in it behind TLS, and verifies what was sold and what is
+// published, by the words of the README. Addresses alone are others, whose ports on a machine may
+// be taken.
+func TestLongFirstSale(t *testing.T) {
 	dir, bin := t.TempDir(), t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "./cmd/store", "./cmd/verify",
 		"./cmd/devnet")
@@ -76,9 +65,9 @@ func TestFirstSale(t *testing.T) {
 	if len(programs) != 2 {
 		t.Fatalf("%d programs", len(programs))
 	}
-	demo, rpc, shop, debug := freeAddress(t), freeAddress(t), freeAddress(t), freeAddress(t)
+	host := laboratory.FreeHost(t)
+	demo, rpc, shop, debug := host+":4020", host+":4041", host+":4030", host+":4060"
 	public := "https://" + shop
-	host, _, _ := net.SplitHostPort(shop)
 	env := []string{"HOME=" + dir, "PATH=" + bin + ":/usr/bin:/bin"}
 
 	call := strings.Fields(programs[0])
@@ -119,33 +108,5 @@ func TestFirstSale(t *testing.T) {
 	if conn, err := net.Dial("tcp", shop); err == nil {
 		conn.Close()
 		t.Error("the shop serves on")
-	}
-}
-
-// TestDemoNeedsItsDevnet: without the program of its own commit beside it store demo, as store
-// practice, says where that is to be had.
-func TestDemoNeedsItsDevnet(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	at := filepath.Join(dir, "store")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", at, "./cmd/store")
-	build.Dir = filepath.Join("..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building: %v: %s", err, out)
-	}
-	for other, says := range map[string]string{"": "is not there: it comes in the same archive",
-		"no program": "take it from the archive"} {
-		if other != "" {
-			if err := os.WriteFile(filepath.Join(dir, "devnet"), []byte(other), 0o755); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, verb := range []string{"demo", "practice"} {
-			out, err := exec.CommandContext(t.Context(), at, verb).CombinedOutput()
-			if err == nil || !strings.Contains(string(out), says) {
-				t.Errorf("%s beside %q: %v, %s", verb, other, err, out)
-			}
-		}
-		os.Remove(filepath.Join(dir, "devnet"))
 	}
 }

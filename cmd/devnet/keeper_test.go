@@ -21,7 +21,12 @@ import (
 // closedStall is the configuration of a shop on a chain of a test that nobody serves.
 func closedStall(t *testing.T) *shop.Config {
 	t.Helper()
-	n := chaintest.New(t, chaintest.Options{})
+	return closedOn(t, chaintest.New(t, chaintest.Options{}))
+}
+
+// closedOn is closedStall on the chain of a net.
+func closedOn(t *testing.T, n *chaintest.Net) *shop.Config {
+	t.Helper()
 	w := &world{relayer: person{n.Relayer.Private}, chains: []running{{n.Chain.Chain, n.Chain.Network}}}
 	if err := fresh(&w.payTo); err != nil {
 		t.Fatal(err)

@@ -45,8 +45,7 @@ func (s *stall) earned(f func()) int64 {
 
 // Each stock client lists what a door has and buys by its own dialect, and pays once.
 func TestStockMCPClientsBuy(t *testing.T) {
-	t.Parallel()
-	s := openStall(t, nil)
+	s := openStall(t)
 	for door, want := range map[string][2]int{"/mcp": {27, 7}, "/mcp/verifier": {5, 0}, "/mcp/docs": {1, 7},
 		"/mcp.md": {1, 7}} {
 		d := clients.ListMCP(t, s.url+door)
@@ -142,28 +141,29 @@ func (s *stall) page(t *testing.T, path string) string {
 	return string(b)
 }
 
+// to hands a call on to a stall.
+type to func(context.Context, []byte) *http.Response
+
+// loss loses the answer to a call.
+type loss func(w http.ResponseWriter, r *http.Request, forward to, body []byte)
+
+// answers hands a call on, and answers by itself.
+func answers(code int) loss {
+	return func(w http.ResponseWriter, r *http.Request, forward to, body []byte) {
+		forward(r.Context(), body)
+		w.WriteHeader(code)
+	}
+}
+
 // losses are the ways in which the answer to a paid call is lost, the first time.
-var losses = map[string]func(w http.ResponseWriter, r *http.Request, forward func(context.Context,
-	[]byte) *http.Response,
-	body []byte){
-	"connection lost": func(_ http.ResponseWriter, r *http.Request, forward func(context.Context,
-		[]byte) *http.Response,
-		body []byte) {
+var losses = map[string]loss{
+	"502": answers(http.StatusBadGateway),
+	"504": answers(http.StatusGatewayTimeout),
+	"connection lost": func(_ http.ResponseWriter, r *http.Request, forward to, body []byte) {
 		forward(r.Context(), body)
 		panic(http.ErrAbortHandler)
 	},
-	"502": func(w http.ResponseWriter, r *http.Request, forward func(context.Context, []byte) *http.Response,
-		body []byte) {
-		forward(r.Context(), body)
-		http.Error(w, "bad gateway", http.StatusBadGateway)
-	},
-	"504": func(w http.ResponseWriter, r *http.Request, forward func(context.Context, []byte) *http.Response,
-		body []byte) {
-		forward(r.Context(), body)
-		http.Error(w, "gateway timeout", http.StatusGatewayTimeout)
-	},
-	"fresh terms": func(w http.ResponseWriter, r *http.Request, forward func(context.Context, []byte) *http.Response,
-		body []byte) {
+	"fresh terms": func(w http.ResponseWriter, r *http.Request, forward to, body []byte) {
 		forward(r.Context(), body)
 		var m map[string]any
 		if json.Unmarshal(body, &m) == nil {
@@ -172,14 +172,12 @@ var losses = map[string]func(w http.ResponseWriter, r *http.Request, forward fun
 		unpaid, _ := json.Marshal(m)
 		pass(w, forward(r.Context(), unpaid))
 	},
-	"time-out at the client": func(_ http.ResponseWriter, r *http.Request,
-		forward func(context.Context, []byte) *http.Response, body []byte) {
+	"time-out at the client": func(_ http.ResponseWriter, r *http.Request, forward to, body []byte) {
 		forward(context.WithoutCancel(r.Context()), body)
 		<-r.Context().Done()
 		panic(http.ErrAbortHandler)
 	},
-	"body cut": func(w http.ResponseWriter, r *http.Request, forward func(context.Context, []byte) *http.Response,
-		body []byte) {
+	"body cut": func(w http.ResponseWriter, r *http.Request, forward to, body []byte) {
 		answer := forward(r.Context(), body)
 		b, _ := io.ReadAll(answer.Body)
 		maps.Copy(w.Header(), answer.Header)
@@ -187,12 +185,11 @@ var losses = map[string]func(w http.ResponseWriter, r *http.Request, forward fun
 		http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	},
-	"gone before the answer": func(w http.ResponseWriter, r *http.Request,
-		forward func(context.Context, []byte) *http.Response, body []byte) {
+	"gone before the answer": func(w http.ResponseWriter, r *http.Request, forward to, body []byte) {
 		ctx, cancel := context.WithCancel(r.Context())
 		go cancel()
 		forward(ctx, body)
-		http.Error(w, "bad gateway", http.StatusBadGateway)
+		w.WriteHeader(http.StatusBadGateway)
 	},
 }
 
@@ -254,28 +251,29 @@ func got(a clients.MCPAnswer) []byte {
 // An answer that is lost in any way costs nothing: the client that calls again gets what it paid
 // for, and one order is one charge, without a line of the buyer's code.
 func TestAnswersLostOverMCP(t *testing.T) {
-	t.Parallel()
-	s := openStall(t, nil)
+	s := openStall(t)
 	var calls []string
 	for name := range losses {
 		calls = append(calls, fmt.Sprintf(`buy_small_blessing={"agent_name":%q}`, name))
 	}
+	node := s.nodes[0]
 	for i, d := range dialects {
 		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
 			o := d.MCPOptions
 			o.Key, o.Network, o.Tries, o.Timeout = s.net.Buyers[i].Hex(), s.nodes[0].Network.ID(), 4, 8000
 			door := lossy(t, s) + d.door
-			sum := s.earned(func() {
-				for j, a := range clients.CallMCP(t, o, door, calls...) {
-					// Who has gone may have gone before the order was there.
-					again := bytes.Contains(got(a), []byte(`"idempotent_replay":true`))
-					if a.Result == nil || a.Result.IsError || !again && !strings.Contains(calls[j], "gone") {
-						t.Errorf("%s: %d payments: %s %.500s", calls[j], a.Payments, a.Error, a.Data)
-					}
+			before := node.Balance(s.net.Buyers[i].Address)
+			for j, a := range clients.CallMCP(t, o, door, calls...) {
+				// Who has gone may have gone before the order was there.
+				again := bytes.Contains(got(a), []byte(`"idempotent_replay":true`))
+				if a.Result == nil || a.Result.IsError || !again && !strings.Contains(calls[j], "gone") {
+					t.Errorf("%s: %d payments: %s %.500s", calls[j], a.Payments, a.Error, a.Data)
 				}
-			})
-			if want := int64(len(calls)) * 5_000; sum != want {
-				t.Errorf("%d orders earned %d, want %d", len(calls), sum, want)
+			}
+			paid, want := before-node.Balance(s.net.Buyers[i].Address), int64(len(calls))*5_000
+			if paid != want {
+				t.Errorf("%d orders cost %d, want %d", len(calls), paid, want)
 			}
 		})
 	}
@@ -340,7 +338,7 @@ func asked(t *testing.T, c *sdk.ClientSession, call *sdk.CallToolParams) json.Ra
 
 // The Go SDK's client lists, reads, and buys, twenty at once; each order is one charge.
 func TestGoMCPClientBuys(t *testing.T) {
-	s := openStall(t, nil)
+	s := openStall(t)
 	s.tellDoors(t)
 	c := connect(t, s.url+"/mcp")
 	tools, resources := 0, 0
@@ -416,11 +414,21 @@ func TestMCPSettlementUnknown(t *testing.T) {
 			!strings.Contains(string(e.Data), `"purchase_id"`) || !strings.Contains(string(e.Data), "settlement_pending") {
 			t.Errorf("unknown: %v %+v", err, e)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		if _, err := c.CallTool(ctx, left); !errors.Is(err, context.DeadlineExceeded) {
+		sent := func() uint64 {
+			n, err := chain.RPC.PendingNonceAt(t.Context(), s.net.Relayer.Address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		before, given := sent(), make(chan error)
+		go func() { _, err := c.CallTool(ctx, left); given <- err }()
+		s.until(t, "the payment was sent to the chain", func() bool { return sent() > before })
+		cancel()
+		if err := <-given; !errors.Is(err, context.Canceled) {
 			t.Errorf("given up: %v", err)
 		}
-		cancel()
 		chain.SetAutomine(true)
 		for _, call := range []*sdk.CallToolParams{call, left} {
 			for range 300 { // a second each
@@ -450,9 +458,8 @@ var notSold = []string{"completion-complete", "tools-call-simple-text", "tools-c
 	"prompts-get-simple", "prompts-get-with-args", "prompts-get-embedded-resource", "prompts-get-with-image"}
 
 // The suites of third parties find nothing at any door.
-func TestMCPSuites(t *testing.T) {
-	t.Parallel()
-	s := openStall(t, nil)
+func TestLongMCPSuites(t *testing.T) {
+	s := openStall(t)
 	for _, door := range []string{"/mcp", "/mcp/verifier", "/mcp/docs"} {
 		if said, err := clients.ConformMCP(t, s.url+door, notSold, "--spec-version", "2025-06-18"); err != nil {
 			t.Errorf("%s: %v\n%s", door, err, said)

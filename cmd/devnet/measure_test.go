@@ -66,7 +66,6 @@ func TestARunningStoreIsMeasured(t *testing.T) {
 		`store_census_hosts{state="due"} 0`, `store_census_sealed 0`, `store_ledger_seconds_count [1-9]`}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	end := time.After(30 * time.Second)
 	for missing := want; len(missing) > 0; {
 		_, page := get("http://" + debug.Addr().String() + "/metrics")
 		missing = nil
@@ -77,7 +76,7 @@ func TestARunningStoreIsMeasured(t *testing.T) {
 		}
 		select {
 		case <-tick.C:
-		case <-end:
+		case <-t.Context().Done():
 			t.Fatalf("not measured: %q", missing)
 		}
 	}

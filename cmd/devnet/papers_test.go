@@ -83,11 +83,10 @@ func (m *market) shown(t *testing.T) {
 		ids = append(ids, m.kept(item)[0].Artifact.ID)
 	}
 	for _, id := range ids {
-		for _, screen := range []browser.Screen{{Width: 1280}, {Width: 390, Dark: true}, {Width: 390},
-			{Width: 1280, Dark: true}} {
+		for _, screen := range quick {
 			p.Show(screen)
 			p.Go(m.url + "/api/verify/" + id)
-			m.fits(t, p, "/api/verify/"+id, screen)
+			m.fits(t, p, "/api/verify/"+id, screen, screen.Dark)
 		}
 	}
 }

@@ -23,15 +23,7 @@ func TestTheKeeperPays(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	n := chaintest.New(t, chaintest.Options{Buyers: 1})
-	w := &world{relayer: person{n.Relayer.Private}, chains: []running{{n.Chain.Chain, n.Chain.Network}}}
-	if err := fresh(&w.payTo); err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := w.prepare(filepath.Join(t.TempDir(), "state"), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Public, cfg.Record, cfg.Twins = "", "", ""
+	cfg := closedOn(t, n)
 	cfg.Payouts.Key = filepath.Join(t.TempDir(), "payout.key")
 	creditor := chaintest.NewKey(t).Address.Hex()
 	inLedger(t, cfg, func(tx ledger.Tx) error {

@@ -126,14 +126,14 @@ func (w *world) howTo(out io.Writer, baseURL, purse, practice string) {
 	}
 	fmt.Fprintf(out, "  with the built-in buyer:   %s buy -wallet %s %s/api/buy/small_blessing\n",
 		storeProgram(os.Executable()), shellWord(purse), baseURL)
-	const clients = "cmd/devnet/clients"
-	if _, err := os.Stat(filepath.Join(clients, "buy.mjs")); err == nil {
-		fmt.Fprintf(out, "  with the stock client:     cd %s && npm ci && KEY=%s node buy.mjs "+
-			"%s/api/buy/small_blessing\n", clients, w.buyers[1].secret(), baseURL)
+	const packages = "cmd/devnet" // above the clients
+	if _, err := os.Stat(filepath.Join(packages, "clients", "buy.mjs")); err == nil {
+		fmt.Fprintf(out, "  with the stock client:     cd %s && npm ci --omit=dev && KEY=%s node clients/buy.mjs x402 "+
+			"%s/api/buy/small_blessing\n", packages, w.buyers[1].secret(), baseURL)
 		if s := w.solana; s != nil {
 			fmt.Fprintf(out, "  on Solana:                 KEY=%s NETWORK=%s RPC=%s "+
-				"node buy.mjs %s/api/buy/small_blessing\n", wallet.EncodeBase58(s.buyers[1]), networks.Solana,
-				s.URL, baseURL)
+				"node clients/buy.mjs x402 %s/api/buy/small_blessing\n", wallet.EncodeBase58(s.buyers[1]),
+				networks.Solana, s.URL, baseURL)
 		}
 	}
 	fmt.Fprintf(out, "  by hand:                   curl -i %s/api/buy/hello\n"+

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"store.example/agentstore/cmd/devnet/clients"
 	"store.example/agentstore/cmd/devnet/npmtest"
 	"store.example/agentstore/cmd/devnet/readers"
 	"store.example/agentstore/cmd/shop"
@@ -33,9 +34,62 @@ import (
 const agentSeed = "a key for tests that we all know"
 
 // TestStockReaders: each file by which agents find the store is accepted by a reader that is not
-// ours, every address in it answers, and the programs of the documentation run.
+// ours, and every address in it answers.
 func TestStockReaders(t *testing.T) {
 	t.Parallel()
+	s, key := openRead(t)
+	t.Run("readers", func(t *testing.T) {
+		schema, err := os.ReadFile("../../corpus/a2a/testdata/a2a-0.3.0.schema.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		bought := clients.Buy(t, clients.Options{Key: s.net.Buyers[1].Hex(), Network: s.nodes[0].Network.ID()},
+			s.url+"/api/buy/small_blessing")[0]
+		var answer struct{ Receipt string }
+		if err := json.Unmarshal([]byte(bought.Body), &answer); err != nil || answer.Receipt == "" {
+			t.Fatalf("%s: %v", bought.Body, err)
+		}
+		found := readers.Read(t, s.url, map[string][]byte{"a2a-0.3.0.schema.json": schema,
+			"receipt.jws": []byte(answer.Receipt)})
+		if len(found) < 13 {
+			t.Errorf("%d readers had their say", len(found))
+		}
+		for _, f := range found {
+			if !f.OK {
+				t.Errorf("%s: %s", f.Check, f.Says)
+			}
+		}
+		everyDocumentIsRead(t, found)
+	})
+	t.Run("window", func(t *testing.T) { s.lookInWindow(t) })
+	t.Run("linters", func(t *testing.T) { s.lints(t) })
+	t.Run("agent", func(t *testing.T) { s.agentBuys(t, key) })
+	t.Run("own checkers", func(t *testing.T) { s.readOwn(t) })
+	t.Run("addresses", func(t *testing.T) { s.followFiles(t) })
+}
+
+// TestLongDocumentedPrograms: the programs of the documentation run, and one that is written
+// against the client that is generated from the description.
+func TestLongDocumentedPrograms(t *testing.T) {
+	s, _ := openRead(t)
+	t.Run("generated client", func(t *testing.T) {
+		var g readers.Generated
+		if earned := s.earned(func() {
+			g = readers.Generate(t, s.url, s.net.Buyers[1].Hex(), s.nodes[0].Network.ID())
+		}); earned != 10_000 {
+			t.Errorf("two blessings earned %d", earned)
+		}
+		if g.Bought != "small_blessing" || g.Posted != g.Bought || g.Replayed || !g.Valid ||
+			g.Refused != http.StatusNotFound || g.Reason == "" {
+			t.Errorf("bought %+v", g)
+		}
+	})
+	t.Run("programs", func(t *testing.T) { s.runPrograms(t) })
+}
+
+// openRead opens a stall that reaches the agent of the documentation, whose key it returns.
+func openRead(t *testing.T) (*stall, *attest.Key) {
+	t.Helper()
 	key, err := attest.Generate(strings.NewReader(agentSeed))
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +106,7 @@ func TestStockReaders(t *testing.T) {
 		maps.Copy(w.Header(), header)
 		_, _ = w.Write(body)
 	}))
-	defer agent.Close()
+	t.Cleanup(agent.Close)
 	roots := x509.NewCertPool()
 	roots.AddCert(agent.Certificate())
 	s := openStallWith(t, nil, func(s *stall, c *shop.Config) {
@@ -61,41 +115,7 @@ func TestStockReaders(t *testing.T) {
 			f.Resolver, f.Dialer, f.Roots = nearby(""), nearby(agent.Listener.Addr().String()), roots
 		}
 	})
-	var bought readers.Generated
-	t.Run("generated client", func(t *testing.T) {
-		if earned := s.earned(func() {
-			bought = readers.Generate(t, s.url, s.net.Buyers[1].Hex(), s.nodes[0].Network.ID())
-		}); earned != 10_000 {
-			t.Errorf("two blessings earned %d", earned)
-		}
-		if g := bought; g.Bought != "small_blessing" || g.Posted != g.Bought || g.Replayed || !g.Valid ||
-			g.Refused != http.StatusNotFound || g.Reason == "" {
-			t.Errorf("bought %+v", g)
-		}
-	})
-	t.Run("readers", func(t *testing.T) {
-		schema, err := os.ReadFile("../../corpus/a2a/testdata/a2a-0.3.0.schema.json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := readers.Read(t, s.url, map[string][]byte{"a2a-0.3.0.schema.json": schema,
-			"receipt.jws": []byte(bought.Receipt)})
-		if len(found) < 13 {
-			t.Errorf("%d readers had their say", len(found))
-		}
-		for _, f := range found {
-			if !f.OK {
-				t.Errorf("%s: %s", f.Check, f.Says)
-			}
-		}
-		everyDocumentIsRead(t, found)
-	})
-	t.Run("window", func(t *testing.T) { s.lookInWindow(t) })
-	t.Run("linters", func(t *testing.T) { s.lints(t) })
-	t.Run("agent", func(t *testing.T) { s.agentBuys(t, key) })
-	t.Run("own checkers", func(t *testing.T) { s.readOwn(t) })
-	t.Run("addresses", func(t *testing.T) { s.followFiles(t) })
-	t.Run("programs", func(t *testing.T) { s.runPrograms(t) })
+	return s, key
 }
 
 // exchanged asks the store as its host of the record would be asked, which is on https.

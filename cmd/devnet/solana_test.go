@@ -8,28 +8,9 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/devnet/clients"
-	"store.example/agentstore/cmd/devnet/svm"
-	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/networks"
 )
-
-// openFive opens a shop on the four chains and a Solana cluster.
-func openFive(t *testing.T) (*stall, *cluster) {
-	t.Helper()
-	c, err := people(svm.StartTicking(t, slot))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := openStallWith(t, nil, func(_ *stall, cfg *shop.Config) {
-		n, err := c.network(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg.Networks = append(cfg.Networks, n)
-	})
-	return s, c
-}
 
 // earned is what payTo has on the cluster.
 func (s *cluster) earned(t *testing.T) int64 {

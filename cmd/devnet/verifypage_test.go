@@ -61,7 +61,7 @@ func (p *papers) byABrowser(t *testing.T) {
 // A paper is checked at /verify in the browser, by its id or as it was given, and nothing that is
 // wrong with one passes.
 func TestPapersInABrowser(t *testing.T) {
-	s := openStall(t, nil)
+	s := openStall(t)
 	const name = `<img src=x onerror="document.title='taken'">`
 	bought := clients.Buy(t, clients.Options{Key: s.net.Buyers[0].Hex(), Network: s.nodes[0].Network.ID()},
 		s.url+"/api/buy/hello?agent_name="+strings.NewReplacer("<", "%3C", ">", "%3E", `"`, "%22", " ", "%20").Replace(name))[0]

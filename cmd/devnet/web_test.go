@@ -56,11 +56,10 @@ func (s *stall) scores(t *testing.T, categories ...string) {
 	}
 }
 
-// TestPagesByStockCheckers holds every page of a whole store, built and made on request, against
-// html-validate, what it says to who links to it against another checker, and ten of them against
-// Lighthouse. None is larger than 40,000 bytes with its style but those that say why.
-func TestPagesByStockCheckers(t *testing.T) {
-	t.Parallel()
+// TestLongPagesByStockCheckers holds every page of a whole store, built and made on request,
+// against html-validate, what it says to who links to it against another checker, and ten of them
+// against Lighthouse. None is larger than 40,000 bytes with its style but those that say why.
+func TestLongPagesByStockCheckers(t *testing.T) {
 	s, cfg, pages := openForCheckers(t)
 	bought := clients.Buy(t, clients.Options{Key: s.net.Buyers[0].Hex(), Network: s.nodes[0].Network.ID()},
 		s.url+"/api/buy/hello")[0]

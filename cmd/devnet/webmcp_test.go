@@ -46,7 +46,7 @@ func (p toolsPage) execute(tool string, input any) (said json.RawMessage) {
 // has; each free tool says what its route says, and a purchase is completed with what a wallet
 // signed and nothing else.
 func TestWebMCP(t *testing.T) {
-	s := openStall(t, nil)
+	s := openStall(t)
 	b := browser.Start(t)
 	p := toolsPage{b.Open(s.url+"/mcp", browser.Screen{Width: 800}), t}
 	var there bool

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/devnet/daemon"
+	"store.example/agentstore/cmd/devnet/laboratory"
 	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
@@ -49,8 +50,9 @@ func startPebble(t *testing.T, httpPort, tlsPort int) pebble {
 		npmtest.Unavailable(t, fmt.Errorf("building pebble: %w: %s", err, out))
 	}
 	p := pebble{roots: filepath.Join(dir, "ca.pem"), issues: x509.NewCertPool()}
-	key := selfSigned(t, p.roots)
-	listen, manage := freeAddress(t), freeAddress(t)
+	host := laboratory.FreeHost(t)
+	key := selfSigned(t, host, p.roots)
+	listen, manage := host+":14000", host+":15000"
 	config, err := json.Marshal(map[string]any{"pebble": map[string]any{"listenAddress": listen,
 		"managementListenAddress": manage, "certificate": p.roots, "privateKey": key, "httpPort": httpPort,
 		"tlsPort": tlsPort, "profiles": map[string]any{"default": map[string]any{"description": "for a while",
@@ -85,20 +87,8 @@ func startPebble(t *testing.T, httpPort, tlsPort int) pebble {
 	return p
 }
 
-// freeAddress is an address of the loopback network that nobody else uses: for programs that must
-// be told where to listen.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", fmt.Sprintf("127.83.%d.%d:0", os.Getpid()>>8&0xff, os.Getpid()&0xff))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
-}
-
-// selfSigned writes a certificate for the loopback network, and returns the file of its key.
-func selfSigned(t *testing.T, file string) (key string) {
+// selfSigned writes a certificate for a host, and returns the file of its key.
+func selfSigned(t *testing.T, host, file string) (key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -106,7 +96,7 @@ func selfSigned(t *testing.T, file string) (key string) {
 	}
 	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
 		NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
-		IPAddresses: []net.IP{net.ParseIP(fmt.Sprintf("127.83.%d.%d", os.Getpid()>>8&0xff, os.Getpid()&0xff))}}
+		IPAddresses: []net.IP{net.ParseIP(host)}}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
@@ -203,9 +193,9 @@ func listen(t *testing.T) (ln net.Listener, port int) {
 	return ln, ln.Addr().(*net.TCPAddr).Port
 }
 
-// TestTheStoreSpeaksTLS: a certificate is had from a CA by a challenge of either kind, HTTP/2 is
-// spoken, plain HTTP is sent on, keys are for the owner alone, and the next start needs no CA.
-func TestTheStoreSpeaksTLS(t *testing.T) {
+// TestLongTheStoreSpeaksTLS: a certificate is had from a CA by a challenge of either kind, HTTP/2
+// is spoken, plain HTTP is sent on, keys are for the owner alone, and the next start needs no CA.
+func TestLongTheStoreSpeaksTLS(t *testing.T) {
 	t.Parallel()
 	for _, redirected := range []bool{true, false} {
 		t.Run(fmt.Sprintf("redirected %v", redirected), func(t *testing.T) {

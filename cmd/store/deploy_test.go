@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/dynamic"
@@ -169,24 +168,28 @@ func TestHangupReads(t *testing.T) { // not parallel: the signal is the process'
 		}
 	}
 	write("info")
-	c := &call{stderr: &bytes.Buffer{}, logger: slog.New(slog.DiscardHandler)}
+	log := make(lines, 1)
+	c := &call{stderr: &bytes.Buffer{}, logger: slog.New(slog.NewTextHandler(log, nil))}
 	defer c.reloads(file, func() error { return nil })()
 	for _, step := range []struct {
-		level string
-		want  slog.Level
-	}{{"debug", slog.LevelDebug}, {"loud", slog.LevelDebug}, {"error", slog.LevelError}} {
+		level, says string
+		want        slog.Level
+	}{{"debug", "was read again", slog.LevelDebug}, {"loud", "was not read again", slog.LevelDebug},
+		{"error", "was read again", slog.LevelError}} {
 		write(step.level)
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		tick := time.NewTicker(5 * time.Millisecond)
-		for end := time.After(10 * time.Second); c.level.Level() != step.want; {
-			select {
-			case <-tick.C:
-			case <-end:
-				t.Fatalf("after %s the level is %s", step.level, c.level.Level())
-			}
+		if said := <-log; !strings.Contains(said, step.says) || c.level.Level() != step.want {
+			t.Errorf("after %s the level is %s: %s", step.level, c.level.Level(), said)
 		}
-		tick.Stop()
 	}
+}
+
+// lines are what a logger says, one by one.
+type lines chan string
+
+func (l lines) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
 }

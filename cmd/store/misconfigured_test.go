@@ -158,13 +158,30 @@ var misconfigurations = []misconfigured{
 func TestMisconfigurations(t *testing.T) {
 	s := newSoldHere(t)
 	s.build()
+	s.must(os.RemoveAll(filepath.Join(s.dir, "var", "twins"))) // many files, and nobody asks for them
+	whole := t.TempDir()
+	s.must(os.CopyFS(whole, os.DirFS(s.dir)))
 	for _, m := range misconfigurations {
 		t.Run(strings.ReplaceAll(m.name, " ", "_"), func(t *testing.T) {
-			mine := &soldHere{t: t, dir: filepath.Join(t.TempDir(), "site"), base: s.base, net: s.net}
-			mine.must(os.CopyFS(mine.dir, os.DirFS(s.dir)))
-			for _, key := range []string{"identity.pem", "ring.json", "till.secret", "log.pem", "relayer.key"} {
-				mode("var/keys/"+key, 0o600)(mine) // which a copy does not keep
+			mine := &soldHere{t: t, dir: s.dir, base: s.base, net: s.net}
+			folders := []string{"content", "var"}
+			if strings.Contains(m.name, "tree") {
+				folders = append(folders, "public")
 			}
+			config, err := os.ReadFile(filepath.Join(whole, "store.toml"))
+			mine.must(err)
+			mend := func() {
+				mine.must(os.RemoveAll(filepath.Join(s.dir, "store.toml")))
+				mine.write("store.toml", func(string) string { return string(config) })
+				for _, f := range folders {
+					mine.must(os.RemoveAll(filepath.Join(s.dir, f)))
+					mine.must(os.CopyFS(filepath.Join(s.dir, f), os.DirFS(filepath.Join(whole, f))))
+				}
+				for _, key := range []string{"identity.pem", "ring.json", "till.secret", "log.pem", "relayer.key"} {
+					mode("var/keys/"+key, 0o600)(mine) // which a copy does not keep
+				}
+			}
+			defer mend()
 			m.spoil(mine)
 			code, said := mine.store(m.verb)
 			said = strings.ReplaceAll(said, mine.dir, "")

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/laboratory"
 )
 
 // verbVariable stands in a process that a test started and that is the store.
@@ -38,7 +39,7 @@ func newSoldHere(t *testing.T) *soldHere {
 	s := &soldHere{t: t, dir: newSite(t)}
 	chain := chaintest.New(t, chaintest.Options{})
 	s.net = chain
-	listen := freeAddress(t)
+	listen := "127.0.0.1:" + laboratory.FreePort(t)
 	s.base = "http://" + listen
 	s.write("var/keys/relayer.key", func(string) string { return chain.Relayer.Hex() + "\n" })
 	s.write("store.toml", func(string) string {
@@ -68,19 +69,6 @@ log_level = "info"
 `, s.base, listen, chain.Chains[0].URL, chain.PayTo.Hex())
 	})
 	return s
-}
-
-// freeAddress is one that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ln.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return ln.Addr().String()
 }
 
 // write changes a file of the folder.
@@ -255,13 +243,11 @@ func (s *soldHere) agree(when, want string) {
 // becomes waits until the store sells at a price.
 func (s *soldHere) becomes(when, want string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for { // a store that never takes it up runs into the time that all tests have
 		if _, _, till := s.prices(); till == want {
 			break
 		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("%s: the store does not take the new price up: %s", when, s.said)
-		}
+		<-time.After(20 * time.Millisecond)
 	}
 	s.agree(when, want)
 }

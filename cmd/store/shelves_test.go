@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"store.example/agentstore/cmd/devnet/laboratory"
 )
 
 // nextGC is the metric of the heap at which Go collects again: twice what was alive at the last
@@ -28,7 +30,7 @@ func TestSoakShelves(t *testing.T) {
 	}
 	const long, settled = 30 * time.Minute, 5 * time.Minute
 	s := newSoldHere(t)
-	debug := freeAddress(t)
+	debug := "127.0.0.1:" + laboratory.FreePort(t)
 	s.write("store.toml", func(text string) string {
 		return "debug_listen = " + strconv.Quote(debug) + "\n" + strings.Replace(text, `log_level = "info"`,
 			`log_level = "error"`+"\ntrusted_proxies = [\"127.0.0.1/32\"]", 1)

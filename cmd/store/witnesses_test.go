@@ -146,9 +146,10 @@ func (w *witnesses) ask(t *testing.T, config string) (string, error) {
 	return out.String(), err
 }
 
-// TestWitnessesOfTransparencyDev has three of them cosign the log of a store as it grows. A policy
-// that asks for two of the three is met as long as two are there, and a log that forks gets none.
-func TestWitnessesOfTransparencyDev(t *testing.T) {
+// TestLongWitnessesOfTransparencyDev has three of them cosign the log of a store as it grows. A
+// policy that asks for two of the three is met as long as two are there, and a log that forks gets
+// none.
+func TestLongWitnessesOfTransparencyDev(t *testing.T) {
 	const origin = "127.0.0.1:4020/corpus"
 	w := startWitnesses(t, origin, tlog.VerifierKey(origin, attest.SpecimenKeyFor(attest.PurposeLog).Public()))
 	file, writer := w.store(t)

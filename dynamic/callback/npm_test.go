@@ -108,7 +108,7 @@ func TestOfficialLibrariesTakeThePagesVector(t *testing.T) {
 		Value any
 		Error string
 	}
-	oracles.Ask(t, "webhooks/webhooks.mjs", questions, &answers)
+	oracles.Ask(t, "webhooks.mjs", questions, &answers)
 	for i, row := range rows {
 		a := answers[i]
 		if a.Value == false {

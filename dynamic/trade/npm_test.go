@@ -31,7 +31,7 @@ func ask(t *testing.T, all ...program) (answers []struct {
 	Error string
 }) {
 	t.Helper()
-	oracles.Ask(t, "webhooks/webhooks.mjs", all, &answers)
+	oracles.Ask(t, "webhooks.mjs", all, &answers)
 	return answers
 }
 

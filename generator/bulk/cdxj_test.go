@@ -137,12 +137,11 @@ func TestEvidenceThatIsNoneIsRefused(t *testing.T) {
 // record and makes the index that is there, but for the digests and statuses of what it takes for
 // files.
 func TestLongStockIndexer(t *testing.T) {
-	folder := filepath.Join("testdata", "warcio")
-	script, err := filepath.Abs(filepath.Join(folder, "read.mjs"))
+	script, err := filepath.Abs(filepath.Join("testdata", "warcio", "read.mjs"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	modules := npmtest.Install(t, folder)
+	modules := npmtest.Packages(t)
 	w, dir := judgedRecord(t, 1), t.TempDir()
 	week := write(t, w, dir).Week
 	name := filepath.Join(dir, evidenceName(week, endingWARC))

@@ -16,7 +16,7 @@ func TestLongDuckDBReadsTheParquetFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	modules := npmtest.Install(t, filepath.Join("testdata", "duckdb"))
+	modules := npmtest.Packages(t)
 	w, dir := smallRecord(t), t.TempDir()
 	write(t, w, dir)
 	cmd := exec.CommandContext(t.Context(), npmtest.Node(t), script, dir)

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/check/kit"
-	"store.example/agentstore/cmd/devnet/chaintest"
 )
 
 // walked are doors whose answers change between two runs: each is the practice door that is named.
@@ -99,7 +98,7 @@ func TestBaselineOfAPurchase(t *testing.T) {
 	base, answers := walked(t)
 	answers["/a"] = "dust-correct"
 	file := filepath.Join(t.TempDir(), "baseline.json")
-	args := []string{"-local", "-json", "-pay", keyFile(t, chaintest.NewKey(t)), "-journal", t.TempDir()}
+	args := []string{"-local", "-json", "-pay", keyFile(t), "-journal", t.TempDir()}
 	code, out, errs := run(t, append(args, base+"/a")...) // it sells nothing: goods fails
 	if err := os.WriteFile(file, []byte(out), 0o600); err != nil || code != kit.ExitFound || errs != "" {
 		t.Fatalf("exit %d, %v %s", code, err, errs)

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/check/kit"
-	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
@@ -29,7 +28,7 @@ for (const {f, json} of logs) if (!valid(json)) for (const e of valid.errors) co
 // schema too. It returns what they found.
 func readSARIF(t *testing.T, logs ...string) (found []string) {
 	t.Helper()
-	modules := npmtest.Install(t, filepath.Join("testdata", "multitool"))
+	modules := npmtest.Packages(t)
 	folder := filepath.Join(modules, "@microsoft", "sarif-multitool-linux")
 	program := filepath.Join(folder, "Sarif.Multitool")
 	// Nothing that a package would run is run when it is installed, so nobody said that this one is
@@ -75,7 +74,7 @@ func TestSARIFIsValid(t *testing.T) {
 		args []string
 		want string // a result that must be there
 	}{
-		{append(flags, "-at", "README.md", "-pay", keyFile(t, chaintest.NewKey(t)), "-journal", dir,
+		{append(flags, "-at", "README.md", "-pay", keyFile(t), "-journal", dir,
 			base+"/dust-correct"), "goods"},
 		{append(flags, "-at", "README.md", base+"/testnet-network", base+"/malformed-header", base+"/dust-correct"),
 			"network-mainnet"},

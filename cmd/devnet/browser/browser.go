@@ -10,70 +10,145 @@ package browser
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
-// Browser is a Chromium without a window. One goroutine may use it and its pages.
+// Browser is a test's part of a Chromium without a window, which all tests of a process share: what
+// its pages store, no other test's do. One goroutine may use it and its pages.
 type Browser struct {
-	t    testing.TB
-	in   *bufio.Reader
-	out  *os.File
-	next int
-	axe  string
+	t       testing.TB
+	context string
+	axe     string
 }
 
-// Start starts a Chromium that ends with the test. Without one the test is skipped; with CI set it
-// fails.
+// Start is a fresh part of the browser that ends with the test. Without a Chromium the test is
+// skipped; with CI set it fails.
 func Start(t testing.TB) *Browser {
 	t.Helper()
-	program, err := exec.LookPath("chromium")
-	if err != nil {
+	if _, err := exec.LookPath("chromium"); err != nil {
 		npmtest.Unavailable(t, err)
 	}
+	b := &Browser{t: t}
+	var made struct{ BrowserContextID string }
+	b.call("", "Target.createBrowserContext", nil, &made)
+	b.context = made.BrowserContextID
+	t.Cleanup(func() {
+		b.call("", "Target.disposeBrowserContext", map[string]any{"browserContextId": b.context}, nil)
+	})
+	return b
+}
+
+// patience is how long an answer may take: what a page waits for is a test's to bound, and no page
+// is looked at for so long.
+const patience = 10 * time.Minute
+
+// program is a Chromium, which ends when this process lets go of its pipes, be it by dying.
+type program struct {
+	mu      sync.Mutex
+	out     *os.File
+	last    int                // guarded by mu
+	waiting map[int]chan reply // guarded by mu; nil when it has ended
+}
+
+// reply is an answer of the browser.
+type reply struct {
+	ID     int             `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  any             `json:"error"`
+}
+
+// shared is the browser of this process.
+var shared = sync.OnceValues(func() (*program, error) {
 	theirs, mine, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	back, answers, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Minute)
-	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
-		"--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--hide-scrollbars", "--enable-features=WebMCP",
-		"--user-data-dir="+t.TempDir(),
-		"--remote-debugging-pipe", "about:blank")
+	// Its helpers write into its folder until they are gone.
+	cmd := exec.Command("/bin/sh", "-c", `d=$(mktemp -d) && chromium --user-data-dir="$d" "$@"
+		while rm -rf "$d"; [ -e "$d" ]; do sleep 1; done`, "sh",
+		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+		"--enable-features=WebMCP", "--remote-debugging-pipe", "about:blank")
 	cmd.ExtraFiles = []*os.File{theirs, answers} // 3 and 4
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	_, _ = theirs.Close(), answers.Close()
-	t.Cleanup(func() {
-		// Its helpers write into its folder until they are gone, which closing waits for and
-		// killing does not.
-		if _, err := mine.Write([]byte("{\"id\":0,\"method\":\"Browser.close\"}\x00")); err != nil {
-			cancel()
+	p := &program{out: mine, waiting: map[int]chan reply{}}
+	go p.read(bufio.NewReader(back))
+	return p, nil
+})
+
+// read hands out answers until there are no more; events are read over.
+func (p *program) read(in *bufio.Reader) {
+	for {
+		raw, err := in.ReadBytes(0)
+		p.mu.Lock()
+		if err != nil {
+			for _, to := range p.waiting {
+				close(to)
+			}
+			p.waiting = nil
+			p.mu.Unlock()
+			return
 		}
-		_ = cmd.Wait() // it was told to stop
-		cancel()
-		_, _ = mine.Close(), back.Close()
-	})
-	return &Browser{t: t, in: bufio.NewReader(back), out: mine}
+		var r reply
+		if json.Unmarshal(raw[:len(raw)-1], &r) == nil && p.waiting[r.ID] != nil {
+			p.waiting[r.ID] <- r
+			delete(p.waiting, r.ID)
+		}
+		p.mu.Unlock()
+	}
 }
 
-// call makes one call and decodes its result into result, which may be nil; events are read over.
+// ask makes one call and waits for its answer.
+func (p *program) ask(session, method string, params map[string]any) (reply, error) {
+	p.mu.Lock()
+	p.last++
+	msg := map[string]any{"id": p.last, "method": method, "params": params}
+	if session != "" {
+		msg["sessionId"] = session
+	}
+	raw, err := json.Marshal(msg)
+	to := make(chan reply, 1)
+	if err == nil && p.waiting == nil {
+		err = errors.New("the browser has ended")
+	}
+	if err == nil {
+		p.waiting[p.last] = to
+		_, err = p.out.Write(append(raw, 0))
+	}
+	p.mu.Unlock()
+	if err != nil {
+		return reply{}, err
+	}
+	select {
+	case r, ok := <-to:
+		if !ok {
+			return reply{}, errors.New("the browser has ended")
+		}
+		return r, nil
+	case <-time.After(patience):
+		return reply{}, errors.New("the browser does not answer")
+	}
+}
+
+// call makes one call and decodes its result into result, which may be nil.
 func (b *Browser) call(session, method string, params map[string]any, result any) {
 	b.t.Helper()
 	if refused := b.ask(session, method, params, result); refused != nil {
@@ -84,42 +159,21 @@ func (b *Browser) call(session, method string, params map[string]any, result any
 // ask is call, but gives the error that the browser answers with.
 func (b *Browser) ask(session, method string, params map[string]any, result any) (refused any) {
 	b.t.Helper()
-	b.next++
-	msg := map[string]any{"id": b.next, "method": method, "params": params}
-	if session != "" {
-		msg["sessionId"] = session
-	}
-	raw, err := json.Marshal(msg)
+	p, err := shared()
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if _, err := b.out.Write(append(raw, 0)); err != nil {
-		b.t.Fatal(err)
+	r, err := p.ask(session, method, params)
+	if err != nil {
+		b.t.Fatalf("%s: %v", method, err)
 	}
-	for {
-		raw, err := b.in.ReadBytes(0)
-		if err != nil {
-			b.t.Fatalf("%s: %v", method, err)
-		}
-		var answer struct {
-			ID     int             `json:"id"`
-			Result json.RawMessage `json:"result"`
-			Error  any             `json:"error"`
-		}
-		if err := json.Unmarshal(raw[:len(raw)-1], &answer); err != nil {
-			b.t.Fatal(err)
-		}
-		if answer.ID != b.next {
-			continue
-		}
-		if answer.Error != nil || result == nil {
-			return answer.Error
-		}
-		if err := json.Unmarshal(answer.Result, result); err != nil {
-			b.t.Fatalf("%s: %v", method, err)
-		}
-		return nil
+	if r.Error != nil || result == nil {
+		return r.Error
 	}
+	if err := json.Unmarshal(r.Result, result); err != nil {
+		b.t.Fatalf("%s: %v", method, err)
+	}
+	return nil
 }
 
 // Screen is what a page is shown on. The zero Screen is Chromium's own.
@@ -138,7 +192,8 @@ type Page struct {
 func (b *Browser) Open(address string, s Screen) *Page {
 	b.t.Helper()
 	var target struct{ TargetID string }
-	b.call("", "Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	b.call("", "Target.createTarget", map[string]any{"url": "about:blank",
+		"browserContextId": b.context}, &target)
 	var session struct{ SessionID string }
 	b.call("", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &session)
 	p := &Page{b, session.SessionID, target.TargetID}
@@ -243,8 +298,7 @@ func (p *Page) Close() {
 func (p *Page) Axe(rules ...string) []string {
 	p.b.t.Helper()
 	if p.b.axe == "" {
-		_, here, _, _ := runtime.Caller(0)
-		source, err := os.ReadFile(filepath.Join(npmtest.Install(p.b.t, filepath.Dir(here)), "axe-core", "axe.min.js"))
+		source, err := os.ReadFile(filepath.Join(npmtest.Packages(p.b.t), "axe-core", "axe.min.js"))
 		if err != nil {
 			p.b.t.Fatal(err)
 		}

@@ -26,9 +26,7 @@ func Anvil(t testing.TB, c *Chain, args ...string) *Node {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		npmtest.Unavailable(t, fmt.Errorf("no anvil is locked for %s/%s", runtime.GOOS, runtime.GOARCH))
 	}
-	_, here, _, _ := runtime.Caller(0)
-	bin := filepath.Join(npmtest.Install(t, filepath.Join(filepath.Dir(here), "anvil")),
-		"@foundry-rs/anvil-linux-amd64/bin/anvil")
+	bin := filepath.Join(npmtest.Packages(t), "@foundry-rs/anvil-linux-amd64/bin/anvil")
 	dir := t.TempDir()
 	genesis := filepath.Join(dir, "genesis.json")
 	f, err := os.Create(genesis)

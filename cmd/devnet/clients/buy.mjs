@@ -1,97 +1,29 @@
-// Buys each URL it is given with the stock x402 client, unmodified, and prints one line of JSON for each, in their order:
+// Buys with a stock client, unmodified, and prints a line of JSON for each purchase, in their order:
 //
-//   {"url","status","headers","body","payment","settled"}   payment: the PAYMENT-SIGNATURE that was sent, if any
-//   {"url","error"}                                         error: what the client threw
+//   KEY=0x… node buy.mjs x402|mppx URL…
+//   KEY=0x… node buy.mjs mcp DOOR TOOL[=JSON]…
 //
-//   KEY=0x… node buy.mjs URL…
-//
-// KEY      private key of the buyer: hex, on Solana base58 of its 64 bytes
-// NETWORK  CAIP-2 network to pay on, or a pattern; eip155:* if not given
-// SPEND    off lets the client pay more than its own limit of 1 USD
-// WALLET   address of a contract wallet (EIP-1271) that pays; KEY is its owner's
-// DELEGATE the account, which delegates to this contract (EIP-7702), pays as viem's smart account; takes RPC
-// FACTORY  deploys the wallets that pay, KEY being their owner's: viem's smart accounts (ERC-6492); takes RPC and SALTS
-// SALTS    of FACTORY's wallets, 32 bytes in hex, one for each URL, separated by commas
-// RPC      JSON-RPC address of the chain
-// AT_ONCE  buys all of them at the same time
-// BODY     JSON that is sent with POST; without it the method is GET
-// TIMEOUTS milliseconds after which the application gives up, for each URL, separated by commas; 0 or none is never
-//
-// Exits with 0 only if every URL was answered 200 and its payment settled.
-import {wrapFetchWithPayment, x402Client, x402HTTPClient} from '@x402/fetch';
-import {ExactEvmScheme} from '@x402/evm/exact/client';
-import {ExactSvmScheme} from '@x402/svm/exact/client';
-import {createKeyPairSignerFromBytes, getBase58Encoder} from '@solana/kit';
-import {createPublicClient, encodeFunctionData, http as transport, parseAbi} from 'viem';
-import {entryPoint08Abi, entryPoint08Address, toSimple7702SmartAccount, toSmartAccount} from 'viem/account-abstraction';
-import {privateKeyToAccount} from 'viem/accounts';
+// What a client takes from its environment, and what it says, stands in its own file. Exits with 0 only if everything was
+// bought. With -serve it runs jobs for tests: each line that it reads is {"id","client","env","args"}, each that it writes
+// {"id","said"} or {"id","error"}. Jobs run at once in one process, each with client objects of its own. It ends with its
+// input, and removes the folder that it runs in, which is a copy.
+import {rmSync} from 'node:fs';
+import {createInterface} from 'node:readline';
 
-const {KEY, NETWORK, SPEND, WALLET, DELEGATE, FACTORY, SALTS, RPC, AT_ONCE, BODY, TIMEOUTS} = process.env;
-const solana = NETWORK?.startsWith('solana:');
-const owner = solana ? undefined : privateKeyToAccount(KEY);
-
-// How a URL is paid for.
-async function scheme(i) {
-  if (!solana) return new ExactEvmScheme(await payer(i));
-  return new ExactSvmScheme(await createKeyPairSignerFromBytes(getBase58Encoder().encode(KEY)), {rpcUrl: RPC});
-}
-
-const timeouts = (TIMEOUTS || '').split(',').map(Number);
-const salts = (SALTS || '').split(',');
-
-// The account that pays for a URL.
-async function payer(i) {
-  if (WALLET) return {address: WALLET, signTypedData: message => owner.signTypedData(message)};
-  if (!DELEGATE && !FACTORY) return owner;
-  const client = createPublicClient({transport: transport(RPC)});
-  const account = DELEGATE ? await toSimple7702SmartAccount({client, owner, implementation: DELEGATE}) : await deployed(client, salts[i]);
-  return {address: account.address, signTypedData: message => account.signTypedData(message)};
-}
-
-// The devnet's wallet as a smart account of viem, which wraps what it signs until the wallet is deployed.
-function deployed(client, salt) {
-  const abi = parseAbi(['function deploy(address,bytes32) returns (address)', 'function addressOf(address,bytes32) view returns (address)']);
-  const args = [owner.address, salt];
-  return toSmartAccount({
-    client,
-    entryPoint: {abi: entryPoint08Abi, address: entryPoint08Address, version: '0.8'},
-    getAddress: () => client.readContract({address: FACTORY, abi, functionName: 'addressOf', args}),
-    getFactoryArgs: async () => ({factory: FACTORY, factoryData: encodeFunctionData({abi, functionName: 'deploy', args})}),
-    signTypedData: message => owner.signTypedData(message),
+const [name, ...args] = process.argv.slice(2);
+if (name === '-serve') {
+  process.on('exit', () => rmSync(import.meta.dirname, {recursive: true, force: true}));
+  const jobs = createInterface({input: process.stdin});
+  jobs.on('close', () => process.exit());
+  jobs.on('line', async line => {
+    const {id, client, env, args} = JSON.parse(line);
+    const answer = await import(`./${client}.mjs`).then(c => c.buy(env, args)).then(
+      said => ({id, said}), error => ({id, error: error.stack}));
+    process.stdout.write(JSON.stringify(answer) + '\n');
   });
+} else {
+  const client = await import(`./${name}.mjs`);
+  const said = await client.buy(process.env, args);
+  for (const line of said) console.log(JSON.stringify(line));
+  process.exitCode = said.every(client.bought) ? 0 : 1;
 }
-
-async function buy(url, i) {
-  let payment;
-  const client = new x402Client().register(NETWORK || 'eip155:*', await scheme(i));
-  if (SPEND === 'off') client.setSpendControls(false);
-  const http = new x402HTTPClient(client);
-  const watched = (input, init) => {
-    const headers = new Headers(init?.headers ?? input.headers);
-    payment = headers.get('PAYMENT-SIGNATURE') ?? payment;
-    return fetch(input, init);
-  };
-  try {
-    const init = BODY ? {method: 'POST', headers: {'Content-Type': 'application/json'}, body: BODY} : {};
-    if (timeouts[i]) init.signal = AbortSignal.timeout(timeouts[i]);
-    const response = await wrapFetchWithPayment(watched, client)(url, init);
-    const body = await response.clone().text();
-    const {paymentStatus} = await http.processResponse(response);
-    return {
-      url, status: response.status, headers: Object.fromEntries(response.headers), body, payment,
-      settled: paymentStatus === 'settled',
-    };
-  } catch (error) {
-    return {url, error: error.message, payment};
-  }
-}
-
-let unpaid = 0;
-const report = result => {
-  if (result.status !== 200 || !result.settled) unpaid++;
-  console.log(JSON.stringify(result));
-};
-const urls = process.argv.slice(2);
-if (AT_ONCE) (await Promise.all(urls.map(buy))).forEach(report);
-else for (const [i, url] of urls.entries()) report(await buy(url, i));
-process.exit(unpaid ? 1 : 0);

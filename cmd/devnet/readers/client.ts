@@ -36,6 +36,6 @@ export const faults = () => [
 ];
 
 console.log(JSON.stringify({
-  bought: bought.data.item_id, replayed: bought.data.idempotent_replay, posted: posted.data.item_id, receipt: bought.data.receipt,
+  bought: bought.data.item_id, replayed: bought.data.idempotent_replay, posted: posted.data.item_id,
   valid: verified.data?.valid, refused: refused.response.status, reason: refused.error?.title,
 }));

@@ -20,12 +20,6 @@ import (
 	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
-//go:embed readers.mjs
-var script []byte
-
-//go:embed client.ts
-var client []byte
-
 //go:embed testdata
 var schemas embed.FS
 
@@ -41,15 +35,11 @@ type Finding struct {
 // limit is how long readers and programs may take.
 const limit = 3 * time.Minute
 
-// Folder is a folder in which the locked packages are found.
+// Folder is a folder in which the locked packages are found, and the scripts of this one.
 func Folder(t testing.TB) string {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
-	dir := t.TempDir()
-	if err := os.Symlink(npmtest.Install(t, filepath.Dir(here)), filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return npmtest.Folder(t, npmtest.Packages(t), filepath.Dir(here), "readers.mjs", "client.ts")
 }
 
 // Read reads the store at an address with every reader. Further schemas are put beside those of the
@@ -59,7 +49,7 @@ func Read(t testing.TB, base string, more map[string][]byte) []Finding {
 	dir := Folder(t)
 	files := filepath.Join(dir, "files")
 	below, err := fs.Sub(schemas, "testdata")
-	err = errors.Join(err, os.CopyFS(files, below), os.WriteFile(filepath.Join(dir, "readers.mjs"), script, 0o644))
+	err = errors.Join(err, os.CopyFS(files, below))
 	for name, text := range more {
 		err = errors.Join(err, os.WriteFile(filepath.Join(files, name), text, 0o644))
 	}
@@ -83,7 +73,6 @@ type Generated struct {
 	Bought   string `json:"bought"`   // the item, by GET
 	Posted   string `json:"posted"`   // the item, by POST
 	Replayed bool   `json:"replayed"` // what was bought by GET was bought before
-	Receipt  string `json:"receipt"`  // compact JWS
 	Valid    bool   `json:"valid"`    // the certificate, as the store verifies it
 	Refused  int    `json:"refused"`  // status of an id that there is not
 	Reason   string `json:"reason"`   // the title of that problem
@@ -95,9 +84,7 @@ type Generated struct {
 func Generate(t testing.TB, base, key, network string) (g Generated) {
 	t.Helper()
 	dir, node := Folder(t), npmtest.Node(t)
-	err := errors.Join(os.WriteFile(filepath.Join(dir, "client.ts"), client, 0o644),
-		os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"type": "module"}`), 0o644))
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"type": "module"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	Run(t, dir, nil, node, "node_modules/openapi-typescript/bin/cli.js", base+"/openapi.json", "-o", "api.ts")

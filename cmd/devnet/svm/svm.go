@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"testing"
 	"time"
 
 	"store.example/agentstore/cmd/devnet/daemon"
@@ -23,19 +22,26 @@ import (
 //go:embed cluster.mjs package.json package-lock.json
 var files embed.FS
 
+// TB is what of testing.TB is needed here, so that a program that links this package links no
+// tests.
+type TB interface {
+	npmtest.TB
+	Cleanup(func())
+}
+
 // Cluster is one that runs until it is closed.
 type Cluster struct {
 	URL   string
-	t     testing.TB // nil outside tests
+	t     TB // nil outside tests
 	close func()
 }
 
 // Start starts a cluster for as long as a test that makes a block whenever it is told to, or skips
 // the test where there is no Node.js.
-func Start(t testing.TB) *Cluster { return StartTicking(t, 0) }
+func Start(t TB) *Cluster { return StartTicking(t, 0) }
 
 // StartTicking is Start of a cluster that also makes a block in every so much time.
-func StartTicking(t testing.TB, slot time.Duration) *Cluster {
+func StartTicking(t TB, slot time.Duration) *Cluster {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
 	npmtest.Install(t, filepath.Dir(here))

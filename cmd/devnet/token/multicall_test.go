@@ -21,7 +21,7 @@ import (
 // viem ships deploys.
 func stockMulticall(t *testing.T) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(npmtest.Install(t, "../clients"), "viem", "_cjs", "constants", "contracts.js"))
+	b, err := os.ReadFile(filepath.Join(npmtest.Packages(t), "viem", "_cjs", "constants", "contracts.js"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 // The artifact is what the sources compile to, to the byte.
 func TestArtifactIsWhatTheSourcesCompileTo(t *testing.T) {
 	build := exec.CommandContext(t.Context(), npmtest.Node(t), "build/build.cjs", "sol")
-	build.Env = append(os.Environ(), "NODE_PATH="+npmtest.Install(t, "build"))
+	build.Env = append(os.Environ(), "NODE_PATH="+npmtest.Packages(t))
 	var complaints bytes.Buffer
 	build.Stderr = &complaints
 	got, err := build.Output()

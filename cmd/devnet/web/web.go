@@ -7,7 +7,6 @@ package web
 import (
 	"bytes"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -19,9 +18,6 @@ import (
 
 	"store.example/agentstore/cmd/devnet/npmtest"
 )
-
-//go:embed web.mjs
-var program []byte
 
 // Markup returns what html-validate finds wrong with the pages below a folder, a line a finding.
 func Markup(t testing.TB, dir string) (found []string) {
@@ -84,14 +80,12 @@ func run(t testing.TB, found any, args ...string) {
 	if err != nil {
 		npmtest.Unavailable(t, err)
 	}
+	packages := npmtest.Packages
+	if args[0] == "lighthouse" {
+		packages = npmtest.LongPackages
+	}
 	_, here, _, _ := runtime.Caller(0)
-	modules, dir := npmtest.Install(t, filepath.Dir(here)), t.TempDir()
-	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "web.mjs"), program, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	dir := npmtest.Folder(t, packages(t), filepath.Dir(here), "web.mjs")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, npmtest.Node(t), append([]string{"web.mjs"}, args...)...)

@@ -57,8 +57,8 @@ func TestSharedComplains(t *testing.T) {
 	}
 }
 
-// TestLighthouseComplains gives Lighthouse a page with a mistake for each category.
-func TestLighthouseComplains(t *testing.T) {
+// TestLongLighthouseComplains gives Lighthouse a page with a mistake for each category.
+func TestLongLighthouseComplains(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write([]byte(head + `</head><body><p style="color:#999;background:#aaa">Faint words.</p>

@@ -69,7 +69,7 @@ func startStock(t *testing.T, h *harness) string {
 	node := npmtest.Node(t)
 	cmd := exec.CommandContext(t.Context(), node, "testdata/stock/facilitator.cjs", h.URL, h.Minter.Hex(), h.ID(),
 		chain.Factory.Hex())
-	cmd.Env = append(os.Environ(), "NODE_PATH="+npmtest.Install(t, "testdata/stock"))
+	cmd.Env = append(os.Environ(), "NODE_PATH="+npmtest.Packages(t))
 	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -67,7 +67,7 @@ var differences = map[string]string{
 func stock(t *testing.T, h *harness, qs []question) []string {
 	t.Helper()
 	node := npmtest.Node(t)
-	modules := npmtest.Install(t, "testdata/stock")
+	modules := npmtest.Packages(t)
 	var in bytes.Buffer
 	for _, q := range qs {
 		b, err := json.Marshal(map[string]any{

@@ -60,7 +60,7 @@ func startStock(t *testing.T, url string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), npmtest.Node(t), "testdata/stock/facilitator.cjs", url,
 		hex.EncodeToString(person("feepayer")), networks.Solana)
-	cmd.Env = append(os.Environ(), "NODE_PATH="+npmtest.Install(t, "testdata/stock"))
+	cmd.Env = append(os.Environ(), "NODE_PATH="+npmtest.Packages(t))
 	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 func lines(t *testing.T, script, url, key string, in *bytes.Buffer) (answers [][]byte) {
 	t.Helper()
 	node := npmtest.Node(t)
-	modules := npmtest.Install(t, "testdata/stock")
+	modules := npmtest.Packages(t)
 	want := bytes.Count(in.Bytes(), []byte{'\n'})
 	cmd := exec.CommandContext(t.Context(), node, "testdata/stock/"+script, url, hex.EncodeToString(person(key)))
 	cmd.Env = append(os.Environ(), "NODE_PATH="+modules)

@@ -1,4 +1,4 @@
-package laboratory
+package main
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 
 	"store.example/agentstore/cmd/devnet/chain"
 	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/laboratory"
 	"store.example/agentstore/cmd/devnet/street"
 	"store.example/agentstore/cmd/devnet/token"
 	"store.example/agentstore/corpus/attest"
@@ -57,14 +58,14 @@ func notJudged(r probe.Report) bool {
 		slices.ContainsFunc(r.Advisories, func(n probe.Note) bool { return strings.Contains(n.Detail, "not judged") })
 }
 
-// open starts the chains on which what is signed settles: those of the networks that have one, and
-// Base Sepolia; on Base there is EURC as well.
-func open(t *testing.T) World {
+// openLaboratory starts the chains on which what is signed settles: those of the networks that have
+// one, and Base Sepolia; on Base there is EURC as well.
+func openLaboratory(t *testing.T) laboratory.World {
 	t.Helper()
 	buyer, relayer, minter := chaintest.NewKey(t), chaintest.NewKey(t), chaintest.NewKey(t)
 	opening := chain.Opening{Minter: minter.Address, Gas: []common.Address{relayer.Address},
 		Dollars: map[common.Address]int64{buyer.Address: 1_000_000_000}}
-	w := World{Buyer: buyer.Hex(), Relayer: relayer.Hex(), Chains: map[string]string{}}
+	w := laboratory.World{Buyer: buyer.Hex(), Relayer: relayer.Hex(), Chains: map[string]string{}}
 	for _, n := range append(slices.Clone(chain.Networks), chain.Network{Name: "Base Sepolia", ChainID: 84532,
 		Asset: common.HexToAddress("0x036CbD53842c5426634e7929541eC2318f3dCF7e")}) {
 		alloc := n.Alloc(opening)
@@ -93,12 +94,12 @@ func open(t *testing.T) World {
 	return w
 }
 
-// TestReadingsAreTrue reads every door of the street and has the stock client ask it, with its own
-// limits and without: a door is ready if and only if the client without limits signs something that
-// settles, and the row of each client says what it does. What differs is not judged, or an
+// TestLongReadingsAreTrue reads every door of the street and has the stock client ask it, with its
+// own limits and without: a door is ready if and only if the client without limits signs something
+// that settles, and the row of each client says what it does. What differs is not judged, or an
 // exception of those above. No door that the client pays has a fault.
-func TestReadingsAreTrue(t *testing.T) {
-	w := open(t)
+func TestLongReadingsAreTrue(t *testing.T) {
+	w := openLaboratory(t)
 	s, err := street.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +143,7 @@ func TestReadingsAreTrue(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	var questions []Question
+	var questions []laboratory.Question
 	for i, d := range doors {
 		_, port, err := net.SplitHostPort(s.Listen(d))
 		if err != nil {
@@ -150,9 +151,11 @@ func TestReadingsAreTrue(t *testing.T) {
 		}
 		url := strings.Replace(d.URL(), d.Host, d.Host+":"+port, 1)
 		for _, unlimited := range []bool{false, true} {
-			questions = append(questions, Question{d.Name, url, reports[i].ProbeMethod.Used, unlimited, false})
+			questions = append(questions, laboratory.Question{Name: d.Name, URL: url,
+				Method: reports[i].ProbeMethod.Used, Unlimited: unlimited})
 		}
-		questions = append(questions, Question{d.Name, url, reports[i].ProbeMethod.Used, true, true})
+		questions = append(questions, laboratory.Question{Name: d.Name, URL: url,
+			Method: reports[i].ProbeMethod.Used, Unlimited: true, Axios: true})
 	}
 	answers := w.Ask(t, questions)
 	used, settled := map[string]int{}, 0
@@ -180,7 +183,7 @@ func TestReadingsAreTrue(t *testing.T) {
 
 // untrue says how a reading differs from what the client did, "" where it does not or where it may;
 // it counts by which right.
-func untrue(d street.Door, r probe.Report, free Answer, used map[string]int) string {
+func untrue(d street.Door, r probe.Report, free laboratory.Answer, used map[string]int) string {
 	if free.Settles && r.Fault == probe.FaultDoor {
 		return "it is paid, and the fault is called the door's"
 	}
@@ -203,7 +206,7 @@ func untrue(d street.Door, r probe.Report, free Answer, used map[string]int) str
 }
 
 // mistaken says where the rows of the modelled clients differ from the clients.
-func mistaken(r probe.Report, limited, free, axios Answer) string {
+func mistaken(r probe.Report, limited, free, axios laboratory.Answer) string {
 	for _, row := range r.Clients {
 		a := limited
 		switch {

@@ -1,7 +1,8 @@
-package laboratory
+package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,7 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"store.example/agentstore/cmd/check/kit"
+	"store.example/agentstore/cmd/check/purchase"
 	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/laboratory"
 	"store.example/agentstore/cmd/devnet/npmtest"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/probe"
@@ -54,22 +58,8 @@ var stacks = []struct {
 		Verdict: probe.NotJudged}},
 }
 
-// leastStacks is how many different stacks there are at the least, one with GET and POST counted
-// once.
-const leastStacks = 8
-
-func TestSoManyStacks(t *testing.T) {
-	different := map[string]bool{}
-	for _, s := range stacks {
-		different[s.script+" "+strings.TrimSuffix(s.arg, "-post")] = true
-	}
-	if len(different) < leastStacks {
-		t.Errorf("%d stacks, want at least %d", len(different), leastStacks)
-	}
-}
-
-// read walks to a door on loopback, which the guarded client does not.
-func read(t *testing.T, url string) probe.Report {
+// readDoor walks to a door on loopback, which the guarded client does not.
+func readDoor(t *testing.T, url string) probe.Report {
 	t.Helper()
 	checker, err := probe.NewPreflight(probe.Current(), url, probe.Declaration{})
 	if err != nil {
@@ -145,38 +135,29 @@ func behind(t *testing.T, to string) []string {
 				npmtest.Unavailable(t, err)
 			}
 		}
-		dir, port := t.TempDir(), FreePort(t)
+		dir, port := t.TempDir(), laboratory.FreePort(t)
 		c := exec.CommandContext(t.Context(), program, p.args(t, dir, port, to)...)
 		c.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
-		Run(t, c, port)
+		laboratory.Run(t, c, port)
 		ports = append(ports, port)
 	}
 	return ports
 }
 
-// TestStockStacks reads doors that other people's software opens, each of them behind the proxies
-// too, and has the stock client ask them.
-func TestStockStacks(t *testing.T) {
-	w := open(t)
+// TestLongStockStacks reads doors that other people's software opens, each of them behind the
+// proxies too, and has the stock client ask them.
+func TestLongStockStacks(t *testing.T) {
+	w := openLaboratory(t)
 	payTo := chaintest.NewKey(t).Address.Hex()
-	var questions []Question
+	var questions []laboratory.Question
 	var reports []probe.Report
 	for _, s := range stacks {
-		port := FreePort(t)
-		c := Command(t, s.script, s.arg, port, payTo)
-		if s.script == "mppseller.mjs" {
-			if err := os.Remove(filepath.Join(c.Dir, "node_modules")); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink(npmtest.Install(t, filepath.Join("..", "clients", "mppx")),
-				filepath.Join(c.Dir, "node_modules")); err != nil {
-				t.Fatal(err)
-			}
-		}
-		Run(t, c, port)
+		port := laboratory.FreePort(t)
+		c := laboratory.Command(t, s.script, s.arg, port, payTo)
+		laboratory.Run(t, c, port)
 		for _, at := range append(behind(t, port), port) {
 			url := "http://127.0.0.1:" + at + "/paid"
-			r := read(t, url)
+			r := readDoor(t, url)
 			if !slices.ContainsFunc(r.Protocols, func(p probe.Protocol) bool {
 				return p.Name == s.protocol.Name && p.Verdict == s.protocol.Verdict
 			}) || r.Verdict != s.verdict || r.Fault != s.fault {
@@ -185,7 +166,8 @@ func TestStockStacks(t *testing.T) {
 			}
 			reports = append(reports, r)
 			for _, unlimited := range []bool{false, true} {
-				questions = append(questions, Question{s.name, url, r.ProbeMethod.Used, unlimited, false})
+				questions = append(questions, laboratory.Question{Name: s.name, URL: url,
+					Method: r.ProbeMethod.Used, Unlimited: unlimited})
 			}
 		}
 	}
@@ -196,4 +178,96 @@ func TestStockStacks(t *testing.T) {
 		}
 	}
 	t.Logf("%d server processes, each behind %d proxies too", len(stacks), len(proxies))
+}
+
+// purchaseRows are what -json writes of a purchase, by name.
+func purchaseRows(t *testing.T, out string) map[string]purchase.Row {
+	t.Helper()
+	var report struct {
+		Purchase []struct {
+			Name      string
+			State     probe.State
+			BlockedBy string `json:"blocked_by"`
+			Detail    string
+			Fix       string
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	rows := map[string]purchase.Row{}
+	for i, r := range report.Purchase {
+		if i >= len(purchase.Checks()) || purchase.Checks()[i].Name != r.Name {
+			t.Errorf("row %d is %s", i, r.Name)
+		}
+		rows[r.Name] = purchase.Row{VectorEntry: probe.VectorEntry{Name: r.Name, State: r.State,
+			BlockedBy: r.BlockedBy, Detail: r.Detail}, Fix: r.Fix}
+	}
+	return rows
+}
+
+// TestLongCheckPays buys at stock sellers that settle on a chain: one as it comes, one that gives
+// an answer again to the payment that it was given to and charges for an order twice, and one that
+// knows orders too. The door's words alone find the same as the chain does.
+func TestLongCheckPays(t *testing.T) {
+	net := chaintest.New(t, chaintest.Options{Buyers: 10}) // five buy, and five relay
+	const price = 10_000
+	ways := []string{"lost-fresh-402", "lost-connection", "lost-502", "lost-504", "lost-time-out", "lost-cut",
+		"lost-early"}
+	for i, c := range []struct {
+		name, stack, repeats string
+		rpc                  bool
+		fails                []string
+		charged              int // payments that were settled, -1 where that is not told beforehand
+	}{
+		{"stock", "express", "", true, ways, -1},
+		{"fastify", "fastify-post", "", true, ways, -1},
+		{"charges twice", "express", "payment", true, ways[:1], 9},
+		{"charges twice, by its own words", "express", "payment", false, ways[:1], 9},
+		{"right", "express-post", "order", true, nil, 8},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			buyer, payTo := net.Buyers[i], chaintest.NewKey(t).Address
+			port := laboratory.FreePort(t)
+			laboratory.Sell(t, c.stack, port, payTo.Hex(), "RPC="+net.URL, "RELAYER="+net.Buyers[5+i].Hex(),
+				"REPEATS="+c.repeats)
+			args := []string{"-local", "-json", "-pay", keyFile(t, buyer), "-journal", t.TempDir(), "-max-usd", "0.09"}
+			if c.rpc {
+				args = append(args, "-rpc", net.URL)
+			}
+			before := net.Balance(buyer.Address)
+			var out, errs bytes.Buffer
+			code := kit.Run(t.Context(), "check", append(args, "http://localhost:"+port+"/paid"), &out, &errs)
+			rows := purchaseRows(t, out.String())
+			spent := before - net.Balance(buyer.Address)
+			for _, check := range purchase.Checks() {
+				row, want := rows[check.Name], probe.Pass
+				switch {
+				case slices.Contains(c.fails, check.Name):
+					want = probe.Fail
+				case check.Name == "receipt", check.Name == "charged" && !c.rpc:
+					want = probe.NotReached
+				}
+				if row.State != want || (want == probe.Fail) != (row.Fix != "") {
+					t.Errorf("%+v, want %s", row, want)
+				}
+			}
+			want := kit.ExitFine
+			if c.fails != nil {
+				want = kit.ExitFound
+			}
+			if code != want || errs.Len() > 0 {
+				t.Errorf("exit %d, want %d: %s", code, want, errs.Bytes())
+			}
+			if spent > 90_000 || c.charged >= 0 && spent != int64(c.charged)*price ||
+				net.Balance(payTo) != spent {
+				t.Errorf("spent %d, want %d payments of %d; the seller has %d", spent, c.charged, price,
+					net.Balance(payTo))
+			}
+			if c.repeats == "payment" && !strings.Contains(rows[ways[0]].Detail, "charged") {
+				t.Errorf("%+v", rows[ways[0]])
+			}
+		})
+	}
 }
