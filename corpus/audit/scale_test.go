@@ -58,9 +58,9 @@ func sealAndVerify(t *testing.T, n int) (uint64, time.Duration) {
 
 // TestLongMemoryDoesNotFollowRows seals and verifies six times as many rows in about the same
 // memory. It follows the cores, each of which holds a part, as do three more steps: there is one
-// core here. The heap is read behind a collection, so that what is dead does not count. Buffers that
-// are not full with one part take some 20 MiB more; the rows of two rounds, of 900 bytes each, would
-// take 35 MiB besides.
+// core here. The heap is read behind a collection, so that what is dead does not count. Buffers
+// that are not full with one part take some 20 MiB more; the rows of two rounds, of 900 bytes each,
+// would take 35 MiB besides.
 func TestLongMemoryDoesNotFollowRows(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	few, many := record.MaxPartRows+1, 6*record.MaxPartRows
