@@ -21,7 +21,7 @@ func (d *Desk) postBell(w http.ResponseWriter, r *http.Request) error {
 	v := visitorOf(r)
 	n := 0
 	err := d.cfg.DB.Update(r.Context(), func(tx ledger.Tx) (err error) {
-		n, err = d.take(tx, v, KindBell)
+		n, err = d.take(tx, v, KindBell, 0)
 		return err
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package visitors
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -48,11 +49,22 @@ var Limits = []Limit{
 	{KindRequest, 3, 100, 5_000, "requests"},
 }
 
+// What visitors leave is kept without anybody paying for it, so that all of it together has a bound
+// of bytes a day of UTC, and of one address (package till, M19).
+const (
+	MaxBytes      = 64 << 20
+	MaxBytesPlace = MaxBytes / 16
+	kindBytes     = "bytes" // permanent: it stands in keys
+)
+
 // visitor is who sends a request, as far as that is looked at: the address through trusted proxies,
-// and the user agent. It is never stored.
+// and the key that signed it, or else the user agent. An address has its share once, whoever signs
+// there: keys cost nothing. It is never stored.
 type visitor struct{ address, agent string }
 
-func visitorOf(r *http.Request) visitor { return visitor{route.Client(r), r.UserAgent()} }
+func visitorOf(r *http.Request) visitor {
+	return visitor{route.Address(r), cmp.Or(route.Of(r).Key, r.UserAgent())}
+}
 
 // The counts of a day. The salt is made with the first of them and forgotten when the day is over;
 // then nobody can tell whose the digests were.
@@ -137,11 +149,16 @@ func (l Limit) refusal(n [3]int, now time.Time) error {
 	default:
 		return nil
 	}
+	return tomorrow(fmt.Sprintf("Nothing was kept: %s are limited to %d for %s in a day of UTC.", l.What, most, who),
+		now)
+}
+
+// tomorrow refuses what may be done again on the next day.
+func tomorrow(detail string, now time.Time) error {
 	next := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
-	return &problem.Error{Code: "rate_limited", Retry: next.Sub(now),
-		Detail: fmt.Sprintf("Nothing was kept: %s are limited to %d for %s in a day of UTC.", l.What, most, who),
-		Next:   "Come back after " + next.Format(time.RFC3339) + ".",
-		Extra:  map[string]any{"again_at": next.Format(time.RFC3339)}}
+	return &problem.Error{Code: "rate_limited", Retry: next.Sub(now), Detail: detail,
+		Next:  "Come back after " + next.Format(time.RFC3339) + ".",
+		Extra: map[string]any{"again_at": next.Format(time.RFC3339)}}
 }
 
 // may refuses who is over the limit already, before anything is done for him.
@@ -155,9 +172,10 @@ func (d *Desk) may(ctx context.Context, v visitor, kind string) error {
 	}))
 }
 
-// take counts one use in the transaction that stores what it is for, or refuses it. It returns how
-// many there were today with this one. The caller reads more in the same transaction.
-func (d *Desk) take(tx ledger.Tx, v visitor, kind string, more ...ledger.Range) (today int, err error) {
+// take counts one use of so many bytes in the transaction that stores what it is for, or refuses
+// it. It returns how many there were today with this one. The caller reads more in the same
+// transaction.
+func (d *Desk) take(tx ledger.Tx, v visitor, kind string, size int, more ...ledger.Range) (today int, err error) {
 	l := d.limit(kind)
 	keys, n, err := d.counts(tx, v, l, more...)
 	if errors.Is(err, ledger.ErrNotFound) {
@@ -174,7 +192,38 @@ func (d *Desk) take(tx ledger.Tx, v visitor, kind string, more ...ledger.Range) 
 			return 0, err
 		}
 	}
-	return n[0] + 1, nil
+	return n[0] + 1, d.weigh(tx, v, size)
+}
+
+// weigh counts the bytes of what a visitor leaves, and tells the keeper when half of a day's are
+// used. What has a handful of them, as the bell has, is bounded by its number.
+func (d *Desk) weigh(tx ledger.Tx, v visitor, size int) error {
+	if size == 0 {
+		return nil
+	}
+	at := d.guess.Load() // which counts has set to the day that the ledger is in
+	keys := v.keys(at.salt, at.day, kindBytes)
+	for i, l := range []struct {
+		most int
+		who  string
+	}{{MaxBytes, "everybody"}, {MaxBytesPlace, "an address"}} {
+		held, err := tx.Get(keys[i])
+		if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+			return err
+		}
+		n, _ := strconv.Atoi(string(held)) // what is not there is 0
+		if n+size > l.most {
+			return tomorrow(fmt.Sprintf("Nothing was kept: what visitors leave is limited to %d bytes for %s in a day of UTC.",
+				l.most, l.who), tx.Now())
+		}
+		if i == 0 && n < l.most/2 && n+size >= l.most/2 {
+			d.cfg.Log.Warn("half of what visitors may leave in a day is used", "bytes", n+size, "most", l.most)
+		}
+		if err := tx.Set(keys[i], strconv.AppendInt(nil, int64(n+size), 10)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // newDay makes the salt of the day and forgets those before it.

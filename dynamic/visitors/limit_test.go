@@ -82,6 +82,41 @@ func TestEachLimitAtItsEdge(t *testing.T) {
 	}
 }
 
+// TestWhatVisitorsLeaveHasABound: the longest letters fill an address's bytes of a day before its
+// number, everybody's bytes are counted, and the day after there is room again.
+func TestWhatVisitorsLeaveHasABound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mem(t)
+		long := text(t, map[string]any{"letter": strings.Repeat("\u2603", visitors.MaxLetter)})
+		letter := func(who from) int { return s.do(who, "POST", "/api/letter", long).StatusCode }
+		n := 0
+		for letter(from{address: ann.address, agent: fmt.Sprint(n)})/100 == 2 {
+			n++
+		}
+		kept := 0
+		for k, v := range keys(t, s.db, "post") {
+			kept += len(k) + len(v)
+		}
+		if n < 100 || n >= 1000 || kept > visitors.MaxBytesPlace || kept < visitors.MaxBytesPlace-20_000 {
+			t.Fatalf("%d letters of %d bytes from one address", n, kept)
+		}
+		if status := letter(from{address: "198.51.100.7", agent: "x"}); status/100 != 2 {
+			t.Errorf("another address: status %d", status)
+		}
+		everybody := ledger.VisitKey("once", time.Now().UTC().Format(time.DateOnly), "bytes")
+		err := s.db.Update(t.Context(), func(tx ledger.Tx) error {
+			return tx.Set(everybody, fmt.Append(nil, visitors.MaxBytes-100))
+		})
+		if status := letter(from{address: "198.51.100.8", agent: "x"}); err != nil || status != 429 {
+			t.Errorf("beyond everybody's bytes: status %d, %v", status, err)
+		}
+		time.Sleep(24 * time.Hour)
+		if status := letter(from{address: ann.address, agent: "x"}); status/100 != 2 {
+			t.Errorf("a day later: status %d", status)
+		}
+	})
+}
+
 // TestWhoVisitsIsForgotten: the ledger holds neither address nor user agent; of two days there is
 // one salt, and after the day is over none, nor any count of it.
 func TestWhoVisitsIsForgotten(t *testing.T) {
@@ -96,7 +131,7 @@ func TestWhoVisitsIsForgotten(t *testing.T) {
 				t.Errorf("%s holds who visited", k)
 			}
 		}
-		if len(day1) != 1 || len(keys(t, s.db, "once")) != 3*len(writes) {
+		if len(day1) != 1 || len(keys(t, s.db, "once")) != 3*len(writes)+2 {
 			t.Fatalf("%d salts, %d counts", len(day1), len(keys(t, s.db, "once")))
 		}
 		time.Sleep(24 * time.Hour)

@@ -150,7 +150,7 @@ func (d *Desk) leave(ctx context.Context, v visitor, p *Post, more func(tx ledge
 		reads = append(reads, ledger.At(signedKey(p.Identity)))
 	}
 	return down(d.cfg.DB.Update(ctx, func(tx ledger.Tx) error {
-		if _, err := d.take(tx, v, p.Kind, reads...); err != nil {
+		if _, err := d.take(tx, v, p.Kind, len(post.Key)+len(post.Value), reads...); err != nil {
 			return err
 		}
 		if err := d.once(tx, p); err != nil {

@@ -94,6 +94,9 @@ func (d *Desk) WeeksStamp(ctx context.Context) (week, line string, err error) {
 	return week, line, down(err)
 }
 
+// stampBytes is what a stamp and its index take at most.
+const stampBytes = 2 << 10
+
 // postStamp answers POST /api/stamp.
 func (d *Desk) postStamp(w http.ResponseWriter, r *http.Request) error {
 	v := visitorOf(r)
@@ -101,7 +104,7 @@ func (d *Desk) postStamp(w http.ResponseWriter, r *http.Request) error {
 	var s Stamp
 	line := ledger.At(ledger.VisitKey(partLine, isoWeek(time.Now())))
 	err := d.cfg.DB.Update(r.Context(), func(tx ledger.Tx) error {
-		if _, err := d.take(tx, v, KindStamp, line); err != nil {
+		if _, err := d.take(tx, v, KindStamp, stampBytes, line); err != nil {
 			return err
 		}
 		now := tx.Now()
