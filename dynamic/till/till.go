@@ -202,7 +202,7 @@ type Till struct {
 
 	offers sync.Map // id → *found
 	reads  *budget.Set
-	checks *checks.Checks
+	checks checks.Checks
 	uses   uses
 
 	mu      sync.Mutex
@@ -243,7 +243,6 @@ func New(cfg Config) (*Till, error) {
 		tokenKey: derive(cfg.Secret, "store-status-token/v1"), byNet: make(map[string]rail.Rail),
 		begun: make(map[string]*beginning), flights: make(map[string]*flight), under: make(map[string]int),
 	}
-	t.checks = checks.New(0, 0)
 	if t.reads, err = budget.New(nil, chainReads); err != nil {
 		return nil, fmt.Errorf("till: %w", err)
 	}

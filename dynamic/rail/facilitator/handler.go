@@ -71,7 +71,7 @@ type Handler struct {
 	work sync.WaitGroup
 	gate open.Gate // of payments that wait for room
 	// checks bounds what payments may cost that are refused.
-	checks *checks.Checks
+	checks checks.Checks
 
 	mu   sync.Mutex // guards what follows
 	jobs map[string]*job
@@ -133,7 +133,7 @@ func NewHandler(cfg HandlerConfig) (*Handler, error) {
 	if cfg.Client == nil {
 		cfg.Client = func(*http.Request) string { return "" }
 	}
-	h := &Handler{cfg: cfg, mux: http.NewServeMux(), jobs: map[string]*job{}, checks: checks.New(0, 0)}
+	h := &Handler{cfg: cfg, mux: http.NewServeMux(), jobs: map[string]*job{}}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	h.mux.HandleFunc("POST /verify", h.verify)
 	h.mux.HandleFunc("POST /settle", h.settle)

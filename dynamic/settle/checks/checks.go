@@ -7,6 +7,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,9 +38,10 @@ func (b *Busy) Error() string {
 	return fmt.Sprintf("too many payments were refused here; try again in %s", b.Retry.Round(time.Second))
 }
 
-// Checks counts. Make it with New; its methods may be called by many goroutines at once.
+// Checks counts. The zero value is ready; its methods may be called by many goroutines at once.
 type Checks struct {
-	client, process int
+	// Client and Process are the bounds a minute; 0 is the default.
+	Client, Process int
 
 	mu     sync.Mutex // guards what follows
 	minute time.Time
@@ -52,18 +54,6 @@ type Checks struct {
 type queue struct {
 	free chan struct{} // holds one for each place that is taken
 	n    int           // that wait or are checked
-}
-
-// New returns Checks with bounds a minute; 0 is the default.
-func New(client, process int) *Checks {
-	c := &Checks{client: client, process: process, of: map[string]int{}, busy: map[string]*queue{}}
-	if c.client == 0 {
-		c.client = DefaultClient
-	}
-	if c.process == 0 {
-		c.process = DefaultProcess
-	}
-	return c
 }
 
 // Verify has a payment checked. Where a count is reached, it is so at once if known says that its
@@ -86,9 +76,8 @@ func (c *Checks) Verify(ctx context.Context, client string, known func() bool, c
 
 // turn begins a minute. It is called with mu held.
 func (c *Checks) turn() {
-	if now := time.Now().Truncate(time.Minute); !now.Equal(c.minute) {
-		c.minute, c.all = now, 0
-		clear(c.of)
+	if now := time.Now().Truncate(time.Minute); c.of == nil || !now.Equal(c.minute) {
+		c.minute, c.all, c.of = now, 0, make(map[string]int)
 	}
 }
 
@@ -96,7 +85,7 @@ func (c *Checks) spent(client string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.turn()
-	return c.all >= c.process || c.of[c.name(client)] >= c.client
+	return c.all >= cmp.Or(c.Process, DefaultProcess) || c.of[c.name(client)] >= cmp.Or(c.Client, DefaultClient)
 }
 
 func (c *Checks) count(client string) {
@@ -121,6 +110,9 @@ func (c *Checks) enter(ctx context.Context, client string) (leave func(), err er
 	c.mu.Lock()
 	q := c.busy[client]
 	if q == nil {
+		if c.busy == nil {
+			c.busy = make(map[string]*queue)
+		}
 		q = &queue{free: make(chan struct{}, places)}
 		c.busy[client] = q
 	}

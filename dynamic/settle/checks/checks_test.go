@@ -31,7 +31,7 @@ func busy(err error) bool {
 // nobody else anything; who settled here goes on, and so does what is not refused.
 func TestOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := New(0, 0)
+		c := &Checks{}
 		for i := range DefaultClient {
 			if err := refuse(c, "a", 0, stranger); busy(err) {
 				t.Fatalf("refusal %d is not looked at", i)
@@ -86,7 +86,7 @@ func TestOneClient(t *testing.T) {
 // Many clients together reach the count of the process; each has its places then.
 func TestManyClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := New(0, 100)
+		c := &Checks{Process: 100}
 		for i := range 100 {
 			refuse(c, fmt.Sprint(i), 0, stranger)
 		}
