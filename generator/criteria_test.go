@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json"
-
 	"store.example/agentstore/corpus/derive"
 )
 
@@ -27,9 +25,7 @@ func TestCriteriaHoldTheRulesOfTiers(t *testing.T) {
 		Limit      string       `json:"limit"`
 		Tiers      derive.Rules `json:"tiers"`
 	}
-	if err := json.Unmarshal(read("criteria.json"), &criteria); err != nil {
-		t.Fatal(err)
-	}
+	readJSON(t, tree, "criteria.json", &criteria)
 	if criteria.Standfirst == "" || criteria.Limit == "" || len(criteria.Tiers.Tiers) != 5 {
 		t.Errorf("criteria.json: %+v", criteria)
 	}
@@ -45,9 +41,7 @@ func TestCriteriaHoldTheRulesOfTiers(t *testing.T) {
 		var host struct {
 			Gaps map[string]int64 `json:"gaps_by_reason"`
 		}
-		if err := json.Unmarshal(read(name), &host); err != nil {
-			t.Fatal(err)
-		}
+		readJSON(t, tree, name, &host)
 		for reason := range host.Gaps {
 			if !meanings[reason] {
 				t.Errorf("%s: the criteria do not say what %s means", name, reason)

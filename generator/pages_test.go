@@ -2,7 +2,6 @@ package generator
 
 import (
 	"bytes"
-	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"io/fs"
@@ -405,14 +404,8 @@ func TestLLMsGrammar(t *testing.T) {
 
 func TestMenuFeedHoldsTheShelf(t *testing.T) {
 	site, tree := specimenSite.get(t)
-	body, err := fs.ReadFile(tree, "menu.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var menu menuDocument
-	if err := json.Unmarshal(body, &menu); err != nil {
-		t.Fatal(err)
-	}
+	readJSON(t, tree, "menu.json", &menu)
 	if len(menu.Items) != len(site.Goods) {
 		t.Fatalf("%d items, want %d", len(menu.Items), len(site.Goods))
 	}
@@ -423,12 +416,9 @@ func TestMenuFeedHoldsTheShelf(t *testing.T) {
 			t.Errorf("item %d is %+v", i, it)
 		}
 		var one itemDocument
-		body, err := fs.ReadFile(tree, "menu/"+g.ID+".json")
-		if err == nil {
-			err = json.Unmarshal(body, &one)
-		}
-		if err != nil || one.ID != g.ID || one.PriceUSDC != g.PriceUSDC() || one.Body == "" || len(one.HowToBuy) == 0 {
-			t.Errorf("menu/%s.json: %v %+v", g.ID, err, one.menuItem)
+		readJSON(t, tree, "menu/"+g.ID+".json", &one)
+		if one.ID != g.ID || one.PriceUSDC != g.PriceUSDC() || one.Body == "" || len(one.HowToBuy) == 0 {
+			t.Errorf("menu/%s.json: %+v", g.ID, one.menuItem)
 		}
 	}
 }

@@ -16,9 +16,7 @@ func TestProgramPages(t *testing.T) {
 	in := specimenInput(t, t.TempDir())
 	in.Record = filepath.Join(t.TempDir(), "record.json")
 	in.Settings = []Setting{{Text: "# What one is.\none = 1\n\n"}, {Name: "two", Text: "# A table.\n[two]\n"}}
-	if _, err := Build(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	mustBuild(t, in)
 	s, err := newSource(&in, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -82,9 +80,7 @@ func TestProgramPages(t *testing.T) {
 	}
 	// What the pages say is what they are made from: a build over this tree brings them up to date.
 	in.Settings[1].Text = "# Another.\n[two]\n"
-	if _, err := Build(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	mustBuild(t, in)
 	if now := read("running/configuration.md", ""); !strings.Contains(now, "# Another.") {
 		t.Errorf("after a change the configuration says %s", now)
 	}

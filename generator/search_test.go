@@ -1,7 +1,6 @@
 package generator
 
 import (
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -23,17 +22,8 @@ import (
 // lookUp finds hosts in the published index as its description says.
 func lookUp(t *testing.T, tree fs.FS, text string) []string {
 	t.Helper()
-	read := func(name string, into any) {
-		b, err := fs.ReadFile(tree, name)
-		if err == nil {
-			err = json.Unmarshal(b, into)
-		}
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-	}
 	var head struct{ Shards []string }
-	read("corpus/search.json", &head)
+	readJSON(t, tree, "corpus/search.json", &head)
 	key := derive.ShardName(text)
 	longest := ""
 	var wanted []string
@@ -57,7 +47,7 @@ func lookUp(t *testing.T, tree fs.FS, text string) []string {
 			}
 			More int
 		}
-		read("corpus/search/"+name+".json", &shard)
+		readJSON(t, tree, "corpus/search/"+name+".json", &shard)
 		if len(shard.Hosts) > derive.ShardLimit {
 			t.Errorf("shard %s has %d entries", name, len(shard.Hosts))
 		}
@@ -159,13 +149,10 @@ func TestEmptyRecordIsHonest(t *testing.T) {
 			}
 		}
 		var facts map[string]any
-		body, err := fs.ReadFile(tree, "corpus/wallet-facts.json")
-		if err == nil {
-			err = json.Unmarshal(body, &facts)
-		}
-		if week, there := facts["week"]; err != nil || !there || week != nil ||
+		readJSON(t, tree, "corpus/wallet-facts.json", &facts)
+		if week, there := facts["week"]; !there || week != nil ||
 			facts["explanation"] != derive.NoRounds {
-			t.Errorf("%s: facts about addresses %v, %v", name, facts, err)
+			t.Errorf("%s: facts about addresses %v", name, facts)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package generator
 
 import (
 	"encoding/hex"
-	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,10 +22,6 @@ func TestArchiveTellsNothing(t *testing.T) {
 	in.PublicPools = false
 	mustBuild(t, in)
 	tree := os.DirFS(in.OutDir)
-	b, err := fs.ReadFile(tree, "zodiac/archive.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var index struct {
 		Count int
 		Pages []struct {
@@ -35,9 +30,7 @@ func TestArchiveTellsNothing(t *testing.T) {
 			Signed           attest.Proof
 		}
 	}
-	if err := json.Unmarshal(b, &index); err != nil {
-		t.Fatal(err)
-	}
+	readJSON(t, tree, "zodiac/archive.json", &index)
 	if index.Count != 6*12 || len(index.Pages) != index.Count ||
 		index.Pages[0].ID != "zodiac/archive/bell/week-2026-W46" {
 		t.Fatalf("%d of %d pages, from %s", len(index.Pages), index.Count, index.Pages[0].ID)
@@ -55,7 +48,7 @@ func TestArchiveTellsNothing(t *testing.T) {
 	texts.Pools = nil
 	guard := newPrivate(&texts, nil)
 	files := 0
-	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}

@@ -194,9 +194,7 @@ func TestVerifierIsAnInput(t *testing.T) {
 	in.outputs = only("verify*", "signing_key")
 	page := func() string {
 		t.Helper()
-		if _, err := Build(t.Context(), in); err != nil {
-			t.Fatal(err)
-		}
+		mustBuild(t, in)
 		b, err := os.ReadFile(filepath.Join(in.OutDir, "verify/run/index.html"))
 		if err != nil {
 			t.Fatal(err)

@@ -216,9 +216,9 @@ func TestDigestWithoutItsSaltIsCaught(t *testing.T) {
 	}
 }
 
-// TestLongestObservationsStand: whatever a host declares or is said of it, what is written can be
+// TestTheLongestObservationsStand: whatever a host declares or is said of it, what is written can be
 // read again.
-func TestLongestObservationsStand(t *testing.T) {
+func TestTheLongestObservationsStand(t *testing.T) {
 	w := recordtest.Writer(t)
 	d := record.Declaration{Host: "a.example", Shape: "v1-strings"}
 	for range 60 {

@@ -55,7 +55,7 @@ func TestOneSpelling(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range raw {
-		for c := 1; c < 256; c++ {
+		for c := 1 + i%17; c < 256; c += 17 {
 			changed := bytes.Clone(raw)
 			changed[i] ^= byte(c)
 			back, err := Decode(changed)

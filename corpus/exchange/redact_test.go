@@ -182,7 +182,7 @@ func TestEvidenceDigest(t *testing.T) {
 	}
 }
 
-func TestLongHeadersAreCut(t *testing.T) {
+func TestHeadersThatAreLongAreCut(t *testing.T) {
 	x := Exchange{Response: Response{Header: http.Header{"Server": {strings.Repeat("é", 1000)}}}}
 	r := redacted(t, x)
 	if h := r.Headers[0]; !h.Cut || len(h.Value) > maxShownValue {

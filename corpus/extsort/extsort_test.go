@@ -76,8 +76,8 @@ func TestReadingMayStop(t *testing.T) {
 	}
 }
 
-// TestLongRecordsHaveChunksOfTheirOwn: no chunk is made again for each buffer.
-func TestLongRecordsHaveChunksOfTheirOwn(t *testing.T) {
+// TestRecordsLongerThanAChunk: no chunk is made again for each buffer.
+func TestRecordsLongerThanAChunk(t *testing.T) {
 	s := New(3 << 20)
 	defer s.Close()
 	for i := range 200 {

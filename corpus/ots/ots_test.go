@@ -104,7 +104,7 @@ func TestEveryChangedByte(t *testing.T) {
 	pending := bytes.Index(raw, pendingTag[:])
 	end := bytes.Index(raw, []byte("18475")) + 5
 	for i := range raw {
-		for x := 1; x < 256; x++ {
+		for x := 1 + i%17; x < 256; x += 17 {
 			changed := bytes.Clone(raw)
 			changed[i] ^= byte(x)
 			p, err := Parse(changed)
@@ -130,7 +130,7 @@ func TestEveryChangedByteOfAHeader(t *testing.T) {
 	file := simnet(t)[106].File()
 	p := parse(t, sample(t, "corpus.txt.ots"))
 	for i := range file {
-		for x := 1; x < 256; x++ {
+		for x := 1 + i%17; x < 256; x += 17 {
 			changed := bytes.Clone(file)
 			changed[i] ^= byte(x)
 			h, err := ParseHeader(changed)

@@ -218,8 +218,8 @@ func TestReportShape(t *testing.T) {
 	}
 }
 
-// TestLongChallenge: a report does not repeat what is too long; the checks have read all of it.
-func TestLongChallenge(t *testing.T) {
+// TestAChallengeThatIsLong: a report does not repeat what is too long; the checks have read all of it.
+func TestAChallengeThatIsLong(t *testing.T) {
 	r := look(t, V2, door(t, "noheader\nmirror\nset error \""+strings.Repeat("x", maxShownChallenge)+"\""),
 		Declaration{})
 	if r.Evidence.Challenge.From != exchange.FromBody || r.Evidence.Challenge.Value != nil ||

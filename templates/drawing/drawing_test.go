@@ -211,7 +211,7 @@ func TestBadgeSaysWhatItIs(t *testing.T) {
 	}
 }
 
-func TestLongTextIsSetSmallerThenCut(t *testing.T) {
+func TestTextThatIsLongIsSetSmallerThenCut(t *testing.T) {
 	const max, size = 100.0, 20.0
 	set := func(s string) string {
 		p := new(pen)

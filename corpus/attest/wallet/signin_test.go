@@ -221,7 +221,7 @@ func TestEverySignedByteOfASignIn(t *testing.T) {
 		verify    func(string, []byte) (SignIn, error)
 	}{{text, signature, VerifyEthereum}, {solanaText, solanaSignature, VerifySolanaText}} {
 		for i := range c.text {
-			for x := 1; x < 256; x++ {
+			for x := 1 + i%17; x < 256; x += 17 {
 				changed := []byte(c.text)
 				changed[i] ^= byte(x)
 				if _, err := c.verify(string(changed), c.signature); err == nil {

@@ -140,7 +140,7 @@ func TestEveryChangedByteOfASignature(t *testing.T) {
 		t.Fatalf("Recover = %s, %v", by, err)
 	}
 	for i := range signature {
-		for x := 1; x < 256; x++ {
+		for x := 1 + i%17; x < 256; x += 17 {
 			changed := bytes.Clone(signature)
 			changed[i] ^= byte(x)
 			if by, err := Recover(digest, changed); err == nil && by == k.Address() {
