@@ -321,6 +321,11 @@ func TestWhereTheCardLies(t *testing.T) {
 		check(r, "caching").State != Warn {
 		t.Errorf("headers: %+v", r.Checks)
 	}
+	x = served(plain)
+	x.Response.Header["Cache-Control"] = []string{"public", "max-age=300"} // a list, folded or not
+	if r := look(t, Checker{URL: at}, x, nil); check(r, "caching").State != Pass {
+		t.Errorf("caching: %+v", check(r, "caching"))
+	}
 }
 
 func FuzzStep(f *testing.F) {

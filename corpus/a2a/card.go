@@ -87,7 +87,8 @@ func (j *judge) headers() {
 	} else {
 		j.set(3, Pass, "", "%s", t)
 	}
-	cache, tag := strings.Contains(h.Get("Cache-Control"), "max-age="), h.Get("Etag") != ""
+	cache := strings.Contains(strings.Join(h.Values("Cache-Control"), ", "), "max-age=")
+	tag := h.Get("Etag") != ""
 	if cache && tag {
 		j.set(19, Pass, "", "Cache-Control with max-age, and an ETag")
 	} else {
