@@ -15,8 +15,8 @@ type AuthChallenge struct {
 
 // AuthChallenges reads one WWW-Authenticate field, in which proxies fold several: a list of
 // challenges whose parameters are a list too, so that a comma ends either. A scheme stands at the
-// begin or behind a comma and has no "=" behind it. As the stock client of MPP does, it takes blanks
-// between parameters for commas, and leaves out what follows a word that is none.
+// begin or behind a comma and has no "=" behind it. As the stock client of MPP does, it takes
+// blanks between parameters for commas, and leaves out what follows a word that is none.
 func AuthChallenges(field string) []AuthChallenge {
 	var all []AuthChallenge
 	var into *AuthChallenge // nil: what is read belongs to none
@@ -65,8 +65,8 @@ func word(s string) string {
 	return s
 }
 
-// param reads what follows a parameter's name; is is false where no "=" does, whole where the quotes
-// are closed.
+// param reads what follows a parameter's name; is is false where no "=" does, whole where the
+// quotes are closed.
 func param(s string) (value, rest string, whole, is bool) {
 	after, is := strings.CutPrefix(strings.TrimLeftFunc(s, isBlank), "=")
 	if !is {

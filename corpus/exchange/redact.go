@@ -50,6 +50,8 @@ type Redacted struct {
 	// HeadBytes are those of the answer's header names and values, where they are more than some
 	// clients read.
 	HeadBytes int `json:"head_bytes,omitzero"`
+	// HeadFault says how the head was written, where some clients refuse that: Head….
+	HeadFault string `json:"head_fault,omitzero"`
 }
 
 // HeaderLine is one header value. A long one is cut after 1,024 bytes.
@@ -86,9 +88,11 @@ type Challenge struct {
 	Encoding string `json:"encoding,omitzero"` // base64, base64-unpadded, base64url, base64url-unpadded
 	Problem  string `json:"problem,omitzero"`  // why there is no value
 	// Lenient says that readers which take a repeated name or bytes that are no UTF-8 find a value.
-	Lenient bool           `json:"lenient,omitzero"`
-	Params  []HeaderLine   `json:"params,omitempty"` // of an MPP challenge, without request
-	Value   jsontext.Value `json:"value,omitzero"`
+	Lenient bool `json:"lenient,omitzero"`
+	// Marked says that a byte order mark stood before it, which some readers pass over.
+	Marked bool           `json:"marked,omitzero"`
+	Params []HeaderLine   `json:"params,omitempty"` // of an MPP challenge, without request
+	Value  jsontext.Value `json:"value,omitzero"`
 }
 
 // Encode returns the canonical bytes of the published form.
@@ -121,6 +125,9 @@ func DecodeRedacted(raw []byte) (Redacted, error) {
 	}
 	if r.Format != RedactedFormat {
 		return Redacted{}, fmt.Errorf("decoding evidence: format is %q, want %q", r.Format, RedactedFormat)
+	}
+	if !slices.Contains(headFaults, r.HeadFault) {
+		return Redacted{}, fmt.Errorf("decoding evidence: head fault %q", r.HeadFault)
 	}
 	again, err := r.Encode()
 	if err != nil {
@@ -186,7 +193,7 @@ func (x Exchange) RedactParsed() (Redacted, []any, error) {
 		Headers: []HeaderLine{}, OtherHeaders: []string{}, Challenges: []Challenge{},
 		Body: BodyFacts{SHA256: digestOf(x.Response.Body), Bytes: int64(len(x.Response.Body)),
 			Truncated: x.Response.Truncated},
-		Error: Error{Stage: x.Error.Stage},
+		Error: Error{Stage: x.Error.Stage}, HeadFault: x.Response.HeadFault,
 	}
 	if n := HeadBytes(x.Response.Header); n >= longHead {
 		r.HeadBytes = n
@@ -252,6 +259,9 @@ func cut(name, value string) HeaderLine {
 	return HeaderLine{Name: name, Value: value[:n], Cut: true}
 }
 
+// mark is the byte order mark of UTF-8.
+var mark = []byte("\ufeff")
+
 // found is a challenge before it is redacted.
 type found struct {
 	Challenge
@@ -263,6 +273,7 @@ type found struct {
 func (x Exchange) challenges(s *sweeper) []found {
 	var out []found
 	add := func(f found, text []byte) {
+		text, f.Marked = bytes.CutPrefix(text, mark)
 		tree, err := parseTree(text)
 		if err != nil {
 			f.Problem, f.Lenient = "not strict JSON", lenient(text)
@@ -284,10 +295,11 @@ func (x Exchange) challenges(s *sweeper) []found {
 		add(f, text)
 	}
 	if b := x.Response.Body; len(b) <= maxChallenge && !x.Response.Truncated {
-		if tree, err := parseTree(b); err == nil &&
+		text, marked := bytes.CutPrefix(b, mark)
+		if tree, err := parseTree(text); err == nil &&
 			(tree.member("accepts") != nil || tree.member("x402Version") != nil) {
 			s.learn(tree, "")
-			out = append(out, found{Challenge: Challenge{From: FromBody, Bytes: len(b)}, tree: tree})
+			out = append(out, found{Challenge: Challenge{From: FromBody, Bytes: len(b), Marked: marked}, tree: tree})
 		}
 	}
 	for _, c := range x.asked() {

@@ -3,10 +3,12 @@ package probe
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFoldedChallenges gives doors whose challenges share a header line, as mppx reads them: what is
-// said of each protocol, and of each challenge what is kept.
+// TestFoldedChallenges gives doors whose challenges share a header line, as mppx reads them: what
+// is said of each protocol, and of each challenge what is kept.
 func TestFoldedChallenges(t *testing.T) {
 	const signs = "mpp ready: mppx signs challenge "
 	lines := map[string]string{
@@ -39,14 +41,7 @@ func TestFoldedChallenges(t *testing.T) {
 		if lines[name] == "" {
 			x = met(t, name)
 		}
-		j, err := NewPreflight(V2, x.Request.URL, Declaration{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, _, err := j.Step([]exchange.Exchange{x})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := look(t, V2, []exchange.Exchange{x}, Declaration{})
 		var got []string
 		for _, p := range r.Protocols {
 			got = append(got, p.Name+" "+string(p.Verdict)+": "+p.Why)
@@ -64,6 +59,35 @@ func TestFoldedChallenges(t *testing.T) {
 			}
 			got = append(got, c.From+" "+method)
 		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestHeadsAndMarks gives a payable door whose head fetch in Node refuses, and one whose terms have
+// a byte order mark before them, which the stock client passes over.
+func TestHeadsAndMarks(t *testing.T) {
+	for name, want := range map[string]string{
+		"http-head-content-length-twice-equal": "not_ready L3 door would_throw would_throw cannot_simulate: " +
+			"the stock client picks no entry: fetch failed (HPE_UNEXPECTED_CONTENT_LENGTH: Response does not match " +
+			"the HTTP/1.1 protocol (Duplicate Content-Length))",
+		"x402-challenge-with-bom": "ready L4 none would_sign would_sign cannot_simulate: " +
+			"accepts[0], which the stock client signs",
+	} {
+		x := met(t, name)
+		if strings.HasPrefix(name, "http") {
+			x.Response.HeadFault = exchange.HeadLengthTwice
+		}
+		r := look(t, V2, []exchange.Exchange{x}, Declaration{})
+		said := ""
+		for _, c := range r.ChecksVector {
+			if c.Name == "transfer-method-signable" {
+				said = c.Detail
+			}
+		}
+		got := fmt.Sprint(r.Verdict, " ", r.ReachedLevel, " ", r.Fault, " ", r.Clients[0].Outcome, " ",
+			r.Clients[2].Outcome, " ", r.Clients[len(r.Clients)-3].Outcome, ": ", said)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

@@ -73,7 +73,8 @@ func TestChallengesAreJudged(t *testing.T) {
 			err: ErrNotPayable},
 		"ended": {change: func(p map[string]string, _ obj) { p["expires"] = "2020-01-01T00:00:00Z" },
 			why: "too short", err: ErrNotPayable},
-		"no id":                  {change: func(p map[string]string, _ obj) { p["id"] = "" }, why: "no id", err: ErrNotPayable},
+		"no id": {change: func(p map[string]string, _ obj) { p["id"] = "" }, why: "no id", err: ErrNotPayable},
+
 		"the usual header named": {change: func(p map[string]string, _ obj) { p["header"] = "authorization" }},
 		"another header": {change: func(p map[string]string, _ obj) { p["header"] = "Payment-Authorization" },
 			why: `wants its credential in the header "Payment-Authorization"`, err: ErrNotPayable},
