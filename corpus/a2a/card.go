@@ -121,7 +121,7 @@ func (j *judge) schema() {
 	j.ValidCard = len(problems) == 0
 	if j.Dialect == Dialect10 {
 		j.Gaps = append(j.Gaps, "readers of 0.3.0 find no url and no protocolVersion: the card is one of 1.0 alone")
-		problems = card10.check(nil, "", j.card)
+		problems, j.Checks[5].Source = card10.check(nil, "", j.card), sourceOne
 	}
 	if j.Dialect == DialectHybrid {
 		problems = card10.check(problems, "", j.card)

@@ -11,7 +11,8 @@ import (
 	"store.example/agentstore/corpus/exchange"
 )
 
-// TestHeadFaults has a door write its head by itself. What is said was seen of fetch in Node 20.20.2.
+// TestHeadFaults has a door write its head by itself. What is said was seen of fetch in Node
+// 20.20.2.
 func TestHeadFaults(t *testing.T) {
 	const plain = "HTTP/1.1 402 Payment Required\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
 	found := func(name string) string {
@@ -25,7 +26,8 @@ func TestHeadFaults(t *testing.T) {
 		"plain":              {plain, ""},
 		"length twice":       {found("content-length-twice-equal"), exchange.HeadLengthTwice},
 		"length and chunked": {found("length-and-chunked"), exchange.HeadLengthChunked},
-		"chunked and length": {strings.Replace(plain, "Con", "Transfer-Encoding: chunked\r\nCon", 1), exchange.HeadLengthChunked},
+		"chunked and length": {strings.Replace(plain, "Con", "Transfer-Encoding: chunked\r\nCon", 1),
+			exchange.HeadLengthChunked},
 		"line feeds":         {found("bare-lf"), exchange.HeadLineFeed},
 		"one line feed":      {strings.Replace(plain, "2\r", "2", 1), exchange.HeadLineFeed},
 		"behind the status":  {strings.Replace(plain, "d\r", "d", 1), ""},
