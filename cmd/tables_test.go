@@ -198,7 +198,7 @@ var arrows = []arrow{
 		"dynamic/route", "templates"}},
 	{from: "dynamic/budget", may: []string{"content/api", "dynamic/ledger", "dynamic/problem"}},
 	{from: "dynamic/buyer", tests: []string{"dynamic/ledger/postgres", "dynamic/pay/mpp", "dynamic/pay"},
-		may: []string{"corpus/attest/...", "corpus/filelock", "corpus/networks", "dynamic/ledger",
+		may: []string{"corpus/attest/...", "corpus/exchange", "corpus/filelock", "corpus/networks", "dynamic/ledger",
 			"dynamic/pay/x402",
 			"dynamic/rail", "dynamic/rail/solana"}},
 	{from: "dynamic/callback", may: []string{"corpus/attest", "corpus/exchange", "corpus/fetch", "dynamic/goods",

@@ -112,8 +112,8 @@ func renderCriteria(s *source, u unit, mediaType string, made attest.Digest) ([]
 	for _, t := range rules.Tiers {
 		v.Tiers = append(v.Tiers, templates.Fact{Name: t.Tier, Value: t.Rule})
 	}
-	v.Counting = []templates.Fact{{Name: "Label", Value: rules.Label}, {Name: "Suspect", Value: rules.Suspect},
-		{Name: "Coverage", Value: rules.Coverage}}
+	v.Counting = []templates.Fact{{Name: "Label", Value: rules.Label}, {Name: "Suspect host", Value: rules.Suspect},
+		{Name: "Suspect round", Value: rules.Thin}, {Name: "Coverage", Value: rules.Coverage}}
 	for _, g := range rules.Gaps {
 		v.Gaps = append(v.Gaps, templates.Fact{Name: g.Reason, Value: g.Meaning})
 	}

@@ -163,15 +163,23 @@ func (v *HostView) timeline(room *HostRoom) {
 	v.Marks, v.Legend = string(text), legend(v.Weeks)
 }
 
+// What the timeline says of a round in which no list named the host.
+const (
+	notListed    = "not listed"
+	listedBefore = "known from before"
+)
+
 // notMeasured is what the timeline has in place of the names of protocols.
 const notMeasured = "not measured"
 
 // timelineWords say what the words of the timeline mean, below it. Between backticks are those that
 // are words of the JSON.
-const timelineWords = "Listed says whether a discovery list that was read for the round named the host. " +
+const timelineWords = "Listed says whether a discovery list that was read for the round named the host, or only an " +
+	"earlier round knew it. " +
 	"`listed_not_walked` counts against the store: " +
 	"the host was on its books, from a list of that week or from an earlier round, and the round did not observe it, " +
 	"for the reason that stands under the word. " +
+	"`turned_away` counts against nobody: the round walked the host, and a bot wall answered or no method was named. " +
 	"`before_first_sighting` counts against nobody: no source had named the host yet. " +
 	"Protocols are told by the challenge that a door answers with; where there was none, or the round did not look, " +
 	"they are not measured."
@@ -186,14 +194,13 @@ var gapMeanings = func() map[string]string {
 }()
 
 func timelineLine(w *derive.HostWeek, mark string) TimelineLine {
-	line := TimelineLine{Week: w.Week, Listed: "not listed", Probed: w.Probed, Verdict: "–", Mark: mark,
+	line := TimelineLine{Week: w.Week, Listed: listedBefore, Probed: w.Probed, Verdict: "–", Mark: mark,
 		Protocols: notMeasured, Failed: "–",
 		Sequence: w.Sequence}
-	if w.Listed {
-		line.Listed = "listed"
-	}
 	switch w.Probed {
-	case derive.NotWalked:
+	case derive.BeforeFirst:
+		line.Listed = notListed
+	case derive.NotWalked, derive.TurnedAway:
 		line.Gap = w.Gap
 	case derive.Probed:
 		line.Verdict = w.Verdict
@@ -204,6 +211,9 @@ func timelineLine(w *derive.HostWeek, mark string) TimelineLine {
 		if len(w.Failed) > 0 {
 			line.Failed = strings.Join(w.Failed, ", ")
 		}
+	}
+	if w.Listed {
+		line.Listed = "listed"
 	}
 	if w.Corrected != nil {
 		line.Verdict += " (signed " + w.Corrected.Signed + ")"
@@ -228,6 +238,7 @@ func (v *HostView) standing() {
 		{Name: "Coverage", Value: decimal(h.RoundsProbed) + " of " + decimal(h.Rounds) +
 			" rounds since the first sighting, " + decimal(h.Coverage) + " %"},
 		{Name: "Missed by the store", Value: decimal(h.RoundsMissed) + " of " + decimal(h.Rounds) + " rounds"},
+		{Name: "Turned away at the door", Value: decimal(h.TurnedAway) + " rounds beside them"},
 		{Name: "In the newest round", Value: strings.ReplaceAll(h.Listing, "_", " ")},
 	}
 	if h.FirstObserved != "" {

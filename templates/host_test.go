@@ -114,9 +114,11 @@ func TestTimelineSaysItsWords(t *testing.T) {
 	for host, v := range hostViews(t) {
 		page, twin := render(t, v)
 		for _, l := range v.Timeline {
-			if l.Listed != "listed" && l.Listed != "not listed" || l.Protocols != "not measured" &&
+			if (l.Listed == "not listed") != (l.Probed == "before_first_sighting") || l.Listed != "listed" &&
+				l.Listed != "not listed" && l.Listed != "known from before" || l.Protocols != "not measured" &&
 				(!protocol.MatchString(l.Protocols) || l.Verdict == "–") ||
-				l.Probed != "probed" && l.Probed != "listed_not_walked" && l.Probed != "before_first_sighting" {
+				l.Probed != "probed" && l.Probed != "listed_not_walked" &&
+					l.Probed != "turned_away" && l.Probed != "before_first_sighting" {
 				t.Errorf("%s: %+v", host, l)
 			}
 		}

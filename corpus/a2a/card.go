@@ -87,7 +87,8 @@ func (j *judge) headers() {
 	} else {
 		j.set(3, Pass, "", "%s", t)
 	}
-	cache, tag := strings.Contains(h.Get("Cache-Control"), "max-age="), h.Get("Etag") != ""
+	cache := strings.Contains(strings.Join(h.Values("Cache-Control"), ", "), "max-age=")
+	tag := h.Get("Etag") != ""
 	if cache && tag {
 		j.set(19, Pass, "", "Cache-Control with max-age, and an ETag")
 	} else {
@@ -120,7 +121,7 @@ func (j *judge) schema() {
 	j.ValidCard = len(problems) == 0
 	if j.Dialect == Dialect10 {
 		j.Gaps = append(j.Gaps, "readers of 0.3.0 find no url and no protocolVersion: the card is one of 1.0 alone")
-		problems = card10.check(nil, "", j.card)
+		problems, j.Checks[5].Source = card10.check(nil, "", j.card), sourceOne
 	}
 	if j.Dialect == DialectHybrid {
 		problems = card10.check(problems, "", j.card)

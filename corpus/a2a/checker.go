@@ -123,7 +123,9 @@ func (j *judge) conclude() {
 			j.Fixes = append(j.Fixes, Fix{Check: c.Name, Fix: rows[i].fix})
 		}
 	}
-	j.Verdict = worst[rank]
+	if j.Verdict = worst[rank]; j.Dialect == Dialect10 {
+		j.Own, j.Verdict = &Own{Dialect10, j.Verdict}, NotJudged
+	}
 }
 
 // wants lists the further requests in the order in which they are made.

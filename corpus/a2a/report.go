@@ -24,6 +24,7 @@ const (
 	Unreachable  = verdict.Unreachable
 	Unverifiable = verdict.Unverifiable
 	NotChecked   = verdict.NotChecked
+	NotJudged    = verdict.NotJudged
 )
 
 // The dialects of cards.
@@ -41,8 +42,9 @@ type Report struct {
 	CardVersion string `json:"card_version_checked"`
 	URL         string `json:"url"`
 	// Verdict is the worst that the checks found: Fail, Unreachable, Absent, Unverifiable, Warn or
-	// Pass.
+	// Pass. It is NotJudged for a card of 1.0, of which Own says the worst.
 	Verdict State `json:"verdict"`
+	Own     *Own  `json:"own_dialect,omitzero"`
 	// ValidCard says whether the card is one of CardVersion by the official schema.
 	ValidCard  bool        `json:"valid_0_3_0"`
 	Dialect    string      `json:"dialect"`
@@ -53,6 +55,12 @@ type Report struct {
 	Gaps       []string    `json:"gaps"` // what a reader of another version would miss
 	ObservedAt time.Time   `json:"observed_at"`
 	CannotTell []string    `json:"what_this_cannot_tell_you"`
+}
+
+// Own is the worst that the checks found of a card of another version, by the rules of that one.
+type Own struct {
+	CardVersion string `json:"card_version"`
+	Verdict     State  `json:"verdict"`
 }
 
 // Check is one of the nineteen.

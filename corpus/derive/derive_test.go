@@ -217,7 +217,7 @@ func TestAgainstASlowRecomputation(t *testing.T) {
 
 func (w *world) checkHistory(t *testing.T, host string, got History) {
 	t.Helper()
-	var since, probed, beyond, absent, degraded, said int64
+	var since, probed, beyond, absent, degraded, said, away int64
 	for i := w.first(host); i < len(w.rounds); i++ {
 		since++
 		r, ok := w.rows[i][host]
@@ -230,11 +230,15 @@ func (w *world) checkHistory(t *testing.T, host string, got History) {
 			absent++
 		case r.Verdict == "unreachable":
 			degraded++
+		case r.Reason != "interrupted":
+			since-- // it was walked, and is no gap of the store
+			away++
 		default:
 			said++
 		}
 	}
-	if got.Rounds != since || got.ProbedRounds != probed || got.Missed != since-probed || since > 0 &&
+	if got.Rounds != since || got.ProbedRounds != probed || got.Missed != since-probed ||
+		got.TurnedAway != away || since > 0 &&
 		got.Percent != 100*probed/since {
 		t.Fatalf("%s: %d probed of %d, %d missed, %d %%; recomputed %d of %d", host, got.ProbedRounds, got.Rounds,
 			got.Missed, got.Percent, probed, since)
@@ -245,7 +249,7 @@ func (w *world) checkHistory(t *testing.T, host string, got History) {
 	}
 	if gaps["possibly_beyond_cap"] != beyond || gaps["not_listed"] != absent ||
 		gaps["instrument_degraded"] != degraded ||
-		gaps["interrupted"]+gaps["challenged"]+gaps["method_unresolved"] != said ||
+		gaps["interrupted"] != said || gaps["challenged"]+gaps["method_unresolved"] != away ||
 		gaps["before_first_sighting"] != int64(w.first(host)) {
 		t.Fatalf("%s: gaps %v", host, got.Gaps)
 	}

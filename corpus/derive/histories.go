@@ -36,6 +36,7 @@ const (
 
 	Probed       = tier.Probed
 	NotWalked    = tier.NotWalked
+	TurnedAway   = tier.TurnedAway
 	BeforeFirst  = tier.BeforeFirst
 	GapNotListed = tier.GapNotListed
 	GapCap       = tier.GapCap

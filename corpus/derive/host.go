@@ -34,6 +34,7 @@ type Host struct {
 	Rounds        int64  `json:"rounds_since_first_sighting"` // RoundsProbed and RoundsMissed add up to it
 	RoundsProbed  int64  `json:"rounds_probed"`
 	RoundsMissed  int64  `json:"rounds_gapped"`
+	TurnedAway    int64  `json:"rounds_turned_away"` // beside them
 	Coverage      int64  `json:"observation_coverage_pct"`
 	FirstObserved string `json:"first_observed,omitzero"`
 	LastObserved  string `json:"last_observed,omitzero"`
@@ -56,14 +57,14 @@ type Host struct {
 
 // HostTier is a Standing with the rule it follows.
 type HostTier struct {
-	Tier            string   `json:"tier"`
-	Line            string   `json:"line"`
-	Fraction        Fraction `json:"fraction"`
-	Rule            string   `json:"rule"`
-	Latest          *Latest  `json:"latest"` // null if nothing in the window observed it
-	CoverageSuspect bool     `json:"coverage_suspect"`
-	Window          Window   `json:"window"`
-	CriteriaURL     string   `json:"criteria_url"`
+	Tier          string   `json:"tier"`
+	Line          string   `json:"line"`
+	Fraction      Fraction `json:"fraction"`
+	Rule          string   `json:"rule"`
+	Latest        *Latest  `json:"latest"` // null if nothing in the window observed it
+	WindowSuspect bool     `json:"window_suspect"`
+	Window        Window   `json:"window"`
+	CriteriaURL   string   `json:"criteria_url"`
 }
 
 // Fraction is a count of count: Ready of Rounds, with the weeks it spans.
@@ -89,9 +90,9 @@ type HostWeek struct {
 	Digest     attest.Digest    `json:"digest"` // of the round
 	EntryURL   string           `json:"entry_url"`
 	Listed     bool             `json:"listed"`
-	Probed     string           `json:"probed"` // Probed, NotWalked or BeforeFirst
+	Probed     string           `json:"probed"` // Probed, NotWalked, TurnedAway or BeforeFirst
 	Gap        string           `json:"gap,omitzero"`
-	Suspect    bool             `json:"coverage_suspect"`
+	Suspect    bool             `json:"window_suspect"` // of the round, whether it observed the host or not
 	URL        string           `json:"url,omitzero"`
 	Verdict    string           `json:"verdict,omitzero"`
 	Level      string           `json:"reached_level,omitzero"`
@@ -114,15 +115,15 @@ type HostWeek struct {
 // Payment is the payment-address block, of the newest observation of the host, or of the newest
 // round where none observed it. An address stands there by digest only.
 type Payment struct {
-	Week      string `json:"week"`
-	Sequence  int64  `json:"sequence"`
-	Digest    string `json:"digest,omitzero"` // of the first address the offer named
-	Captured  bool   `json:"captured"`
-	WhyNot    string `json:"not_captured_reason,omitzero"`
-	Others    *int64 `json:"also_receives_at_other_doors,omitzero"` // in the same round, of the first address
-	Addresses []Paid `json:"addresses"`
-	LeftOut   int64  `json:"addresses_left_out,omitzero"` // further ones, which the row counts and does not list
-	Caveat    string `json:"shared_wallet_caveat"`
+	Week      string  `json:"week"`
+	Sequence  int64   `json:"sequence"`
+	Digest    *string `json:"digest"` // of the first address the offer named, null for none
+	Captured  bool    `json:"captured"`
+	WhyNot    string  `json:"not_captured_reason,omitzero"`
+	Others    *int64  `json:"also_receives_at_other_doors,omitzero"` // in the same round, of the first address
+	Addresses []Paid  `json:"addresses"`
+	LeftOut   int64   `json:"addresses_left_out,omitzero"` // further ones, which the row counts and does not list
+	Caveat    string  `json:"shared_wallet_caveat"`
 }
 
 // Paid is one advertised address and at how many other hosts the same round saw it.
@@ -207,7 +208,8 @@ func DescribeHost(rounds []record.Round, h History, standing Standing, parts Hos
 		Signed: "This summary is not signed. Every row it was derived from is, with ed25519, and the digest " +
 			"of each round is committed to by the chain at " + base + "/corpus.json.",
 		RoundsInChain: int64(len(rounds)), Rounds: h.Rounds, RoundsProbed: h.ProbedRounds, RoundsMissed: h.Missed,
-		Coverage: h.Percent, FirstObserved: h.First, LastObserved: h.Last, Gaps: h.Gaps, Tier: tierOf(standing, base),
+		TurnedAway: h.TurnedAway,
+		Coverage:   h.Percent, FirstObserved: h.First, LastObserved: h.Last, Gaps: h.Gaps, Tier: tierOf(standing, base),
 		Changes: h.Changes, Declaration: Declared{Value: NoDeclaration}, Cannot: CannotSee(),
 		Older: OlderYearsOf(rounds, h),
 	}
@@ -242,7 +244,7 @@ func tierOf(s Standing, base string) HostTier {
 	return HostTier{
 		Tier: s.Tier, Line: s.Label, Fraction: Fraction{Ready: s.Ready, Rounds: s.Rounds, FirstWeek: s.From,
 			LastWeek: s.To},
-		Rule: TierRule(s.Tier), Latest: s.Latest, CoverageSuspect: s.CoverageSuspect, CriteriaURL: base + "/criteria",
+		Rule: TierRule(s.Tier), Latest: s.Latest, WindowSuspect: s.WindowSuspect, CriteriaURL: base + "/criteria",
 		Window: Window{Rounds: WindowRounds, EstablishedNeeds: EstablishedRounds, StandingNeeds: WindowRounds},
 	}
 }
@@ -331,7 +333,7 @@ func payment(h History, others func(int64, record.PayTo) int64) *Payment {
 					out.Addresses = append(out.Addresses, Paid{p, others(e.Sequence, p)})
 				}
 			}
-			out.Digest, out.Others = out.Addresses[0].Digest, &out.Addresses[0].Others
+			out.Digest, out.Others = &out.Addresses[0].Digest, &out.Addresses[0].Others
 		}
 		return out
 	}

@@ -1,6 +1,8 @@
 package derive
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,11 +30,11 @@ func TestPaymentIsOfTheNewestObservation(t *testing.T) {
 			[]Entry{entry(1, Probed, &record.RowOffer{PayTo: []record.PayTo{b}}),
 				entry(2, Probed, &record.RowOffer{PayTo: []record.PayTo{a, b, a}, PayToLeftOut: 3}),
 				entry(3, NotWalked, nil)},
-			Payment{Week: "2026-W42", Sequence: 2, Captured: true, LeftOut: 3, Digest: "a", Others: new(int64),
+			Payment{Week: "2026-W42", Sequence: 2, Captured: true, LeftOut: 3, Digest: &a.Digest, Others: new(int64),
 				Addresses: []Paid{{a, 20}, {b, 21}}},
 		},
 		"one address": {[]Entry{entry(3, Probed, &record.RowOffer{PayTo: []record.PayTo{b}})},
-			Payment{Week: "2026-W43", Sequence: 3, Captured: true, Digest: "b", Others: new(int64),
+			Payment{Week: "2026-W43", Sequence: 3, Captured: true, Digest: &b.Digest, Others: new(int64),
 				Addresses: []Paid{{b, 31}}}},
 		"no offer": {[]Entry{entry(1, Probed, nil)},
 			Payment{Week: "2026-W41", Sequence: 1, WhyNot: NotCapturedNoOffer}},
@@ -51,6 +53,9 @@ func TestPaymentIsOfTheNewestObservation(t *testing.T) {
 		c.want.Caveat = SharedWalletCaveat
 		if diff := cmp.Diff(&c.want, payment(History{Entries: c.entries}, others)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if raw, err := json.Marshal(c.want); err != nil || !strings.Contains(string(raw), `"digest":null`) != c.want.Captured {
+			t.Errorf("%s: %s, %v: the digest is there, and null where there is none", name, raw, err)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func (r *Roll) add(h record.History, rows []*record.Row, feed []record.Observati
 	host := uint32(len(r.lines))
 	r.naming.WriteString(h.Host)
 	line := rollLine{end: uint32(r.naming.Len()), from: -1, to: -1, ready: uint8(s.Ready), counted: uint8(s.Rounds),
-		suspect: s.CoverageSuspect,
+		suspect: s.WindowSuspect,
 		tier:    uint8(slices.Index(Tiers(), s.Tier))}
 	if s.Rounds > 0 {
 		line.to = int32(len(r.rounds) - 1)
@@ -162,7 +162,7 @@ func (r *Roll) Host(i int) string {
 func (r *Roll) Standing(i int) Standing {
 	l := r.lines[i]
 	s := Standing{Host: r.Host(i), Tier: Tiers()[l.tier], Ready: int64(l.ready), Rounds: int64(l.counted),
-		CoverageSuspect: l.suspect}
+		WindowSuspect: l.suspect}
 	if l.from >= 0 {
 		s.From, s.To = r.rounds[l.from].Week, r.rounds[l.to].Week
 	}

@@ -8,7 +8,8 @@ type Rules struct {
 	Window   Window      `json:"window"`
 	Tiers    []TierWords `json:"rules"` // in the order in which they are tested
 	Label    string      `json:"label"`
-	Suspect  string      `json:"coverage_suspect"`
+	Suspect  string      `json:"window_suspect"`   // of a host
+	Thin     string      `json:"coverage_suspect"` // of a round
 	Coverage string      `json:"coverage"`
 	Gaps     []GapWords  `json:"gaps"`
 }
@@ -28,12 +29,16 @@ func CurrentRules() Rules {
 		Window: Window{Rounds: WindowRounds, EstablishedNeeds: EstablishedRounds, StandingNeeds: WindowRounds},
 		Label: "tier — ready of rounds, first week–last week. The rounds counted are the last 8 for standing and " +
 			"the last 4 for every other tier; a host that was first seen later has fewer.",
-		Suspect: "A round is suspect for a host that it did not observe if it was capped, or probed fewer than 60 % " +
-			"of the hosts that the round before it did. A round's own coverage_suspect says this, or that a source " +
-			"of names was not read to its end, or that this round's order and the one before's were both drawn by a " +
-			"value of the census's own, because no block could be had; these two change no tier.",
+		Suspect: "window_suspect is of a host: one of its last 4 rounds did not observe it, and was capped or probed " +
+			"fewer than 60 % of the hosts that the round before it did. In a timeline it says this of the round, " +
+			"whether it observed the host or not.",
+		Thin: "coverage_suspect is of a round: it was capped, or probed fewer than 60 % of the hosts that the round " +
+			"before it did, or a source of names was not read to its end, or this round's order and the one before's " +
+			"were both drawn by a value of the census's own, because no block could be had; these two change " +
+			"no tier.",
 		Coverage: "Rounds since the first sighting are the rounds that observed the host and those that missed it, " +
-			"listed_not_walked; rounds before_first_sighting are not counted. Coverage is observed of rounds since " +
+			"listed_not_walked; rounds before_first_sighting are not counted, nor those that were turned_away at the " +
+			"door, which are no gap of the store. Coverage is observed of rounds since " +
 			"the first sighting, in whole percent, rounded down. A missed round is a fact about the store and not " +
 			"about the door.",
 		Gaps: []GapWords{

@@ -49,6 +49,7 @@ type fileResponse struct {
 	Header    []fileHeader `json:"header"`
 	Body      []byte       `json:"body"`
 	Truncated bool         `json:"truncated"`
+	HeadFault string       `json:"head_fault,omitzero"`
 }
 
 // Encode returns the file form: one line of JSON, headers sorted by name. The
@@ -62,7 +63,8 @@ func (x Exchange) Encode() ([]byte, error) {
 		Request: fileRequest{Method: x.Request.Method, URL: x.Request.URL, Header: encodeHeader(x.Request.Header),
 			Body: x.Request.Body},
 		Response: fileResponse{Status: x.Response.Status, Proto: x.Response.Proto,
-			Header: encodeHeader(x.Response.Header), Body: x.Response.Body, Truncated: x.Response.Truncated},
+			Header: encodeHeader(x.Response.Header), Body: x.Response.Body, Truncated: x.Response.Truncated,
+			HeadFault: x.Response.HeadFault},
 		StartedAt: x.StartedAt.UTC().Format(time.RFC3339Nano), DurationNS: int64(x.Duration),
 		RemoteAddr: x.RemoteAddr, Error: x.Error,
 	}
@@ -89,7 +91,7 @@ func Decode(raw []byte) (Exchange, error) {
 	x := Exchange{
 		Request: Request{Method: f.Request.Method, URL: f.Request.URL, Body: orNil(f.Request.Body)},
 		Response: Response{Status: f.Response.Status, Proto: f.Response.Proto, Body: orNil(f.Response.Body),
-			Truncated: f.Response.Truncated},
+			Truncated: f.Response.Truncated, HeadFault: f.Response.HeadFault},
 		Duration: time.Duration(f.DurationNS), RemoteAddr: f.RemoteAddr, Error: f.Error,
 	}
 	var err error
@@ -139,6 +141,8 @@ func (x Exchange) check() error {
 	switch {
 	case x.Response.Status < 0 || x.Response.Status > 999:
 		return fmt.Errorf("encoding exchange: status %d", x.Response.Status)
+	case !slices.Contains(headFaults, x.Response.HeadFault):
+		return fmt.Errorf("encoding exchange: head fault %q", x.Response.HeadFault)
 	case x.Duration < 0 || int64(x.Duration) > 1<<53:
 		return fmt.Errorf("encoding exchange: duration %s", x.Duration)
 	case x.StartedAt.UTC().Year() < 0 || x.StartedAt.UTC().Year() > 9999:

@@ -41,6 +41,8 @@ const (
 	StageDeadline = "deadline"
 )
 
+var headFaults = []string{"", HeadLengthTwice, HeadLengthChunked, HeadLineFeed, HeadContinue, HeadVersion}
+
 // Exchange is one request and what became of it.
 type Exchange struct {
 	Request    Request
@@ -66,7 +68,17 @@ type Response struct {
 	Header    http.Header
 	Body      []byte // at most MaxBody bytes
 	Truncated bool   // the body went on
+	HeadFault string // Head…, "" for none
 }
+
+// How a head of HTTP/1 may be written that some clients read and others refuse.
+const (
+	HeadLengthTwice   = "length-twice"        // Content-Length stands twice, and is the same
+	HeadLengthChunked = "length-and-encoding" // Content-Length beside Transfer-Encoding
+	HeadLineFeed      = "bare-line-feed"      // no carriage return behind a field
+	HeadContinue      = "unasked-100"         // 100 Continue that nobody asked for
+	HeadVersion       = "http-version"        // no version that there is
+)
 
 // Error says where an exchange stopped and why.
 type Error struct {

@@ -50,6 +50,8 @@ type Redacted struct {
 	// HeadBytes are those of the answer's header names and values, where they are more than some
 	// clients read.
 	HeadBytes int `json:"head_bytes,omitzero"`
+	// HeadFault says how the head was written, where some clients refuse that: Head….
+	HeadFault string `json:"head_fault,omitzero"`
 }
 
 // HeaderLine is one header value. A long one is cut after 1,024 bytes.
@@ -86,9 +88,11 @@ type Challenge struct {
 	Encoding string `json:"encoding,omitzero"` // base64, base64-unpadded, base64url, base64url-unpadded
 	Problem  string `json:"problem,omitzero"`  // why there is no value
 	// Lenient says that readers which take a repeated name or bytes that are no UTF-8 find a value.
-	Lenient bool           `json:"lenient,omitzero"`
-	Params  []HeaderLine   `json:"params,omitempty"` // of an MPP challenge, without request
-	Value   jsontext.Value `json:"value,omitzero"`
+	Lenient bool `json:"lenient,omitzero"`
+	// Marked says that a byte order mark stood before it, which some readers pass over.
+	Marked bool           `json:"marked,omitzero"`
+	Params []HeaderLine   `json:"params,omitempty"` // of an MPP challenge, without request
+	Value  jsontext.Value `json:"value,omitzero"`
 }
 
 // Encode returns the canonical bytes of the published form.
@@ -122,6 +126,9 @@ func DecodeRedacted(raw []byte) (Redacted, error) {
 	if r.Format != RedactedFormat {
 		return Redacted{}, fmt.Errorf("decoding evidence: format is %q, want %q", r.Format, RedactedFormat)
 	}
+	if !slices.Contains(headFaults, r.HeadFault) {
+		return Redacted{}, fmt.Errorf("decoding evidence: head fault %q", r.HeadFault)
+	}
 	again, err := r.Encode()
 	if err != nil {
 		return Redacted{}, err
@@ -141,6 +148,18 @@ func (r Redacted) Header(name string) string {
 		}
 	}
 	return ""
+}
+
+// List returns the shown values of a header whose value is a list, as a proxy would fold them.
+func (r Redacted) List(name string) string {
+	name = http.CanonicalHeaderKey(name)
+	var values []string
+	for _, h := range r.Headers {
+		if h.Name == name {
+			values = append(values, h.Value)
+		}
+	}
+	return strings.Join(values, ", ")
 }
 
 // shownHeaders are the response headers whose values a check may read.
@@ -174,7 +193,7 @@ func (x Exchange) RedactParsed() (Redacted, []any, error) {
 		Headers: []HeaderLine{}, OtherHeaders: []string{}, Challenges: []Challenge{},
 		Body: BodyFacts{SHA256: digestOf(x.Response.Body), Bytes: int64(len(x.Response.Body)),
 			Truncated: x.Response.Truncated},
-		Error: Error{Stage: x.Error.Stage},
+		Error: Error{Stage: x.Error.Stage}, HeadFault: x.Response.HeadFault,
 	}
 	if n := HeadBytes(x.Response.Header); n >= longHead {
 		r.HeadBytes = n
@@ -240,6 +259,9 @@ func cut(name, value string) HeaderLine {
 	return HeaderLine{Name: name, Value: value[:n], Cut: true}
 }
 
+// mark is the byte order mark of UTF-8.
+var mark = []byte("\ufeff")
+
 // found is a challenge before it is redacted.
 type found struct {
 	Challenge
@@ -251,6 +273,7 @@ type found struct {
 func (x Exchange) challenges(s *sweeper) []found {
 	var out []found
 	add := func(f found, text []byte) {
+		text, f.Marked = bytes.CutPrefix(text, mark)
 		tree, err := parseTree(text)
 		if err != nil {
 			f.Problem, f.Lenient = "not strict JSON", lenient(text)
@@ -272,42 +295,66 @@ func (x Exchange) challenges(s *sweeper) []found {
 		add(f, text)
 	}
 	if b := x.Response.Body; len(b) <= maxChallenge && !x.Response.Truncated {
-		if tree, err := parseTree(b); err == nil &&
+		text, marked := bytes.CutPrefix(b, mark)
+		if tree, err := parseTree(text); err == nil &&
 			(tree.member("accepts") != nil || tree.member("x402Version") != nil) {
 			s.learn(tree, "")
-			out = append(out, found{Challenge: Challenge{From: FromBody, Bytes: len(b)}, tree: tree})
+			out = append(out, found{Challenge: Challenge{From: FromBody, Bytes: len(b), Marked: marked}, tree: tree})
 		}
 	}
-	for _, v := range headerValues(x.Response.Header, "Www-Authenticate") {
-		params, ok := authParams(v, "Payment")
-		if !ok {
-			if c, ok := l402(v); ok {
+	for _, c := range x.asked() {
+		f, text, ok := payment(c)
+		switch {
+		case ok && len(text) > 0:
+			add(f, text)
+		case ok:
+			out = append(out, f)
+		default:
+			if c, ok := l402(c); ok {
 				out = append(out, found{Challenge: c})
 			}
-			continue
 		}
-		f := found{Challenge: Challenge{From: FromAuthenticate, Bytes: len(v)}}
-		var request string
-		for _, p := range params {
-			if p.Name == "request" {
-				request = p.Value
-				continue
-			}
-			if p.Name == "method" {
-				f.network = "mpp:" + p.Value
-			}
-			f.Params = append(f.Params, p)
-		}
-		text, encoding, ok := decodeBase64(request, urlFirst)
-		if !ok || len(v) > maxChallenge {
-			f.Problem = "request is not base64"
-			out = append(out, f)
-			continue
-		}
-		f.Encoding = encoding
-		add(f, text)
 	}
 	return out
+}
+
+// asked are the challenges of WWW-Authenticate, no more of them than there may be fields.
+func (x Exchange) asked() []AuthChallenge {
+	var all []AuthChallenge
+	for _, v := range headerValues(x.Response.Header, "Www-Authenticate") {
+		all = append(all, AuthChallenges(v)...)
+	}
+	return all[:min(len(all), MaxHeaders)]
+}
+
+// payment reads a challenge of MPP, and from it the text of its request.
+func payment(c AuthChallenge) (f found, text []byte, ok bool) {
+	if !strings.EqualFold(c.Scheme, "Payment") {
+		return found{}, nil, false
+	}
+	f = found{Challenge: Challenge{From: FromAuthenticate, Bytes: c.Bytes}}
+	var request string
+	for _, p := range c.Params {
+		p.Value = strings.ToValidUTF8(p.Value, "�")
+		if p.Name == "request" {
+			request = p.Value
+			continue
+		}
+		if p.Name == "method" {
+			f.network = "mpp:" + p.Value
+		}
+		f.Params = append(f.Params, p)
+	}
+	text, encoding, decoded := decodeBase64(request, urlFirst)
+	switch {
+	case c.Malformed:
+		f.Problem, text = "the parameters cannot be read", nil
+	case !decoded || c.Bytes > maxChallenge:
+		f.Problem, text = "request is not base64", nil
+	default:
+		f.Encoding = encoding
+	}
+	return f, text, true
 }
 
 // redacted brings the challenge into its published form, and into what its value holds.
@@ -378,59 +425,21 @@ func decodeBase64(s string, spellings []spelling) (text []byte, encoding string,
 
 // l402 reads a challenge of L402 (the protocol specification of Lightning Labs) or of its older
 // name LSAT. What it asks for is a credential, so macaroon and invoice are shown by digest alone.
-func l402(v string) (Challenge, bool) {
-	params, ok := authParams(v, "L402")
-	if !ok {
-		if params, ok = authParams(v, "LSAT"); !ok {
-			return Challenge{}, false
-		}
+func l402(asked AuthChallenge) (Challenge, bool) {
+	if !strings.EqualFold(asked.Scheme, "L402") && !strings.EqualFold(asked.Scheme, "LSAT") {
+		return Challenge{}, false
 	}
-	c := Challenge{From: FromL402, Bytes: len(v)}
+	c := Challenge{From: FromL402, Bytes: asked.Bytes}
 	for _, name := range []string{"macaroon", "invoice"} {
-		i := slices.IndexFunc(params, func(p HeaderLine) bool { return p.Name == name && p.Value != "" })
+		i := slices.IndexFunc(asked.Params, func(p HeaderLine) bool { return p.Name == name && p.Value != "" })
 		if i < 0 {
 			c.Problem = "no " + name
 			continue
 		}
-		c.Params = append(c.Params, HeaderLine{Name: name + "_sha256", Value: digestOf([]byte(params[i].Value))})
+		value := strings.ToValidUTF8(asked.Params[i].Value, "�")
+		c.Params = append(c.Params, HeaderLine{Name: name + "_sha256", Value: digestOf([]byte(value))})
 	}
 	return c, true
-}
-
-// authParams reads the parameters of one challenge of a scheme (RFC 9110, section 11.3).
-func authParams(v, name string) ([]HeaderLine, bool) {
-	scheme, rest, _ := strings.Cut(strings.TrimSpace(v), " ")
-	if !strings.EqualFold(scheme, name) {
-		return nil, false
-	}
-	var out []HeaderLine
-	for rest = strings.TrimLeft(rest, " ,"); rest != ""; rest = strings.TrimLeft(rest, " ,") {
-		name, after, ok := strings.Cut(rest, "=")
-		if !ok {
-			break
-		}
-		value := ""
-		if quoted, ok := strings.CutPrefix(after, `"`); ok {
-			var b strings.Builder
-			i := 0
-			for ; i < len(quoted) && quoted[i] != '"'; i++ {
-				if quoted[i] == '\\' && i+1 < len(quoted) {
-					i++
-				}
-				b.WriteByte(quoted[i])
-			}
-			value, rest = b.String(), quoted[min(i+1, len(quoted)):]
-		} else {
-			i := strings.IndexAny(after, ", ")
-			if i < 0 {
-				i = len(after)
-			}
-			value, rest = after[:i], after[i:]
-		}
-		out = append(out, HeaderLine{Name: strings.ToLower(strings.TrimSpace(name)),
-			Value: strings.ToValidUTF8(value, "�")})
-	}
-	return out, true
 }
 
 func digestOf(b []byte) string {

@@ -73,6 +73,7 @@ func (c *Client) roundTrip(ctx context.Context, conn net.Conn, t target, x *exch
 	}
 
 	ready := make(chan net.Conn, 1)
+	conn, heard := hear(conn)
 	ready <- conn
 	take := func(context.Context, string, string) (net.Conn, error) {
 		select {
@@ -103,7 +104,7 @@ func (c *Client) roundTrip(ctx context.Context, conn net.Conn, t target, x *exch
 	}
 	defer resp.Body.Close() // the connection is given up anyway
 
-	x.Response.Status, x.Response.Proto = resp.StatusCode, resp.Proto
+	x.Response.Status, x.Response.Proto, x.Response.HeadFault = resp.StatusCode, resp.Proto, heard.fault()
 	var whole bool
 	if x.Response.Header, whole = boundHeader(resp.Header); !whole {
 		return exchange.Error{Stage: exchange.StageHeaders,

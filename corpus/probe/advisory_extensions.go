@@ -160,7 +160,7 @@ var extensionAdvisories = []Advisory{
 			case has(obj(v.bodyForm, "extensions"), paymentIdentifier):
 				return "payment-identifier is declared in the body alone"
 			}
-			words := strings.FieldsFunc(strings.ToLower(v.Evidence.Header("Access-Control-Allow-Headers")),
+			words := strings.FieldsFunc(strings.ToLower(v.Evidence.List("Access-Control-Allow-Headers")),
 				func(r rune) bool { return r == ',' || r == ' ' })
 			if slices.Contains(words, "idempotency-key") {
 				return "CORS allows Idempotency-Key, and the challenge does not say so"

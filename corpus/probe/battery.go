@@ -166,7 +166,11 @@ func level(v *View) Level {
 	default:
 		rung = 5
 	}
-	return Levels()[rung]
+	l := Levels()[rung]
+	if v.Evidence.Status != 0 && !v.overTLS() {
+		l.Meaning = "read over plain http, and the ladder begins with https"
+	}
+	return l
 }
 
 // agrees reports what L5 asks: an offer for every way of paying, no offer that contradicts the

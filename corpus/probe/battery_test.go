@@ -210,7 +210,7 @@ func valid(r Report) string {
 	case r.Verdict == Ready && (failed || rung < 3 && strings.HasPrefix(r.URL, "https:")), r.Verdict == NotReady &&
 		!failed:
 		return "verdict " + string(r.Verdict) + " at " + r.ReachedLevel
-	case rung < 0 || rung > 5 || r.ReachedLevelMeaning != Levels()[rung].Meaning:
+	case rung < 0 || rung > 5 || r.ReachedLevelMeaning != Levels()[rung].Meaning && rung > 0:
 		return "level " + r.ReachedLevel
 	}
 	return ""

@@ -29,15 +29,31 @@ type bought struct {
 func (v *View) buys(m selection.Model) selection.Answer {
 	a := v.replayed(m)
 	switch {
+	case m.NodeHTTP && a.Stage == selection.StageFetch:
+		return viaNodeHTTP(*a, v.Evidence.HeadFault)
 	case !m.Foreign && (!m.Whole || a.Outcome != selection.WouldSign):
 	case v.Evidence.Error.Stage == exchange.StageBody, v.Evidence.Body.Truncated:
 		// Some broken bodies it takes for whole, and some it throws at.
 		return selection.Answer{Outcome: selection.CannotSimulate, ThrowsWith: "it reads the whole body, which was " +
 			"not read to its end here"}
+	case m.Foreign && v.marked():
+		return selection.Answer{Outcome: selection.CannotSimulate, ThrowsWith: "whether it passes over the " +
+			"byte order mark before these terms was not read in its sources"}
 	case m.Foreign:
 		return v.met().Abroad(*a)
 	}
 	return *a
+}
+
+// viaNodeHTTP is what becomes of an answer whose head fetch refuses: node:http has errors of its
+// own, and takes a 100 for what it is.
+func viaNodeHTTP(a selection.Answer, fault string) selection.Answer {
+	if fault == exchange.HeadContinue {
+		return selection.Answer{Outcome: selection.CannotSimulate, ThrowsWith: "node:http goes on behind a 100, " +
+			"which is not replayed"}
+	}
+	a.ThrowsWith, a.Exact, a.Cause = "node:http refuses the answer's head", false, ""
+	return a
 }
 
 // replayed replays a client, once for all clients that choose and sign alike.
@@ -75,7 +91,7 @@ func (v *View) readdress() (x exchange.Exchange, terms *any, body func() (any, e
 	r := v.Evidence
 	x = exchange.Exchange{Request: exchange.Request{Method: r.Method, URL: r.URL}, StartedAt: v.startedAt(),
 		Duration: time.Duration(r.DurationMS) * time.Millisecond}
-	x.Response = exchange.Response{Status: r.Status, Proto: r.Proto, Header: http.Header{}}
+	x.Response = exchange.Response{Status: r.Status, Proto: r.Proto, Header: http.Header{}, HeadFault: r.HeadFault}
 	for _, c := range v.headers {
 		value := unread[:1]
 		if c.Value != nil && !strings.HasPrefix(c.Encoding, "base64url") {
@@ -112,6 +128,9 @@ func (v *View) headUnread() bool {
 func (v *View) unreadable() bool {
 	return len(v.headers) == 1 && v.headers[0].Lenient
 }
+
+// marked reports whether a byte order mark stands before the terms.
+func (v *View) marked() bool { return len(v.headers) == 1 && v.headers[0].Marked }
 
 // token is the known token of an entry.
 func (v *View) token(r Requirement) (networks.Token, bool) {
@@ -163,6 +182,9 @@ func (v *View) thrown(a selection.Answer) string {
 			seen = append(seen, quoted(r.Scheme)+" on "+quoted(r.Network))
 		}
 		return "nothing is registered for " + strings.Join(seen, ", ")
+	}
+	if a.Cause != "" {
+		said += " (" + a.Cause + ")"
 	}
 	return said
 }

@@ -114,6 +114,9 @@ func TestVerdicts(t *testing.T) {
 		if problem := valid(r); problem != "" && name != "plain http" {
 			t.Errorf("%s: %s", name, problem)
 		}
+		if strings.HasPrefix(r.URL, "http:") != strings.Contains(r.ReachedLevelMeaning, "plain http") {
+			t.Errorf("%s: %s", name, r.ReachedLevelMeaning)
+		}
 		agree := r.Verdict == r.AlsoUnder.Verdict
 		if agree != (r.AlsoUnder.Difference == "") {
 			t.Errorf("%s: verdicts %s and %s, difference %q", name, r.Verdict, r.AlsoUnder.Verdict,

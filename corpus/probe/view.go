@@ -298,14 +298,9 @@ func (v *View) challenge() *exchange.Challenge {
 
 // allows reports whether the Allow header lists a method.
 func allows(r exchange.Redacted, method string) bool {
-	for _, h := range r.Headers {
-		if h.Name != "Allow" {
-			continue
-		}
-		for word := range strings.SplitSeq(h.Value, ",") {
-			if strings.EqualFold(strings.TrimSpace(word), method) {
-				return true
-			}
+	for word := range strings.SplitSeq(r.List("Allow"), ",") {
+		if strings.EqualFold(strings.TrimSpace(word), method) {
+			return true
 		}
 	}
 	return false

@@ -17,8 +17,10 @@ type Model struct {
 	// Foreign says that it is no program of JavaScript: see Abroad.
 	Foreign bool
 	// Whole says that it reads the body to its end before it looks at the terms in the head.
-	Whole   bool
-	Profile Profile
+	Whole bool
+	// NodeHTTP says that it asks by node:http and not by fetch.
+	NodeHTTP bool
+	Profile  Profile
 }
 
 // How a modelled client is configured.
@@ -59,14 +61,15 @@ var models = []Model{
 		Profile: Profile{SpendControlsDisabled: true}},
 	// It brings along a client of its own version, which knows no spend controls.
 	{Name: "x402-axios/2.11.0", Package: "@x402/axios 2.11.0 with @x402/core 2.11.0",
-		Configured: ConfiguredUnlimited, Checked: true, Whole: true, Profile: Profile{Client: "x402-js/2.21.0"}},
+		Configured: ConfiguredUnlimited, Checked: true, Whole: true, NodeHTTP: true,
+		Profile: Profile{Client: "x402-js/2.21.0"}},
 	{Name: "x402-js/2.21.0", Package: "@x402/core 2.21.0", Configured: ConfiguredUnlimited, Checked: true,
 		Profile: Profile{Client: "x402-js/2.21.0"}},
 	{Name: "x402-fetch/1.2.0", Package: "x402-fetch 1.2.0", Configured: ConfiguredDefault, Checked: true, V1: true},
 	{Name: "x402-fetch/1.2.0", Package: "x402-fetch 1.2.0", Configured: ConfiguredUnlimited, Checked: true, V1: true},
 	// It has no limit to lift.
 	{Name: "x402-axios/0.7.2", Package: "x402-axios 0.7.2 with x402 0.7.3", Configured: ConfiguredUnlimited,
-		Checked: true, V1: true},
+		Checked: true, V1: true, NodeHTTP: true},
 	// Versions after these have limits, which nobody here has read.
 	{Name: "x402-python/2.8.0", Package: "x402 2.8.0 of PyPI, read from its sources",
 		Configured: ConfiguredUnlimited, Foreign: true, Whole: true, Profile: Profile{Client: "x402-js/2.21.0"}},

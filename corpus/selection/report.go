@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -67,6 +68,7 @@ type Answer struct {
 	// character.
 	ThrowsWith string    `json:"throws_with,omitzero"`
 	Exact      bool      `json:"throws_with_exact,omitzero"`
+	Cause      string    `json:"-"` // of ThrowsWith: the error's code and text, "" for none
 	Dropped    []Dropped `json:"dropped"`
 	Hazards    []Hazard  `json:"hazards"`
 	CapApplied Cap       `json:"cap_applied"`
@@ -116,7 +118,9 @@ type Door struct {
 
 // Read reads what a door answered as the clients do.
 func Read(x exchange.Exchange) *Door {
-	d := &Door{Exchange: x, body: sync.OnceValues(func() (value, error) { return parse(x.Response.Body) })}
+	d := &Door{Exchange: x, body: sync.OnceValues(func() (value, error) {
+		return parse(bytes.TrimPrefix(x.Response.Body, []byte("\ufeff")))
+	})}
 	d.challenge, d.unread = challengeOf(x, d.body)
 	return d
 }
@@ -156,10 +160,8 @@ func (d *Door) Judge(p Profile) (Report, error) {
 	if p.UnreadableCountedAsEmpty {
 		a.hazard("profile-unreadable", "the client profile could not be read and counts as none")
 	}
-	if n := exchange.HeadBytes(x.Response.Header); n >= nodeHead && x.Response.Status == http.StatusPaymentRequired {
-		a.hazard("head-too-large",
-			fmt.Sprintf("the names and values of the answer's head have %d bytes: fetch in Node gives up at %d, "+
-				"before the client sees the terms; other runtimes go on", n, nodeHead))
+	if h, cause := refusedHead(x.Response); cause != "" {
+		a.Hazards, a.Cause = append(a.Hazards, h), cause
 		a.Outcome, a.Stage, a.About, a.ThrowsWith = WouldThrow, StageFetch, AboutMethod, "fetch failed"
 		a.Exact = true
 		return rep, nil
@@ -188,10 +190,6 @@ const (
 	AboutMethod  = "method" // how the transfer is made and signed, and all that is none of the others
 	AboutSolana  = "solana" // what is Solana's alone
 )
-
-// nodeHead is maxHeaderSize of undici, the fetch of Node: an answer whose field names and values
-// reach it fails with UND_ERR_HEADERS_OVERFLOW.
-const nodeHead = 16 << 10
 
 func (a *Answer) hazard(name, detail string) {
 	a.Hazards = append(a.Hazards, Hazard{name, detail})

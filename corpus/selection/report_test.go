@@ -75,6 +75,25 @@ func TestHeadThatNodeRefuses(t *testing.T) {
 	}
 }
 
+// TestHeadsWrittenOddly: with the errors that fetch of Node 20.20.2 gave at such doors.
+func TestHeadsWrittenOddly(t *testing.T) {
+	for fault, want := range map[string]string{
+		exchange.HeadLengthTwice:   "HPE_UNEXPECTED_CONTENT_LENGTH",
+		exchange.HeadLengthChunked: "HPE_UNEXPECTED_CONTENT_LENGTH",
+		exchange.HeadLineFeed:      "HPE_INVALID_HEADER_TOKEN",
+		exchange.HeadContinue:      "UND_ERR_SOCKET",
+		exchange.HeadVersion:       "HPE_INVALID_VERSION",
+	} {
+		x := answered(`{"x402Version":2,"accepts":[` + payable + `]}`)
+		x.Response.HeadFault = fault
+		a := judge(t, x, Profile{})
+		if a.Outcome != WouldThrow || a.Stage != StageFetch || a.ThrowsWith != "fetch failed" || len(a.Hazards) != 1 ||
+			a.Hazards[0].Name != "head-refused" || !strings.Contains(a.Hazards[0].Detail, want) {
+			t.Errorf("%s: %+v", fault, a)
+		}
+	}
+}
+
 func TestWouldThrow(t *testing.T) {
 	door := func(old, new string) exchange.Exchange {
 		return answered(`{"x402Version":2,"accepts":[` + strings.Replace(payable, old, new, 1) + `]}`)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
 )
 
@@ -33,7 +32,7 @@ func (d *Door) judgeV1(unlimited bool) Answer {
 	if x.Response.Status != http.StatusPaymentRequired {
 		return stop(CannotSimulate, StageChallenge, errNo402.Error())
 	}
-	if exchange.HeadBytes(x.Response.Header) >= nodeHead {
+	if _, a.Cause = refusedHead(x.Response); a.Cause != "" {
 		return stop(WouldThrow, StageFetch, "fetch failed")
 	}
 	body, err := d.body()

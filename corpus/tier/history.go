@@ -2,8 +2,8 @@
 // its tier. Both are pure functions that anybody can work out again.
 //
 // A row is an observation if its host was probed, except one that is unreachable through our own
-// instrument's fault. A round in which a host has no observation is a fact about the store, and
-// counts against the store's coverage.
+// instrument's fault. A round that did not walk a host is a fact about the store, and counts
+// against the store's coverage; one that was turned away at its door counts against nobody.
 package tier
 
 import (
@@ -17,6 +17,7 @@ import (
 const (
 	Probed      = "probed"
 	NotWalked   = "listed_not_walked"
+	TurnedAway  = "turned_away" // walked, and kept from a reading at the door's side
 	BeforeFirst = "before_first_sighting"
 )
 
@@ -45,7 +46,7 @@ type Entry struct {
 	Digest   attest.Digest
 	Suspect  bool
 	Listed   bool
-	Probed   string // Probed, NotWalked or BeforeFirst
+	Probed   string // Probed, NotWalked, TurnedAway or BeforeFirst
 	Gap      string // why it was not observed; empty if it was
 	Row      *record.StoredRow
 }
@@ -65,13 +66,14 @@ type Change struct {
 type History struct {
 	Host    string
 	Entries []Entry // every round, oldest first
-	// Rounds counts those since the first sighting: ProbedRounds and Missed add up to it.
-	Rounds, ProbedRounds, Missed int64
-	Percent                      int64 // ProbedRounds of Rounds, rounded down
-	Gaps                         Counts
-	Changes                      []Change
-	First, Last                  string // observed_at of the first and the last observation, "" for none
-	Refreshes                    []record.Observation
+	// Rounds counts those since the first sighting that could have observed it: ProbedRounds and
+	// Missed add up to it. TurnedAway counts the others.
+	Rounds, ProbedRounds, Missed, TurnedAway int64
+	Percent                                  int64 // ProbedRounds of Rounds, rounded down
+	Gaps                                     Counts
+	Changes                                  []Change
+	First, Last                              string // observed_at of the first and the last observation, "" for none
+	Refreshes                                []record.Observation
 }
 
 // Room is memory that one host after the other is described in. The lists of a History are valid
@@ -113,6 +115,9 @@ func (m *Room) History(rounds []record.Round, h record.History, feed []record.Ob
 			e.Probed = Probed
 		default:
 			e.Probed, e.Gap = NotWalked, Gap(r, rowOf(e.Row))
+			if e.Gap == record.ReasonChallenged || e.Gap == record.ReasonMethodUnresolved {
+				e.Probed = TurnedAway
+			}
 		}
 		if e.Gap != "" {
 			out.Gaps = out.Gaps.Add(e.Gap)
@@ -120,6 +125,8 @@ func (m *Room) History(rounds []record.Round, h record.History, feed []record.Ob
 		switch e.Probed {
 		case NotWalked:
 			out.Missed++
+		case TurnedAway:
+			out.TurnedAway++
 		case Probed:
 			out.ProbedRounds++
 			if before != nil && before.Verdict != e.Row.Verdict {

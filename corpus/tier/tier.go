@@ -1,7 +1,6 @@
 package tier
 
 import (
-	"slices"
 	"strconv"
 
 	"store.example/agentstore/corpus/record"
@@ -46,9 +45,8 @@ type Standing struct {
 	From   string  `json:"first_week,omitzero"`
 	To     string  `json:"last_week,omitzero"`
 	Latest *Latest `json:"latest,omitzero"` // nil if nothing in the window observed it
-	// CoverageSuspect says that in one of the last 4 rounds a suspect round did not observe the
-	// host.
-	CoverageSuspect bool `json:"coverage_suspect"`
+	// WindowSuspect says that in one of the last 4 rounds a suspect round did not observe the host.
+	WindowSuspect bool `json:"window_suspect"`
 }
 
 // Of derives a host's tier. The window is the last 8 rounds from the host's first sighting, those
@@ -80,13 +78,13 @@ func Of(h History) Standing {
 	}
 	for i := range recent {
 		e := &recent[i]
-		out.CoverageSuspect = out.CoverageSuspect || e.Suspect && e.Probed != Probed
+		out.WindowSuspect = out.WindowSuspect || e.Suspect && e.Probed != Probed
 	}
 	counted := recent
 	switch {
 	case out.Latest != nil && out.Latest.Verdict != record.VerdictReady:
 		out.Tier = TierBroken
-	case verdicts < EstablishedRounds || out.CoverageSuspect || turnedAway(recent):
+	case verdicts < EstablishedRounds || out.WindowSuspect || turnedAway(recent):
 		out.Tier = TierIndeterminate
 	case len(window) == WindowRounds && ready(window) == WindowRounds:
 		out.Tier, counted = TierStanding, window
@@ -122,9 +120,7 @@ func beforeOptOut(h History, known, window []Entry) *Latest {
 // turnedAway reports whether the last two rounds were kept from a reading at the door's own side.
 func turnedAway(recent []Entry) bool {
 	last := tail(recent, 2)
-	return len(last) == 2 && !slices.ContainsFunc(last, func(e Entry) bool {
-		return e.Gap != record.ReasonChallenged && e.Gap != record.ReasonMethodUnresolved
-	})
+	return len(last) == 2 && last[0].Probed == TurnedAway && last[1].Probed == TurnedAway
 }
 
 // Label says a tier with how many rounds were ready.

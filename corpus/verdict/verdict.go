@@ -9,7 +9,7 @@ type State string
 // The states. Warn works but breaks a recommendation. Absent, Unreachable and Unverifiable say that
 // something was lacking, and nothing against what was judged. NotReached was not asked because an
 // earlier check did not pass, or because there was nothing to ask of; NotChecked is outside of what
-// was looked at.
+// was looked at, and NotJudged is of another kind than what is judged.
 const (
 	Pass         State = "pass"
 	Warn         State = "warn"
@@ -19,6 +19,7 @@ const (
 	Unverifiable State = "unverifiable"
 	NotReached   State = "not_reached"
 	NotChecked   State = "not_checked"
+	NotJudged    State = "not_judged"
 )
 
 // Fix says how a failed check is put right.

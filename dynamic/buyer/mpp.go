@@ -13,6 +13,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/dynamic/pay/x402"
 
 	"github.com/go-json-experiment/json"
@@ -163,14 +164,17 @@ func (b *Buyer) chargeEntry(c map[string]string) Entry {
 	}
 	e := readEntry(accept)
 	e.challenge = c
+	if !strings.EqualFold(c["header"], headerCredential) {
+		e.CredentialHeader = c["header"]
+	}
 	switch {
 	case e.Refused != "":
 	case err != nil:
 		e.Refused = "it does not say when it ends"
 	case c["id"] == "" || c["realm"] == "":
 		e.Refused = "it has no id or no realm"
-	case c["header"] != "":
-		e.Refused = "it wants its credential in the header " + quoted(c["header"])
+	case e.CredentialHeader != "":
+		e.Refused = "it wants its credential in the header " + quoted(e.CredentialHeader)
 	case !strings.Contains(","+strings.Join(r.MethodDetails.CredentialTypes, ",")+",", ",authorization,"):
 		e.Refused = "it takes no credential of the type authorization"
 	case len(r.MethodDetails.Splits) > 0:
@@ -219,77 +223,28 @@ func (a *answer) receipt(p *purchase) (*x402.SettleResponse, error) {
 }
 
 // paymentChallenges are the parameters of each challenge of the scheme Payment among the values of
-// WWW-Authenticate, where other schemes may stand too (RFC 9110, 11.6.1).
+// WWW-Authenticate, where other schemes may stand too.
 func paymentChallenges(values []string) ([]map[string]string, error) {
 	var all []map[string]string
 	for _, v := range values {
-		in := &fieldReader{rest: v}
-		var current map[string]string // nil in another scheme
-		for in.skip(); in.rest != ""; in.skip() {
-			name := in.token()
-			if name == "" {
+		for _, c := range exchange.AuthChallenges(v) {
+			if !strings.EqualFold(c.Scheme, schemePayment) {
+				continue
+			}
+			if c.Malformed {
 				return nil, errors.New("the " + headerChallenge + " header cannot be read")
 			}
-			if value, is := in.value(); !is {
-				current = nil
-				if strings.EqualFold(name, schemePayment) {
-					current = make(map[string]string)
-					all = append(all, current)
+			params := make(map[string]string, len(c.Params))
+			for _, p := range c.Params {
+				if _, twice := params[p.Name]; twice {
+					return nil, fmt.Errorf("a challenge has the parameter %s twice", quoted(p.Name))
 				}
-			} else if name = strings.ToLower(name); current != nil {
-				if _, twice := current[name]; twice {
-					return nil, fmt.Errorf("a challenge has the parameter %s twice", quoted(name))
-				}
-				current[name] = value
+				params[p.Name] = p.Value
 			}
+			all = append(all, params)
 		}
 	}
 	return all, nil
-}
-
-// fieldReader reads a list of challenges.
-type fieldReader struct{ rest string }
-
-func (r *fieldReader) skip() { r.rest = strings.TrimLeft(r.rest, " \t,") }
-
-// token reads up to a separator.
-func (r *fieldReader) token() string {
-	n := strings.IndexAny(r.rest, " \t,=\"")
-	if n < 0 {
-		n = len(r.rest)
-	}
-	t := r.rest[:n]
-	r.rest = r.rest[n:]
-	return t
-}
-
-// value reads what follows a parameter's name; is is false for the name of a scheme.
-func (r *fieldReader) value() (v string, is bool) {
-	after, is := strings.CutPrefix(strings.TrimLeft(r.rest, " \t"), "=")
-	if !is {
-		return "", false
-	}
-	r.rest = strings.TrimLeft(strings.TrimLeft(after, "="), " \t") // padding of another scheme's token too
-	quotedText, isQuoted := strings.CutPrefix(r.rest, `"`)
-	if !isQuoted {
-		return r.token(), true
-	}
-	var b strings.Builder
-	for i := 0; i < len(quotedText); i++ {
-		switch c := quotedText[i]; c {
-		case '"':
-			r.rest = quotedText[i+1:]
-			return b.String(), true
-		case '\\':
-			if i++; i < len(quotedText) {
-				b.WriteByte(quotedText[i])
-			}
-		default:
-			b.WriteByte(c)
-		}
-	}
-	r.rest = ""
-	return b.String(), true
 }
 
 // nonceText is a nonce as a journal has it.

@@ -71,6 +71,9 @@ type Entry struct {
 	MaxTimeoutSeconds int64  `json:"max_timeout_seconds"`
 	Flow              string `json:"flow"`              // authorization, upfront, …
 	Refused           string `json:"refused,omitempty"` // why it is not paid; empty when it can be
+	// CredentialHeader is the field in which a challenge of MPP wants its credential, empty for
+	// Authorization.
+	CredentialHeader string `json:"credential_header,omitempty"`
 	// Unable is set where it could be paid, though not by this buyer as it is configured.
 	Unable bool   `json:"unable,omitempty"`
 	Offer  string `json:"offer"` // what is known of its signed offer

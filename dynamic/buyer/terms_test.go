@@ -214,6 +214,7 @@ func TestTermsThatCannotBeRead(t *testing.T) {
 		{"a duplicate amount", replaced(`"amount":"500000"`, `"amount":"5","amount":"500000"`), "twice"},
 		{"a duplicate where nobody looks", replaced(`"later":[1]`, `"later":{"a":1,"a":2}`), "twice"},
 		{"version 1", replaced(`"x402Version":2`, `"x402Version":1`), "not 2"},
+		{"version 1 behind a byte order mark", header("\ufeff" + `{"x402Version":1}`), "not 2"},
 		{"version in words", replaced(`"x402Version":2`, `"x402Version":"2"`), "not 2"},
 		{"no accepts", replaced(`"accepts":[`, `"other":[`), "accepts has 0"},
 		{"resource is text", replaced(`"resource":{`, `"resource":"x","r":{`), "resource"},

@@ -1,6 +1,7 @@
 package buyer
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -86,6 +87,7 @@ func decodeHeader(h http.Header, name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("the %s header is not base64 in the standard alphabet", name)
 	}
+	raw = bytes.TrimPrefix(raw, []byte("\ufeff")) // as the stock client does
 	if jsontext.Value(raw).Kind() != '{' {
 		return fmt.Errorf("the %s header holds no JSON object", name)
 	}

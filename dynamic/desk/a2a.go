@@ -77,8 +77,9 @@ func cardFace() route.Face[*Desk] {
 		Name: "a2a_check", Pattern: "/api/a2a/check", Budget: BudgetA2A, Tool: "check_a2a_card",
 		Summary: "Judge an A2A agent card",
 		Description: "Card version 0.3.0, nineteen checks with their states, bounded evidence, suggested fixes and " +
-			"gaps. One GET; the documents that hold a signature's keys are the one exception. Checks that would send " +
-			"a POST are not_checked unless live is true. A budget of its own.",
+			"gaps; a card of 1.0 is not_judged, with own_dialect beside. One GET; the documents that hold a " +
+			"signature's keys are the one exception. Checks that would send a POST are not_checked unless live is " +
+			"true. A budget of its own.",
 		Body: body[CardRequest]("url and live"), Responses: ok[Card]("The judgement", meteredProblems...),
 	}, (*Desk).card)
 }

@@ -236,6 +236,9 @@ func reproduce(base, door, host, asked string, live probe.Reading, row *Cited, k
 		out.AskedFor = "the last round in which the host was probed"
 	}
 	if row == nil {
+		if asked != "" && len(known) > 0 {
+			out.Detail = "The record has no row of this host in " + asked + "; it has rows of it in known_weeks."
+		}
 		return out
 	}
 	c := probe.Compare(row.reading(), live)

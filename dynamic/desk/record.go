@@ -38,6 +38,7 @@ type Held struct {
 	RoundsSinceFirst  int                   `json:"rounds_since_first_sighting"`
 	RoundsProbed      int                   `json:"rounds_probed"`
 	RoundsGapped      int                   `json:"rounds_gapped"`
+	RoundsTurnedAway  int                   `json:"rounds_turned_away"` // at the door: no gap of the store
 	FirstObserved     string                `json:"first_observed,omitzero"`
 	LastObserved      string                `json:"last_observed,omitzero"`
 	GapsByReason      map[string]int        `json:"gaps_by_reason"`
@@ -121,13 +122,13 @@ type VerdictChange struct {
 
 // PaymentAddress is the last captured address of a host, by its digest.
 type PaymentAddress struct {
-	Week         string `json:"week"`
-	Sequence     int64  `json:"sequence"`
-	Digest       string `json:"digest,omitzero"`
-	Captured     bool   `json:"captured"`
-	WhyNot       string `json:"not_captured_reason,omitzero"`
-	AtOtherDoors *int64 `json:"also_receives_at_other_doors,omitzero"` // in the same round; when captured
-	Caveat       string `json:"shared_wallet_caveat,omitzero"`
+	Week         string  `json:"week"`
+	Sequence     int64   `json:"sequence"`
+	Digest       *string `json:"digest"` // null where none was captured
+	Captured     bool    `json:"captured"`
+	WhyNot       string  `json:"not_captured_reason,omitzero"`
+	AtOtherDoors *int64  `json:"also_receives_at_other_doors,omitzero"` // in the same round; when captured
+	Caveat       string  `json:"shared_wallet_caveat,omitzero"`
 }
 
 // LastReading is the newest signed reading of a host.

@@ -66,6 +66,7 @@ func (r Rounds) Host(_ context.Context, host string) (Held, error) {
 		held.PaymentAddress.Week, held.PaymentAddress.Sequence = h.Entries[n-1].Week, h.Entries[n-1].Sequence
 	}
 	held.RowsURL = r.BaseURL + derive.HostPath(host) + ".json"
+	held.RoundsTurnedAway = int(h.TurnedAway)
 	held.RoundsSinceFirst, held.RoundsProbed, held.RoundsGapped = int(h.Rounds), int(h.ProbedRounds), int(h.Missed)
 	held.FirstObserved, held.LastObserved = h.First, h.Last
 	for _, g := range h.Gaps {
@@ -146,7 +147,7 @@ func paymentAddress(s *archive.State, row record.StoredRow) (*PaymentAddress, er
 		if err != nil {
 			return nil, err
 		}
-		out.Captured, out.Digest, out.AtOtherDoors = true, offer.PayTo[0].Digest, &others
+		out.Captured, out.Digest, out.AtOtherDoors = true, &offer.PayTo[0].Digest, &others
 	}
 	return out, nil
 }

@@ -205,6 +205,10 @@ func TestLookOverARealRecord(t *testing.T) {
 		if line := doc["now_against_held"].(map[string]any)["line"]; line != c.line || rep["class"] != c.class {
 			t.Errorf("%s since %q: %v and %v, want %s and %s", c.url, c.since, line, rep["class"], c.line, c.class)
 		}
+		if elsewhere := strings.Contains(rep["detail"].(string), "in 2026-W36; it has rows"); c.since == "2026-W36" !=
+			elsewhere {
+			t.Errorf("%s since %q: %v", c.url, c.since, rep["detail"])
+		}
 		want := "/corpus/host/" + doc["host"].(string) + ".json"
 		if doc["held"].(map[string]any)["never_met"] == true {
 			want = "/api/why/" + doc["host"].(string)

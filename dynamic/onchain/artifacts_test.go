@@ -62,7 +62,7 @@ func TestAContextAnchorIsReadBack(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, shopOptions{buyers: 1})
 	buyer := s.net.Buyers[0]
-	s.want("one without a summary", s.do("GET", "/api/buy/context_anchor", nil), 400, "invalid_input")
+	s.want("one without a summary", s.do("GET", "/api/buy/context_anchor?source=x", nil), 400, "invalid_input")
 	body, err := json.Marshal(map[string]string{"summary": hostileText, "agent_name": "Ada"})
 	if err != nil {
 		t.Fatal(err)

@@ -27,11 +27,7 @@ func one(b *bytes.Buffer, f found) {
 	r := f.report
 	show(b, "%s\n%s under battery %s at %s\n", r.URL, strings.ToUpper(string(r.Verdict)), r.Version,
 		r.Evidence.ObservedAt)
-	meaning := r.ReachedLevelMeaning
-	if strings.HasPrefix(r.URL, "http://") && r.Evidence.Status != 0 {
-		meaning = "read over plain http, and the ladder begins with https"
-	}
-	show(b, "  %s: %s\n  fault: %s; %s under %s", r.ReachedLevel, meaning, r.Fault, r.AlsoUnder.Verdict,
+	show(b, "  %s: %s\n  fault: %s; %s under %s", r.ReachedLevel, r.ReachedLevelMeaning, r.Fault, r.AlsoUnder.Verdict,
 		r.AlsoUnder.Version)
 	if r.AlsoUnder.Difference != "" {
 		show(b, " (%s)", r.AlsoUnder.Difference)

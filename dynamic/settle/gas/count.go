@@ -64,7 +64,11 @@ type account struct {
 // who never settled here goes alone, one at a time on the network, until as much again is lost
 // three times. It belongs into the transaction that claims.
 func (g *Guard) Admit(tx ledger.Tx, id, payer, code string) (alone bool, err error) {
-	return g.admit(tx, id, payer, code, 0)
+	most := int64(0)
+	if code != "" {
+		most = g.networks[id].most.Load()
+	}
+	return g.admit(tx, id, payer, code, most)
 }
 
 // admit is Admit of a payment that may burn as much.
@@ -162,6 +166,7 @@ func (g *Guard) Sign(tx ledger.Tx, id, payer string, price int64, cost rail.Pric
 	if cost.Code == "" {
 		return h, nil
 	}
+	g.networks[id].most.Store(cost.Most)
 	// The claim asked too; others may have reverted or signed since.
 	if _, err := g.admit(tx, id, payer, cost.Code, cost.Most); err != nil {
 		return Held{}, err

@@ -90,6 +90,9 @@ type network struct {
 	rail    rail.Rail
 	name    string
 	subsidy int64 // 0 for all but the first
+	// most is what the newest settlement of a payer with code could burn, as it was signed for in
+	// this process: the next one is refused before it is claimed where there is not as much left.
+	most atomic.Int64
 
 	reading sync.Mutex // held while the network is read
 	view    atomic.Pointer[view]

@@ -386,11 +386,11 @@ func TestRevertsHaveABudget(t *testing.T) {
 		}
 		if _, err := s.signs("wallet", "good code"); err == nil {
 			t.Error("what one may burn together is more than it paid")
-		}
+		} // and the next is told so before it is claimed
 		s.lost(3*2900 + 3000)
 		for _, c := range []struct{ payer, code, how string }{
 			{"stranger", "", "alone"}, {"trap-0", "trap", "spent"}, {"stranger", "other code", "spent"},
-			{"old friend", "", "taken"}, {"old friend", "code since", "spent"}, {"wallet", "good code", "taken"},
+			{"old friend", "", "taken"}, {"old friend", "code since", "spent"}, {"wallet", "good code", "spent"},
 			{"wallet", "other code", "spent"}, {"another wallet", "good code", "spent"},
 		} {
 			if how := s.takes(one, c.payer, c.code); how != c.how {
