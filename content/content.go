@@ -231,7 +231,9 @@ type loader struct {
 	// lost says that a good could not be read, so that a pool nobody seems to
 	// draw from may be that good's.
 	lost bool
-	errs []error
+	// packed says that the files come from an archive, which an older program may have written.
+	packed bool
+	errs   []error
 }
 
 // maxFile bounds a source file; a pool of a few thousand entries fits.

@@ -80,6 +80,8 @@ type Input struct {
 	Help string
 	// Pattern is an anchored RE2 expression, "" for none.
 	Pattern string
+	// Example is a value that an order may have, "" for none. What is required has one.
+	Example string
 	// Type is "string", "number" or "boolean", as in JSON Schema.
 	Type string
 	// Format is a JSON Schema format such as "uri", "" for none.
@@ -139,6 +141,21 @@ func (g Good) AllInputs() []Input {
 		all = append(all, in)
 	}
 	return all
+}
+
+// Example returns the inputs, with an example each, of an order for the good: what is required, or
+// where nothing is the first that has one, since one of several may be.
+func (g Good) Example() []Input {
+	var order []Input
+	for _, in := range g.Inputs {
+		if in.Required && in.Example != "" {
+			order = append(order, in)
+		}
+	}
+	if i := slices.IndexFunc(g.Inputs, func(in Input) bool { return in.Example != "" }); order == nil && i >= 0 {
+		order = g.Inputs[i : i+1]
+	}
+	return order
 }
 
 // commonInputs apply to every good, callback_url to those that are not delivered at once.

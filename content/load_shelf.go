@@ -2,8 +2,11 @@ package content
 
 import (
 	"cmp"
+	"encoding/json"
+	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -50,7 +53,11 @@ type rawInput struct {
 	Max      int    `toml:"max"`
 	Pattern  string `toml:"pattern"`
 	Help     string `toml:"help"`
+	Example  string `toml:"example"`
 }
+
+// maxExample is how long an example may be: it stands in the terms of every 402.
+const maxExample = 80
 
 func (l *loader) goods() []Good {
 	var goods []Good
@@ -178,17 +185,48 @@ func (f sourceFile) inputs(raw []rawInput) []Input {
 		if r.Max > 0 {
 			in.Max = r.Max
 		}
-		if r.Pattern != "" {
-			if _, err := regexp.Compile(r.Pattern); err != nil || r.Pattern[0] != '^' ||
-				r.Pattern[len(r.Pattern)-1] != '$' {
-				f.fail("pattern", "must be an anchored RE2 expression")
-			}
-		}
-		f.prose("help", r.Help, 160)
-		in.Required, in.Pattern, in.Help = r.Required, r.Pattern, r.Help
+		in.Required, in.Pattern, in.Help, in.Example = r.Required, r.Pattern, r.Help, r.Example
+		f.prose("help", in.Help, 160)
+		f.example(in, f.anchored(in.Pattern))
 		inputs = append(inputs, in)
 	}
 	return inputs
+}
+
+// anchored is the expression of a pattern, nil for none.
+func (f sourceFile) anchored(pattern string) *regexp.Regexp {
+	if pattern == "" {
+		return nil
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil || pattern[0] != '^' || pattern[len(pattern)-1] != '$' {
+		f.fail("pattern", "must be an anchored RE2 expression")
+		return nil
+	}
+	return re
+}
+
+// example checks that the example of an input is one that an order may have. What is required has
+// one, but in what an older program packed.
+func (f sourceFile) example(in Input, pattern *regexp.Regexp) {
+	const key = "example"
+	if in.Example == "" && (!in.Required || f.l.packed) {
+		return
+	}
+	f.prose(key, in.Example, min(in.Max, maxExample))
+	_, err := strconv.ParseFloat(in.Example, 64)
+	at, wrong := url.Parse(in.Example)
+	switch {
+	case in.Example == "": // said already
+	case in.Type == "number" && (err != nil || !json.Valid([]byte(in.Example))):
+		f.fail(key, "%q is not a number", in.Example)
+	case in.Type == "boolean" && in.Example != "true" && in.Example != "false":
+		f.fail(key, "%q is neither true nor false", in.Example)
+	case in.Format == "uri" && (wrong != nil || at.Scheme == "" || at.Host == ""):
+		f.fail(key, "%q is not a URL", in.Example)
+	case pattern != nil && !pattern.MatchString(in.Example):
+		f.fail(key, "%q does not match %s", in.Example, in.Pattern)
+	}
 }
 
 // rawEntry is one [[entry]] of a pool file.

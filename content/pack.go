@@ -57,5 +57,7 @@ func Unpack(packed []byte) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpacking the sources: %w", err)
 	}
-	return Load(Sources{Content: fs.FS(r)})
+	l := gather(Sources{Content: fs.FS(r)})
+	l.packed = true
+	return l.site()
 }

@@ -55,6 +55,15 @@ func TestPackKeepsTheSite(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Site{})); diff != "" {
 		t.Errorf("what is unpacked differs (-want +got):\n%s", diff)
 	}
+	m := specimen(t)
+	edit(t, m, "shelf/dibs.md", `example = "`, `# example = "`)
+	older, _, err := Pack(Sources{Content: m})
+	if err == nil {
+		t.Error("what is required has no example, and is packed")
+	}
+	if _, err := Unpack(older); err != nil {
+		t.Errorf("what a program packed that knew no examples: %v", err)
+	}
 	if _, err := Unpack(again[:len(again)/2]); err == nil {
 		t.Error("half an archive was unpacked")
 	}

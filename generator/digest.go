@@ -86,7 +86,7 @@ func (d *digester) terms(g *content.Good) {
 	d.text(g.Constraints...)
 	for i := range g.Inputs {
 		in := &g.Inputs[i]
-		d.text(in.Name, in.Help, in.Pattern, in.Type, in.Format)
+		d.text(in.Name, in.Help, in.Pattern, in.Type, in.Format, in.Example)
 		d.number(int64(in.Max))
 		d.flag(in.Required)
 		d.flag(in.Multiline)

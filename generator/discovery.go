@@ -1,11 +1,13 @@
 package generator
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"store.example/agentstore/content"
@@ -182,25 +184,38 @@ func renderUCP(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
 	return indented(doc)
 }
 
-// renderX402 lists the paid doors, each as a method and a URL, which is what most readers of the
-// file take.
+// maxDoors is how many doors of a host the readers of /.well-known/x402 take.
+const maxDoors = 20
+
+// renderX402 lists the paid doors that a reader of twenty gains most from: the goods, the cheapest
+// first, since a buyer who only tries, a census that walks the first door and a stock client with
+// its ceiling can pay those, at one price in shelf order; and then the pages that are sold, which
+// are found by their indexes too. All doors stand in /discovery/resources.
 func renderX402(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	type resource struct {
+		URL  string `json:"resource"`
+		Type string `json:"type"`
+	}
 	doc := struct {
-		Version     int      `json:"version"`
-		X402Version int      `json:"x402Version"`
-		Resources   []string `json:"resources"`
-		Description string   `json:"description"`
-		Terms       string   `json:"discovery"`
-	}{Version: 1, X402Version: 2, Resources: []string{},
+		Version     int        `json:"version"`
+		X402Version int        `json:"x402Version"`
+		Resources   []resource `json:"resources"`
+		Description string     `json:"description"`
+		Terms       string     `json:"discovery"`
+	}{Version: 1, X402Version: 2, Resources: []resource{},
 		Description: s.Site.Config.Tagline, Terms: s.base + "/discovery/resources"}
-	for _, g := range s.goods {
-		doc.Resources = append(doc.Resources, "GET "+templates.BuyURL(s.base, g.ID))
+	list := func(url string) { doc.Resources = append(doc.Resources, resource{url, "http"}) }
+	goods := slices.Clone(s.Site.Goods)
+	slices.SortStableFunc(goods, func(a, b content.Good) int { return cmp.Compare(a.Price, b.Price) })
+	for i := range goods {
+		list(templates.BuyURL(s.base, goods[i].ID))
 	}
 	for _, p := range content.Publications {
 		for _, i := range s.Site.IssuesOf(p.Name) {
-			doc.Resources = append(doc.Resources, "GET "+s.base+i.Path())
+			list(s.base + i.Path())
 		}
 	}
+	doc.Resources = doc.Resources[:min(len(doc.Resources), maxDoors)]
 	return indented(doc)
 }
 

@@ -59,6 +59,7 @@ type menuInput struct {
 	MaxLength int    `json:"max_length,omitzero"`
 	Pattern   string `json:"pattern,omitzero"`
 	Help      string `json:"help"`
+	Example   string `json:"example,omitzero"`
 }
 
 type retiredItem struct {
@@ -98,7 +99,7 @@ func (s *source) item(g *content.Good) menuItem {
 	for _, in := range g.AllInputs() {
 		it.Inputs = append(it.Inputs, menuInput{
 			Name: in.Name, Type: in.Type, Format: in.Format, Required: in.Required, MaxLength: in.Max,
-			Pattern: in.Pattern, Help: in.Help,
+			Pattern: in.Pattern, Help: in.Help, Example: in.Example,
 		})
 	}
 	return it

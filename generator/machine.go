@@ -71,7 +71,42 @@ func renderOpenAPI(s *source, u unit, mediaType string, made attest.Digest) ([]b
 	if err != nil {
 		return nil, err
 	}
-	return api.BuildOpenAPI(info, s.API, api.Documents)
+	return api.BuildOpenAPI(info, s.withOrders(), api.Documents)
+}
+
+// withOrders is the routes of the API, with an example of an order for each good that takes inputs
+// at the doors where goods are bought.
+func (s *source) withOrders() []api.Route {
+	all := slices.Clone(s.API)
+	for i := range all {
+		r := &all[i]
+		if r.Pattern != templates.BuyURL("", "{item_id}") {
+			continue
+		}
+		r.Params = slices.Clone(r.Params)
+		if r.Body != nil {
+			body := *r.Body
+			r.Body = &body
+		}
+		for n := range s.Site.Goods {
+			order := map[string]any{}
+			for _, in := range s.Site.Goods[n].Example() {
+				var value any = in.Example
+				if in.Type != "string" {
+					value = jsontext.Value(in.Example)
+				}
+				order[in.Name] = value
+				p := slices.IndexFunc(r.Params, func(p api.Param) bool { return p.In == api.QueryP && p.Name == in.Name })
+				if p >= 0 {
+					r.Params[p].Examples = append(r.Params[p].Examples, api.Example{Name: s.Site.Goods[n].ID, Value: value})
+				}
+			}
+			if r.Body != nil && len(order) > 0 {
+				r.Body.Examples = append(r.Body.Examples, api.Example{Name: s.Site.Goods[n].ID, Value: order})
+			}
+		}
+	}
+	return all
 }
 
 func renderTools(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {

@@ -17,7 +17,12 @@ import (
 
 	"store.example/agentstore/cmd/check/kit"
 	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/doors"
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/dynamic/buyer"
 )
 
 // passesCheckPay has the store take the acceptance test that it gives to other sellers.
@@ -43,6 +48,72 @@ func (s *stall) passesCheckPay(t *testing.T) {
 		}
 		if got := before - node.Balance(s.net.Buyers[4].Address); got != 8*c.price {
 			t.Errorf("by %s: charged %d for eight orders of %d", c.protocol, got, c.price)
+		}
+	}
+}
+
+// passesCheck has the store read its own doors as it reads those of others: all that its files
+// declare, and every good bare and with the example that its shelf has.
+func (s *stall) passesCheck(t *testing.T) {
+	site, err := content.Load(content.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var each []string
+	for _, g := range site.Goods {
+		door, order := s.url+"/api/buy/"+g.ID, url.Values{}
+		for _, in := range g.Example() {
+			order.Set(in.Name, in.Example)
+		}
+		if each = append(each, door); len(order) > 0 {
+			each = append(each, door+"?"+order.Encode())
+		}
+	}
+	for name, c := range map[string]struct {
+		args  []string
+		least int
+	}{"declared": {[]string{"-discover", s.url}, doors.MaxOwn}, "goods": {each, 55}} {
+		var out, errs bytes.Buffer
+		code := kit.Run(t.Context(), "check", append([]string{"-local", "-json"}, c.args...), &out, &errs)
+		var reports []probe.Report
+		if err := json.Unmarshal(out.Bytes(), &reports); err != nil || code != kit.ExitFine || len(reports) < c.least {
+			t.Errorf("%s: exit %d, %d reports, %v\n%s", name, code, len(reports), err, errs.Bytes())
+		}
+		for _, r := range reports {
+			if r.Verdict != probe.Ready || r.Fault != probe.FaultNone {
+				t.Errorf("%s: %s, fault %s, status %d", r.URL, r.Verdict, r.Fault, r.Evidence.Status)
+			}
+		}
+	}
+}
+
+// sellsWhatNeedsOthers buys what a store makes with the help of others, whom every run has beside
+// it: a calendar, a door, and the wallet that buys there.
+func (s *stall) sellsWhatNeedsOthers(t *testing.T) {
+	t.Parallel()
+	key, err := wallet.ParseKey(s.net.Buyers[4].Hex())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := buyer.New(buyer.Config{Wallet: key, Ceiling: 5 * content.USDC, Journal: buyer.Folder(t.TempDir())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for door, says := range map[string]string{
+		"bitcoin_anchor?digest=" + strings.Repeat("ab", 32):                    `"artifact_class":"bitcoin_anchor"`,
+		"launch_check?url=" + url.QueryEscape("https://shop.example/api/paid"): `"order_url":`,
+	} {
+		at := s.url + "/api/buy/" + door
+		terms, err := b.Terms(t.Context(), at, buyer.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := b.Buy(t.Context(), at, buyer.Options{Agreed: terms})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(got.Body), says) {
+			t.Errorf("%s: %s", door, got.Body)
 		}
 	}
 }

@@ -230,6 +230,8 @@ func (s *stall) fund(t *testing.T, node *chaintest.Node, who common.Address) {
 func TestStockWalletsLoseTheirAnswers(t *testing.T) {
 	s := openStall(t)
 	p := newLoser(t, s.url)
+	t.Run("check", s.passesCheck)
+	t.Run("neighbours", s.sellsWhatNeedsOthers)
 	t.Run("check -pay", s.passesCheckPay)
 	payers := []struct {
 		who string

@@ -162,6 +162,15 @@ func run(ctx context.Context, f flags, stdout, stderr io.Writer) (err error) {
 		<-ctx.Done()
 		return nil
 	}
+	near, err := openNeighbours(cfg.BaseURL)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, near.Close()) }()
+	if err := near.equip(cfg, filepath.Join(state, "keys"), world.launch); err != nil {
+		return err
+	}
+	reach = near.reach(reach)
 	return world.serve(ctx, f, cfg, practice, reach, began, stdout, stderr)
 }
 

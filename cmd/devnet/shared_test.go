@@ -82,9 +82,19 @@ func TestMain(m *testing.M) {
 }
 
 // five is the shop that tests share which change nothing of each other: on the four chains, and on
-// a Solana cluster where there is Node.js.
+// a Solana cluster where there is Node.js, with the neighbours of a run.
 var five = sync.OnceValue(func() *stall {
 	return openStallWith(everyTest, nil, func(s *stall, cfg *shop.Config) {
+		near, err := openNeighbours(s.url)
+		if err != nil {
+			everyTest.Fatal(err)
+		}
+		everyTest.Cleanup(func() { near.Close() })
+		last := len(s.net.Buyers) - 1
+		if err := near.equip(cfg, everyTest.TempDir(), person{s.net.Buyers[last].Private}); err != nil {
+			everyTest.Fatal(err)
+		}
+		s.net.Buyers, s.reach = s.net.Buyers[:last], near.reach(nil)
 		c, err := svm.Open(slot, 0)
 		if err != nil {
 			return

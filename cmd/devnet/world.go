@@ -48,6 +48,7 @@ type running struct {
 type world struct {
 	chains         []running
 	relayer, payTo person
+	launch         person // buys at doors for the store
 	poor           person
 	buyers         []person
 	wallet         common.Address // an EIP-1271 wallet
@@ -58,14 +59,14 @@ type world struct {
 // newWorld makes fresh keys and starts the four chains of the EVM at consecutive ports.
 func newWorld(rpc string) (*world, error) {
 	w := &world{wallet: common.HexToAddress("0x5a11e700000000000000000000000000000000E1")}
-	for _, p := range []*person{&w.relayer, &w.payTo, &w.poor, &w.owner} {
+	for _, p := range []*person{&w.relayer, &w.payTo, &w.launch, &w.poor, &w.owner} {
 		if err := fresh(p); err != nil {
 			return nil, err
 		}
 	}
 	open := chain.Opening{
 		Minter: w.relayer.address(), Gas: []common.Address{w.relayer.address()},
-		Dollars: map[common.Address]int64{w.wallet: funds},
+		Dollars: map[common.Address]int64{w.wallet: funds, w.launch.address(): funds},
 		Wallets: map[common.Address]common.Address{w.wallet: w.owner.address()},
 	}
 	for range buyers {

@@ -14,7 +14,7 @@ import (
 func (s *Shop) openDoors(sells *counter.Counter) (*mcp.Doors, error) {
 	return mcp.New(mcp.Config{BaseURL: s.Config.BaseURL, Site: s.Site, Routes: API(), Documents: api.Documents,
 		Serve: func(w http.ResponseWriter, r *http.Request) { s.Server.Again(w, r) },
-		Buy:   sells.Buy, Timeout: sells.BuyTime(), Log: s.Log,
+		Buy:   sells.Buy, Away: sells.Away, Timeout: sells.BuyTime(), Log: s.Log,
 		Pages: func(path string) (string, bool) {
 			id, site := strings.TrimPrefix(path, "/"), s.Site.Now()
 			_, ok := site.Issue(id)

@@ -50,6 +50,14 @@ type Param struct {
 	Multiline   bool // line breaks and tabs are allowed; other control characters never are
 	Description string
 	Example     string // a value that works, "" for none
+	// Examples are those of several uses, each by its name, in place of Example.
+	Examples []Example
+}
+
+// Example is a value that works, by what it is an example of.
+type Example struct {
+	Name  string
+	Value any
 }
 
 // Body is a request body. Schema describes JSON; Limit is in bytes. An Optional body may be left
@@ -60,6 +68,7 @@ type Body struct {
 	Schema      *jsonschema.Schema
 	Limit       int64
 	Description string
+	Examples    []Example
 }
 
 // Response is one answer a route may give. Schema is nil where the body is not JSON.

@@ -69,8 +69,9 @@ var discoveryDocuments = []Document{
 	},
 	{
 		Name: "x402", Path: "/.well-known/x402", Summary: "The paid doors of this host, for readers of x402.",
-		Description: "`version` 1 and `resources`, each a method and a URL. The API description is the fuller " +
-			"source, and `/discovery/resources` has the terms.",
+		Description: "`version` 1 and `resources`, each an object of a URL, which takes a GET, and `type` `http`: at " +
+			"most twenty, the cheapest goods first, as readers take no more. All of them stand in " +
+			"`/discovery/resources`, with their terms; the API description is the fuller source.",
 		Tags: []string{tagAgents}, Files: []Representation{{MediaType: JSON, Path: ".well-known/x402"}},
 	},
 }

@@ -222,7 +222,8 @@ func operation(info Info, r Route) object {
 			{"description", strings.TrimSuffix(r.Body.Description, ".") + ". At most " + strconv.FormatInt(r.Body.Limit,
 				10) + " bytes."},
 			{"required", !r.Body.Optional},
-			{"content", object{{bare(r.Body.ContentType), object{{"schema", r.Body.Schema}}}}},
+			{"content", object{{bare(r.Body.ContentType), object{{"schema", r.Body.Schema},
+				{"examples", examples(r.Body.Examples)}}}}},
 		}})
 	}
 	op = append(op, member{"responses", responses(r)})
@@ -238,8 +239,16 @@ func operation(info Info, r Route) object {
 func parameter(p Param) object {
 	return object{
 		{"name", p.Name}, {"in", string(p.In)}, {"description", p.Description}, {"required", p.Required},
-		{"schema", limited(p)}, {"example", p.Example},
+		{"schema", limited(p)}, {"example", p.Example}, {"examples", examples(p.Examples)},
 	}
+}
+
+// examples are the values by their names, nil for none.
+func examples(all []Example) (by object) {
+	for _, e := range all {
+		by = append(by, member{e.Name, object{{"value", e.Value}}})
+	}
+	return by
 }
 
 // limited is the schema of a parameter's values.

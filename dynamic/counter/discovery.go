@@ -2,11 +2,13 @@ package counter
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
 
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/dynamic/till"
@@ -39,7 +41,9 @@ type Resource struct {
 	Description string                     `json:"description"`
 	MediaType   string                     `json:"mimeType"`
 	Service     string                     `json:"serviceName"`
-	Extensions  map[string]json.RawMessage `json:"extensions"` // bazaar: the inputs
+	Available   bool                       `json:"available"`       // false: the store cannot make it at present
+	Why         string                     `json:"reason,omitzero"` // why not
+	Extensions  map[string]json.RawMessage `json:"extensions"`      // bazaar: the inputs
 }
 
 const (
@@ -54,8 +58,8 @@ func discovery() face {
 			Name: "discovery_resources", Method: http.MethodGet, Pattern: DiscoveryPath, Tags: []string{"agents"},
 			Serve: api.Ledger, Summary: "The store's own paid doors, for crawlers of x402",
 			Description: "In the form in which facilitators list resources. The terms are those of the doors' 402 at " +
-				"present; what is sold out is listed all the same. The doors of others that were observed are at " +
-				"/corpus/discovery.",
+				"present; what is sold out is listed all the same, and so is what cannot be made at present, with " +
+				"available false and the reason. The doors of others that were observed are at /corpus/discovery.",
 			Params: []api.Param{
 				{Name: "type", In: api.QueryP, Type: "string", MaxLength: 20,
 					Description: "http; of every other type there is nothing"},
@@ -104,7 +108,9 @@ func (c *Counter) resource(q *till.Quote) (Resource, error) {
 	}
 	one := Resource{URL: asked.URL, Type: "http", Version: 2, Accepts: c.till.Accepts(q),
 		Description: asked.Description, MediaType: asked.MediaType, Service: serviceName(q.Site),
-		Extensions: map[string]json.RawMessage{}, LastUpdated: q.Site.Config.Date.UTC().Format(time.RFC3339)}
+		Extensions: map[string]json.RawMessage{}, LastUpdated: q.Site.Config.Date.UTC().Format(time.RFC3339),
+		Why: c.away(q.Offer)}
+	one.Available = one.Why == ""
 	for _, t := range ch.terms {
 		for _, m := range t.Members() {
 			var all map[string]json.RawMessage
@@ -114,4 +120,23 @@ func (c *Counter) resource(q *till.Quote) (Resource, error) {
 		}
 	}
 	return one, nil
+}
+
+// Away says why a good cannot be made here at present, "" for one that can or is not sold.
+func (c *Counter) Away(item string) string {
+	o := till.Goods(c.Site.Now(), item)
+	if o == nil {
+		return ""
+	}
+	return c.away(o)
+}
+
+// away is Away in the words in which a buyer is told.
+func (c *Counter) away(o *till.Offer) string {
+	if e := c.till.Away(o); e != nil {
+		if p, ok := errors.AsType[*problem.Error](c.problem(e, request{})); ok {
+			return p.Detail
+		}
+	}
+	return ""
 }

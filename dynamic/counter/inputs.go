@@ -38,7 +38,8 @@ type Inputs struct {
 // bare reports that nothing came, or an object without members.
 func (from *Inputs) bare() bool {
 	var body map[string]jsontext.Value
-	return from.Query == "" && (len(from.Body) == 0 || jsonx.Unmarshal(from.Body, &body) == nil && body != nil && len(body) == 0)
+	empty := len(from.Body) == 0 || jsonx.Unmarshal(from.Body, &body) == nil && body != nil && len(body) == 0
+	return from.Query == "" && empty
 }
 
 // readInputs reads the inputs of an offer. Everything else is refused: who misspells an input must

@@ -94,8 +94,8 @@ var problems = []row{
 		}},
 	{code: till.CodeAway, problem: "settlement_unavailable", next: stock,
 		detail: func(_ *Counter, e *till.Error) string {
-			return e.Item + " cannot be made at the moment: what it is made with is not to be had here. Nothing was " +
-				"charged."
+			return e.Item + " cannot be made at the moment: " + cmp.Or(e.Problem, "what it is made with") +
+				" is not to be had here. Nothing was charged."
 		}},
 	{code: till.CodeWordHeld, problem: "sold_out", next: stock, extra: at("held_until"),
 		detail: func(_ *Counter, e *till.Error) string {

@@ -80,7 +80,8 @@ func (c *Counter) challengeFor(q *till.Quote, post bool, now time.Time) (*cached
 func (c *Counter) quote(o *till.Offer, method string) *pay.Quote {
 	q := &pay.Quote{URL: c.BaseURL + o.Path, Description: o.Description, MediaType: "application/json", Method: method}
 	for _, in := range o.Inputs {
-		q.Inputs = append(q.Inputs, pay.Input{Name: in.Name, Type: in.Type, Max: in.Max, Required: in.Required})
+		q.Inputs = append(q.Inputs, pay.Input{Name: in.Name, Type: in.Type, Max: in.Max, Required: in.Required,
+			Example: in.Example})
 	}
 	return q
 }
@@ -119,6 +120,7 @@ type inputRequired struct {
 	Required  bool   `json:"required"` // false where another one may come in its place
 	MaxLength int    `json:"max_length,omitzero"`
 	Help      string `json:"help"`
+	Example   string `json:"example,omitzero"`
 }
 
 // appendInputs appends inputs_required to the body of a 402: an offer's inputs that are required,
@@ -128,7 +130,7 @@ func appendInputs(b []byte, o *till.Offer) ([]byte, error) {
 	required := slices.ContainsFunc(o.Inputs, func(in content.Input) bool { return in.Required })
 	for _, in := range o.Inputs {
 		if in.Required || !required {
-			all = append(all, inputRequired{in.Name, in.Type, in.Required, in.Max, in.Help})
+			all = append(all, inputRequired{in.Name, in.Type, in.Required, in.Max, in.Help, in.Example})
 		}
 	}
 	list, err := json.Marshal(all)

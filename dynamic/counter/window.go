@@ -15,7 +15,7 @@ import (
 type Window struct {
 	Version   string      `json:"version"` // v1
 	AsOf      string      `json:"as_of"`   // RFC 3339, by the ledger's clock
-	Stock     []OnDisplay `json:"stock"`   // every good that is counted, in shelf order
+	Stock     []OnDisplay `json:"stock"`   // every good that is counted or cannot be made, in shelf order
 	Porch     *PorchSays  `json:"porch,omitempty"`
 	Stamp     *WeeksStamp `json:"stamp,omitempty"`
 	Newest    []Title     `json:"newest"` // of each publication, the newest first
@@ -45,7 +45,7 @@ type Title struct {
 	BuyURL      string `json:"buy_url"`
 }
 
-// OnDisplay is one counted good.
+// OnDisplay is one good that is counted, or that cannot be made.
 type OnDisplay struct {
 	ItemID    string `json:"item_id"`
 	Name      string `json:"name"`

@@ -40,9 +40,10 @@ var auditPaths = map[string]string{
 func reads(battery, class string) Kind {
 	return Kind{
 		Name: battery, Delivers: audited{}, Counted: true, Unit: "a reading",
-		Available: func(m Maker, tx ledger.Tx, _ content.Good, inputs map[string]string) error {
-			if inputs == nil { // what is to be had at all
-				return m.canRead(battery)
+		Able: Maker.canRead,
+		Available: func(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error {
+			if m.Readings == nil || inputs == nil { // what is to be had at all
+				return m.canRead(good)
 			}
 			_, _, _, err := m.free(tx, battery, inputs)
 			return err
@@ -90,9 +91,9 @@ func reads(battery, class string) Kind {
 	}
 }
 
-func (m Maker) canRead(battery string) error {
+func (m Maker) canRead(good content.Good) error {
 	if m.Readings == nil {
-		return &Away{Item: battery}
+		return &Away{Item: good.ID}
 	}
 	return nil
 }

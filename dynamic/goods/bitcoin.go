@@ -30,6 +30,7 @@ type stamped struct {
 var bitcoin = Kind{
 	Name:     content.KindBitcoin,
 	Delivers: stamped{},
+	Able:     Maker.canStamp,
 	Available: func(m Maker, _ ledger.Tx, good content.Good, _ map[string]string) error {
 		return m.canStamp(good)
 	},
@@ -67,13 +68,16 @@ var bitcoin = Kind{
 
 func (m Maker) canStamp(good content.Good) error {
 	if m.Timestamps == nil || !m.Timestamps.Ready() {
-		return &Away{Item: good.ID}
+		return &Away{Item: good.ID, Lacks: "an OpenTimestamps calendar"}
 	}
 	return nil
 }
 
 // Away refuses an order for what this store cannot make as it is configured now.
-type Away struct{ Item string }
+type Away struct {
+	Item  string
+	Lacks string // what it is made with; "" where that has no name of its own
+}
 
 // Error implements error.
 func (e *Away) Error() string { return e.Item + " cannot be made here at the moment" }

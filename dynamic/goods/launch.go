@@ -89,7 +89,7 @@ func (o LaunchOutcome) Owed() bool { return o.NotWalked != "" && !o.AtDoor }
 //
 //	goods/launched/<host>   launchPlace: one a host and 24 hours, and what all of them may cost
 var launch = Kind{
-	Name: content.KindLaunch, Delivers: Launched{}, Counted: true, Unit: "a reading", Later: true,
+	Name: content.KindLaunch, Delivers: Launched{}, Counted: true, Unit: "a reading", Later: true, Able: Maker.canLaunch,
 	Available: func(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error {
 		if inputs == nil {
 			return m.canLaunch(good)
@@ -216,7 +216,7 @@ func launchedKey(host string) []byte { return ledger.GoodsKey("launched", host) 
 
 func (m Maker) canLaunch(good content.Good) error {
 	if m.Launches == nil || m.Readings == nil {
-		return &Away{Item: good.ID}
+		return &Away{Item: good.ID, Lacks: "a wallet that buys"}
 	}
 	return m.Launches.Ready()
 }

@@ -46,6 +46,7 @@ type promisedLook struct {
 var phantom = Kind{
 	Name:     content.KindPhantom,
 	Delivers: promisedLook{},
+	Able:     Maker.canLook,
 	Available: func(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error {
 		if m.Looks == nil || inputs == nil {
 			return m.canLook(good)

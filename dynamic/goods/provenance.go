@@ -30,6 +30,12 @@ type looked struct {
 var provenance = Kind{
 	Name:     content.KindProvenance,
 	Delivers: looked{},
+	Able: func(m Maker, good content.Good) error {
+		if m.Addresses == nil {
+			return &Away{Item: good.ID}
+		}
+		return nil
+	},
 	Available: func(m Maker, _ ledger.Tx, good content.Good, inputs map[string]string) error {
 		return m.canLookUp(good, inputs)
 	},

@@ -108,7 +108,7 @@ func watches(name string, hours, of, grace int64) Kind {
 			Starts: o.Settled.UTC().Truncate(time.Second), Hours: hours, Of: of, Minutes: grace}
 	}
 	return Kind{
-		Name: name, Delivers: Watched{}, Later: true,
+		Name: name, Delivers: Watched{}, Later: true, Able: Maker.canWatch,
 		Available: func(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error {
 			if inputs == nil {
 				return m.canWatch(good)

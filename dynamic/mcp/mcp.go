@@ -63,6 +63,8 @@ type Config struct {
 	// Pages finds the offer of a page that is paid for by its path; nil: none is sold, and there is
 	// no tool buy_page.
 	Pages func(path string) (item string, ok bool)
+	// Away says why a good cannot be made at present, "" for one that can; nil: every good can.
+	Away func(item string) string
 	// Timeout is of a whole call; 0: the server's.
 	Timeout time.Duration
 	Log     *slog.Logger // nil: nothing is logged

@@ -337,12 +337,19 @@ func TestToolsAreTheShelf(t *testing.T) {
 			Type: "string", Max: 9, Required: true},
 			{Name: "max_usd", Type: "number", Max: 5}}},
 		content.Good{ID: "launch_check", Name: "Launch check", Price: 7000})
-	s = open(t, func(c *mcp.Config) { c.Site = &more })
+	away := map[string]string{"new_thing": "new_thing lacks a wheel.", "launch_check": "launch_check lacks a wallet."}
+	s = open(t, func(c *mcp.Config) { c.Site, c.Away = &more, func(item string) string { return away[item] } })
 	list := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).Body.String()
-	for _, want := range []string{`"buy_new_thing"`, `"buy_observation"`, `spot_check (0.005 USDC, host, max_usd); launch_check`} {
+	for _, want := range []string{`"buy_new_thing"`, `"buy_observation"`, `spot_check (0.005 USDC, host, max_usd); launch_check`,
+		`"Not available: new_thing lacks a wheel. `, `. Not available: launch_check lacks a wallet. Free first`} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the list lacks %s", want)
 		}
+	}
+	clear(away)
+	if now := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).Body.String(); strings.Contains(now,
+		"Not available") {
+		t.Error("what can be made again is not available")
 	}
 	if strings.Contains(list, `"buy_spot_check"`) {
 		t.Error("an observation is a tool of its own")

@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ import (
 // shelf is what the tools are while a site is in force: made once for it.
 type shelf struct {
 	site  *content.Site
+	away  map[string]string // why a good cannot be made, by its id
 	paid  []*tool
 	lists map[*place]json.RawMessage // the answers of tools/list
 	named map[*place]map[string]*tool
@@ -37,21 +39,27 @@ const (
 
 // now is the shelf of the site in force.
 func (d *Doors) now() (*shelf, error) {
-	site := d.Site.Now()
-	if s := d.shelf.Load(); s != nil && s.site == site {
+	site, away := d.Site.Now(), map[string]string{}
+	for i := range site.Goods {
+		if id := site.Goods[i].ID; d.Away != nil && d.Away(id) != "" {
+			away[id] = d.Away(id)
+		}
+	}
+	if s := d.shelf.Load(); s != nil && s.site == site && maps.Equal(s.away, away) {
 		return s, nil
 	}
-	s := &shelf{site: site, lists: make(map[*place]json.RawMessage), named: make(map[*place]map[string]*tool)}
+	s := &shelf{site: site, away: away, lists: make(map[*place]json.RawMessage),
+		named: make(map[*place]map[string]*tool)}
 	var observed []content.Good
 	for _, g := range site.Goods {
 		if slices.Contains(Observations, g.ID) {
 			observed = append(observed, g)
 			continue
 		}
-		s.paid = append(s.paid, goodTool(g))
+		s.paid = append(s.paid, goodTool(g, away[g.ID]))
 	}
 	if len(observed) > 0 {
-		s.paid = append(s.paid, observationTool(observed))
+		s.paid = append(s.paid, observationTool(observed, away))
 	}
 	if d.Pages != nil {
 		s.paid = append(s.paid, pageTool())
@@ -102,10 +110,13 @@ func (d *Doors) callTool(q *request) (any, error) {
 	return t.call(d, q)
 }
 
-// goodTool is the tool that buys one good.
-func goodTool(g content.Good) *tool {
+// goodTool is the tool that buys one good. away says why that cannot be made, "" where it can.
+func goodTool(g content.Good, away string) *tool {
 	t := paidTool(buyPrefix+g.ID, g.Name)
-	t.Description = fmt.Sprintf("%s Costs %s. Comes back: %s, with a signed certificate and receipt.%s",
+	if away != "" {
+		away = "Not available: " + away + " "
+	}
+	t.Description = away + fmt.Sprintf("%s Costs %s. Comes back: %s, with a signed certificate and receipt.%s",
 		strings.TrimSpace(g.Description), asks(g), returns(g), howToPay)
 	t.InputSchema = schemaOf(plainly(g))
 	t.call = func(d *Doors, q *request) (any, error) { return d.buy(q, g.ID, "/api/buy/"+g.ID, q.Arguments) }
@@ -147,8 +158,9 @@ func returns(g content.Good) string {
 	return "the goods"
 }
 
-// observationTool buys any of the goods that look at somebody's door or address.
-func observationTool(goods []content.Good) *tool {
+// observationTool buys any of the goods that look at somebody's door or address. away says which
+// cannot be made.
+func observationTool(goods []content.Good, away map[string]string) *tool {
 	t := paidTool(buyObservation, "Buy an observation")
 	var inputs []content.Input
 	var ids []any
@@ -169,6 +181,11 @@ func observationTool(goods []content.Good) *tool {
 				in.Required = false
 				inputs = append(inputs, in)
 			}
+		}
+	}
+	for _, g := range goods {
+		if why := away[g.ID]; why != "" {
+			says.WriteString(". Not available: " + strings.TrimSuffix(why, "."))
 		}
 	}
 	says.WriteString(". Free first: find_in_catalog tells of each. Comes back: the report, with a signed certificate " +

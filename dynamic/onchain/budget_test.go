@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/devnet/chain"
-	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
@@ -36,19 +35,15 @@ func TestChallengeFitsItsBudget(t *testing.T) {
 	if n := len(s.challenge("/api/buy/hello")["accepts"].([]any)); n != 5 {
 		t.Fatalf("sold on %d networks", n)
 	}
-	values := map[string]string{"detail": "word", "summary": "word", "digest": strings.Repeat("0", 64),
-		"host": "door.example.com", "address": "0x" + strings.Repeat("ab", 20)}
 	longest := 0
 	defer func() { t.Logf("the longest terms of both protocols have %d bytes", longest) }()
 	for _, g := range s.site.Goods {
 		path := "/api/buy/" + g.ID
 		query, body := url.Values{}, map[string]string{}
-		values["url"] = map[bool]string{true: "http", false: "https"}[g.Kind == content.KindPhantom] +
-			"://door.example.com/paid"
 		for _, in := range g.Inputs {
 			if in.Required {
-				query.Set(in.Name, values[in.Name])
-				body[in.Name] = values[in.Name]
+				query.Set(in.Name, in.Example)
+				body[in.Name] = in.Example
 			}
 		}
 		r := s.do("GET", path+"?"+query.Encode(), nil)
@@ -88,8 +83,14 @@ func TestChallengeFitsItsBudget(t *testing.T) {
 		if err := json.Unmarshal(raw, &ch); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(ch.Extensions["bazaar"]); n == 0 || n > bazaar {
+		declared := string(ch.Extensions["bazaar"])
+		if n := len(declared); n == 0 || n > bazaar {
 			t.Errorf("%s: bazaar has %d bytes, want 1 to %d", g.ID, n, bazaar)
+		}
+		for _, in := range g.Inputs {
+			if in.Required && !strings.Contains(declared, in.Example) {
+				t.Errorf("%s: bazaar lacks %s=%s: %s", g.ID, in.Name, in.Example, declared)
+			}
 		}
 	}
 }

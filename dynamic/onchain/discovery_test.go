@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"store.example/agentstore/dynamic/counter"
@@ -36,6 +37,12 @@ func TestWhatIsForSaleIsListed(t *testing.T) {
 			t.Fatalf("%s: %s, %v", query, w.Body, err)
 		}
 		for _, item := range page.Items {
+			// This shop has neither calendars nor a wallet that buys.
+			_, id, _ := strings.Cut(item.URL, "/api/buy/")
+			why := map[string]string{"bitcoin_anchor": "calendar", "launch_check": "wallet"}[id]
+			if item.Available != (item.Why == "") || !strings.Contains(item.Why, why) || why != "" && item.Available {
+				t.Errorf("%s: available %v, %q", item.URL, item.Available, item.Why)
+			}
 			urls = append(urls, item.URL)
 		}
 		return urls, page.Pagination.Limit, page.Pagination.Offset, page.Pagination.Total

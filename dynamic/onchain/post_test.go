@@ -178,13 +178,11 @@ func TestBodiesThatBuyNothing(t *testing.T) {
 		"a truth value like yes":  {"?summary=x&no_spend_controls=yes", "", "no_spend_controls must be a boolean"},
 		"an input of another one": {"?summary=x&detail=y", "", "detail is not an input"},
 	} {
-		if r := s.posted(door+c.query, c.body); c.query == "" && (c.body == "" || c.body == "{}") {
-			s.want(what, r, 402, "payment_required") // the terms, and what is needed
-		} else {
-			s.want(what, r, 400, "invalid_input")
-			if !strings.Contains(r.Str("detail"), c.says) {
-				t.Errorf("%s: %s, want %q", what, r.Str("detail"), c.says)
-			}
+		r := s.posted(door+c.query, c.body)
+		if bare := c.query == "" && (c.body == "" || c.body == "{}"); bare {
+			s.want(what, r, 402, "payment_required")
+		} else if s.want(what, r, 400, "invalid_input"); !strings.Contains(r.Str("detail"), c.says) {
+			t.Errorf("%s: %s, want %q", what, r.Str("detail"), c.says)
 		}
 		paid := s.posted(door+c.query, c.body, "PAYMENT-SIGNATURE", pay)
 		s.want(what+", paid", paid, 400, "invalid_input")

@@ -96,6 +96,7 @@ type Input struct {
 	Name, Type string
 	Max        int // characters, 0 for no limit
 	Required   bool
+	Example    string // "" for none
 }
 
 // Terms are a quote as one protocol says it.

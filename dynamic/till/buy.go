@@ -97,7 +97,12 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 	a := asked{site, offer, Fingerprint(offer.ID, inputs)}
 	if p == nil {
 		bare := order.Bare != nil && ofInputs(gate) && order.Bare()
-		if gate != nil && !bare {
+		if bare { // what is to be had at all
+			if gate = t.available(ctx, site, offer, nil); ofInputs(gate) {
+				gate = nil
+			}
+		}
+		if gate != nil {
 			return nil, gate
 		}
 		q, err := t.quote(a)
@@ -312,16 +317,21 @@ func (t *Till) gates(ctx context.Context, site *content.Site, order Order) (*Off
 	if err != nil {
 		return o, nil, &Error{Code: CodeInputs, Err: err}
 	}
+	return o, inputs, t.available(ctx, site, o, inputs)
+}
+
+// available refuses what is not to be had for inputs, or for anybody where those are nil.
+func (t *Till) available(ctx context.Context, site *content.Site, o *Offer, inputs map[string]string) error {
 	if o.Kind.Available == nil {
-		return o, inputs, nil
+		return nil
 	}
-	err = gateError(t.view(ctx, func(tx ledger.Tx) error {
+	err := gateError(t.view(ctx, func(tx ledger.Tx) error {
 		return o.Kind.Available(t.makerOn(site), tx, o.Good, inputs)
 	}))
 	if e, ok := errors.AsType[*Error](err); ok {
 		e.Payment = nil // none was claimed yet, if one came at all
 	}
-	return o, inputs, err
+	return err
 }
 
 // gateError turns a kind's refusal into an answer; other errors are the ledger's.
@@ -354,7 +364,7 @@ func gateError(err error) error {
 		return &Error{Code: CodeWordTaken, Word: e.Word}
 	}
 	if e, ok := errors.AsType[*goods.Away](err); ok {
-		return &Error{Code: CodeAway, Item: e.Item, Retry: outRetry}
+		return &Error{Code: CodeAway, Item: e.Item, Problem: e.Lacks, Retry: outRetry}
 	}
 	if e, ok := errors.AsType[*goods.Unread](err); ok {
 		return unread(e)

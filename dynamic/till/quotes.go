@@ -1,5 +1,7 @@
 package till
 
+import "errors"
+
 // Quotes are all offers that somebody takes a payment for at present, with the least inputs: goods
 // in shelf order, then pages, the newest first. They say nothing of stock, and reserve nothing.
 func (t *Till) Quotes() []*Quote {
@@ -21,4 +23,14 @@ func (t *Till) Quotes() []*Quote {
 		add(site.Issues[i].ID)
 	}
 	return all
+}
+
+// Away says why the store can make an offer for nobody, as it is configured and equipped; nil where
+// it can. It reads no ledger.
+func (t *Till) Away(o *Offer) *Error {
+	if o.Kind.Able == nil {
+		return nil
+	}
+	e, _ := errors.AsType[*Error](gateError(o.Kind.Able(t.makerOn(t.cfg.Site.Now()), o.Good)))
+	return e
 }

@@ -115,9 +115,10 @@ func TestTermsForWhoBringsNoInputs(t *testing.T) {
 		defer func() { m.stop() }()
 		const path = "/api/buy/dibs"
 		r, _ := m.do(path, nil)
+		g, _ := site.Good("dibs")
 		needs, _ := r.Body["inputs_required"].([]any)
 		if r.Status != 402 || len(needs) != 1 || needs[0].(map[string]any)["name"] != "detail" ||
-			r.Header.Get("PAYMENT-REQUIRED") == "" {
+			needs[0].(map[string]any)["example"] != g.Inputs[0].Example || r.Header.Get("PAYMENT-REQUIRED") == "" {
 			t.Fatalf("nothing asked = %d %s", r.Status, r.Raw)
 		}
 		ch := tilltest.DecodeChallenge(t, r.Header.Get("PAYMENT-REQUIRED"))

@@ -20,14 +20,22 @@ type Counted struct {
 	Waiting *int
 }
 
-// Stock says how every counted good stands, in shelf order, and at what time of the ledger's clock.
+// Stock says how every good stands that is counted, or that the store cannot make, in shelf order,
+// and at what time of the ledger's clock.
 func (t *Till) Stock(ctx context.Context) (at time.Time, stock []Counted, err error) {
 	err = t.view(ctx, func(tx ledger.Tx) error {
 		at, stock = tx.Now(), nil
 		site := t.cfg.Site.Now()
 		for _, g := range site.Goods {
 			o := Goods(site, g.ID)
-			if o == nil || o.Kind.Left == nil || !g.Stock && g.WeeklyInventory == 0 {
+			if o == nil {
+				continue
+			}
+			if out := t.Away(o); out != nil {
+				stock = append(stock, Counted{Offer: o, Out: out})
+				continue
+			}
+			if o.Kind.Left == nil || !g.Stock && g.WeeklyInventory == 0 {
 				continue
 			}
 			c, err := counts(tx, t.makerOn(site), o)

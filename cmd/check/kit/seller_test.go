@@ -163,7 +163,8 @@ func TestDiscover(t *testing.T) {
 		!strings.Contains(errs, "name no door") {
 		t.Errorf("without files: exit %d %s", code, errs)
 	}
-	files["/.well-known/x402"] = `{"version":1,"resources":["/a","https://elsewhere.example/b"]}`
+	files["/.well-known/x402"] = `{"version":1,"resources":[{"resource":"` + s.URL +
+		`/a","type":"http"},"https://elsewhere.example/b"]}`
 	files["/openapi.json"] = `{"openapi":"3.1.0","paths":{
 		"/a":{"get":{"responses":{"402":{}}}},
 		"/c":{"get":{"responses":{"200":{},"402":{}}}},

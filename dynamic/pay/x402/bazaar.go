@@ -3,6 +3,7 @@ package x402
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"store.example/agentstore/dynamic/pay"
 )
@@ -17,7 +18,7 @@ func bazaar(inputs []pay.Input, post bool) Extension {
 	}
 	props := make(map[string]property)
 	var required []string
-	example := make(map[string]string)
+	example := make(map[string]any)
 	for _, in := range inputs {
 		if in.Name == "source" {
 			continue
@@ -25,8 +26,12 @@ func bazaar(inputs []pay.Input, post bool) Extension {
 		props[in.Name] = property{in.Type, in.Max}
 		if in.Required {
 			required = append(required, in.Name)
-			example[in.Name] = "…"
+			example[in.Name] = value(in)
 		}
+	}
+	// Where none is required by itself, one of several may be: the first shows how it is asked.
+	if i := slices.IndexFunc(inputs, func(in pay.Input) bool { return in.Example != "" }); len(required) == 0 && i >= 0 {
+		example[inputs[i].Name] = value(inputs[i])
 	}
 	contract := map[string]any{"type": "object", "properties": props}
 	input := map[string]any{"type": "http", "method": http.MethodGet}
@@ -47,8 +52,10 @@ func bazaar(inputs []pay.Input, post bool) Extension {
 		delete(described, "queryParams")
 		inputRequired = append(inputRequired, "bodyType", "body")
 	case len(required) > 0:
-		input["queryParams"] = example
 		inputRequired = append(inputRequired, "queryParams")
+		fallthrough
+	case len(example) > 0:
+		input["queryParams"] = example
 	}
 	// These marshal: they hold strings, maps and lists only.
 	info, _ := json.Marshal(map[string]any{"input": input})
@@ -59,4 +66,12 @@ func bazaar(inputs []pay.Input, post bool) Extension {
 		}},
 	})
 	return Extension{Info: info, Schema: schema}
+}
+
+// value is the example of an input as JSON has it.
+func value(in pay.Input) any {
+	if in.Type == "string" || in.Example == "" {
+		return in.Example
+	}
+	return json.RawMessage(in.Example)
 }

@@ -26,7 +26,7 @@ func TestTerms(t *testing.T) {
 		return "jws-" + a.Network, nil
 	}}
 	q := &pay.Quote{URL: "https://store.example/api/buy/x", Method: http.MethodGet, Accepts: accepts, Until: until,
-		Inputs: []pay.Input{{Name: "detail", Type: "string", Max: 500, Required: true},
+		Inputs: []pay.Input{{Name: "detail", Type: "string", Max: 500, Required: true, Example: "a word"},
 			{Name: "color", Type: "string"}}}
 	terms, err := x402.Row.New(store).Terms(q)
 	if err != nil {
@@ -75,7 +75,7 @@ func TestTerms(t *testing.T) {
 	b := ext[x402.ExtBazaar]
 	contract := b.Schema.Properties.Input.Properties.QueryParams
 	if len(contract.Required) != 1 || contract.Required[0] != "detail" || len(contract.Properties) != 2 ||
-		len(b.Info.Input.QueryParams) != 1 || b.Info.Input.QueryParams["detail"] == "" {
+		len(b.Info.Input.QueryParams) != 1 || b.Info.Input.QueryParams["detail"] != "a word" {
 		t.Errorf("bazaar %s", members["extensions"])
 	}
 }
