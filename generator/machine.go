@@ -96,9 +96,11 @@ func (s *source) withOrders() []api.Route {
 					value = jsontext.Value(in.Example)
 				}
 				order[in.Name] = value
-				p := slices.IndexFunc(r.Params, func(p api.Param) bool { return p.In == api.QueryP && p.Name == in.Name })
+				p := slices.IndexFunc(r.Params,
+					func(p api.Param) bool { return p.In == api.QueryP && p.Name == in.Name })
 				if p >= 0 {
-					r.Params[p].Examples = append(r.Params[p].Examples, api.Example{Name: s.Site.Goods[n].ID, Value: value})
+					r.Params[p].Examples = append(r.Params[p].Examples,
+						api.Example{Name: s.Site.Goods[n].ID, Value: value})
 				}
 			}
 			if r.Body != nil && len(order) > 0 {

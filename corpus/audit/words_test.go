@@ -216,8 +216,8 @@ func TestDigestWithoutItsSaltIsCaught(t *testing.T) {
 	}
 }
 
-// TestTheLongestObservationsStand: whatever a host declares or is said of it, what is written can be
-// read again.
+// TestTheLongestObservationsStand: whatever a host declares or is said of it, what is written can
+// be read again.
 func TestTheLongestObservationsStand(t *testing.T) {
 	w := recordtest.Writer(t)
 	d := record.Declaration{Host: "a.example", Shape: "v1-strings"}

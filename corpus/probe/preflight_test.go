@@ -221,7 +221,8 @@ func TestReportShape(t *testing.T) {
 	}
 }
 
-// TestAChallengeThatIsLong: a report does not repeat what is too long; the checks have read all of it.
+// TestAChallengeThatIsLong: a report does not repeat what is too long; the checks have read all of
+// it.
 func TestAChallengeThatIsLong(t *testing.T) {
 	r := look(t, V2, door(t, "noheader\nmirror\nset error \""+strings.Repeat("x", maxShownChallenge)+"\""),
 		Declaration{})

@@ -370,8 +370,8 @@ func TestOneNetworkDownAtTheStart(t *testing.T) {
 	s.want("a purchase on it", again, 200, "")
 }
 
-// oneRevert is a day's budget, in atomic units, that one hostile contract on a local chain fits into
-// and a second one does not.
+// oneRevert is a day's budget, in atomic units, that one hostile contract on a local chain fits
+// into and a second one does not.
 const oneRevert = 70
 
 // Once hostile payers have cost a day's budget, contracts that are strangers are refused before the

@@ -2,6 +2,7 @@ package pay
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -35,10 +36,8 @@ func behindAnother(value string) bool {
 // come: the client would sign again, for nothing.
 func Misplaced(f Fields) (seen, read string) {
 	for _, m := range misplaced {
-		for _, v := range f.Values(http.CanonicalHeaderKey(m.header)) {
-			if m.holds(v) {
-				return m.header, m.read
-			}
+		if slices.ContainsFunc(f.Values(http.CanonicalHeaderKey(m.header)), m.holds) {
+			return m.header, m.read
 		}
 	}
 	return "", ""
