@@ -171,10 +171,10 @@ func (m *market) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (m *market) refusals(t *testing.T) {
 	t.Helper()
 	for _, ask := range []string{"spot_check?url=" + m.url + "/", "spot_check?url=https%3A%2F%2F127.0.0.1%2F",
-		"spot_check?url=http%3A%2F%2Fdoor.example.com%2F", "spot_check",
+		"spot_check?url=http%3A%2F%2Fdoor.example.com%2F",
 		"spot_check?host=a.example.com&url=https%3A%2F%2Fa.example.com%2F", "provenance_check?address=0x12",
 		"standing_watch?url=https://169.254.169.254/", "bitcoin_anchor?digest=" + strings.ToUpper(anchored),
-		"launch_check?url=http%3A%2F%2Fdoor.example.com", "launch_check", "launch_check?url=" + url.QueryEscape(m.url),
+		"launch_check?url=http%3A%2F%2Fdoor.example.com", "launch_check?url=" + url.QueryEscape(m.url),
 		"quick_judgment?detail=a&callback_url=https://169.254.169.254/",
 		"quick_judgment?detail=a&callback_url=http://hook.example.com/",
 		"quick_judgment?detail=a&callback_url=" + m.url + "/api/window/v1",
@@ -183,7 +183,7 @@ func (m *market) refusals(t *testing.T) {
 			t.Errorf("%s: %d %s", ask, code, body)
 		}
 	}
-	for _, ask := range []string{"spot_check?host=door.example.com",
+	for _, ask := range []string{"spot_check?host=door.example.com", "spot_check", "launch_check",
 		"standing_watch?url=https://door.example.com/paid"} {
 		if code, body := m.get(t, "/api/buy/"+ask, false); code != 402 {
 			t.Errorf("%s: %d %s", ask, code, body)

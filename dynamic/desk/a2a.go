@@ -79,6 +79,6 @@ func cardFace() route.Face[*Desk] {
 		Description: "Card version 0.3.0, nineteen checks with their states, bounded evidence, suggested fixes and " +
 			"gaps. One GET; the documents that hold a signature's keys are the one exception. Checks that would send " +
 			"a POST are not_checked unless live is true. A budget of its own.",
-		Body: body[CardRequest]("url and live"), Responses: ok[Card]("The judgement", meteredProblems...),
+		Body: urlBody[CardRequest]("url and live"), Responses: ok[Card]("The judgement", meteredProblems...),
 	}, (*Desk).card)
 }
