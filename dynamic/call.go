@@ -200,7 +200,8 @@ func (s *Server) admitBody(c *call, r *http.Request, row *route.Row) error {
 		}
 		if err != nil || got != want {
 			return &problem.Error{Code: cmp.Or(row.Body.NotJSON, "unsupported_media_type"),
-				Header: http.Header{"Accept": {want}}, Detail: "Nothing was done: this route takes a body of type " + want + "."}
+				Header: http.Header{"Accept": {want}},
+				Detail: "Nothing was done: this route takes a body of type " + want + "."}
 		}
 	}
 	if r.ContentLength > limit {

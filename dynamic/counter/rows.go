@@ -120,8 +120,8 @@ func readings() []face {
 				Serve: api.Ledger, Version: "v1", Since: api.ContractSince, Tool: "look_in_window",
 				Summary: "What is on display now",
 				Description: "The live stock of every good that is counted: how many are left, or why none is to be " +
-					"had; what cannot be made at present, and why; how many orders wait for the keeper; the line of the porch, what this week's stamp " +
-					"says, and the newest titles. Free; it reserves nothing.",
+					"had; what cannot be made at present, and why; how many orders wait for the keeper; the line of " +
+					"the porch, what this week's stamp says, and the newest titles. Free; it reserves nothing.",
 				Responses: ok(api.Response{Schema: api.SchemaFor[Window](), Headers: private,
 					Description: "What is on display"}, statuses(503)...),
 			},

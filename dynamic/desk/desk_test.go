@@ -265,7 +265,8 @@ func TestBadgeShowsTheLastReadingAndNeverProbes(t *testing.T) {
 		"host.svg?host=a.example.com&x=1", "host.svg?host=a%2Fb"} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", "/badge/"+at, nil))
-		if w.Code != 400 || w.Header().Get("Content-Type") != "image/svg+xml" || !strings.HasPrefix(w.Body.String(), "<svg") {
+		if w.Code != 400 || w.Header().Get("Content-Type") != "image/svg+xml" ||
+			!strings.HasPrefix(w.Body.String(), "<svg") {
 			t.Errorf("%s: %d %s", at, w.Code, w.Body)
 		}
 	}

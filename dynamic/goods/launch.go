@@ -89,7 +89,8 @@ func (o LaunchOutcome) Owed() bool { return o.NotWalked != "" && !o.AtDoor }
 //
 //	goods/launched/<host>   launchPlace: one a host and 24 hours, and what all of them may cost
 var launch = Kind{
-	Name: content.KindLaunch, Delivers: Launched{}, Counted: true, Unit: "a reading", Later: true, Able: Maker.canLaunch,
+	Name: content.KindLaunch, Delivers: Launched{}, Counted: true, Unit: "a reading", Later: true,
+	Able: Maker.canLaunch,
 	Available: func(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error {
 		if inputs == nil {
 			return m.canLaunch(good)

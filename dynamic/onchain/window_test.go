@@ -30,8 +30,8 @@ func TestWindowShowsWhatIsLeft(t *testing.T) {
 	counted := 0
 	// This shop reads nothing and has neither calendar nor wallet: what it cannot make says so.
 	away := []string{"a2a_repair_kit", "bitcoin_anchor", "conformance_watch", "good_buyer", "launch_check",
-		"onpage_audit", "passport_refresh", "phantom_check", "provenance_check", "service_audit", "signature_agent_card",
-		"spot_check", "standing_watch"}
+		"onpage_audit", "passport_refresh", "phantom_check", "provenance_check", "service_audit",
+		"signature_agent_card", "spot_check", "standing_watch"}
 	for _, id := range away {
 		says, _ := first[id]["says"].(string)
 		door := s.do("GET", "/api/buy/"+id, nil)

@@ -30,7 +30,8 @@ func bazaar(inputs []pay.Input, post bool) Extension {
 		}
 	}
 	// Where none is required by itself, one of several may be: the first shows how it is asked.
-	if i := slices.IndexFunc(inputs, func(in pay.Input) bool { return in.Example != "" }); len(required) == 0 && i >= 0 {
+	i := slices.IndexFunc(inputs, func(in pay.Input) bool { return in.Example != "" })
+	if len(required) == 0 && i >= 0 {
 		example[inputs[i].Name] = value(inputs[i])
 	}
 	contract := map[string]any{"type": "object", "properties": props}
