@@ -188,7 +188,7 @@ var arrows = []arrow{
 	{from: "generator/gitpack"},
 	{from: "generator/picture"},
 
-	{from: "dynamic", may: []string{"content/...", "corpus/...", "dynamic/...", "templates"}},
+	{from: "dynamic", may: []string{"content/...", "corpus/...", "dynamic/...", "templates", "templates/drawing"}},
 	{from: "dynamic/account", may: []string{"dynamic/ledger"}},
 	{from: "dynamic/archive", may: []string{"corpus/caip2", "corpus/record", "corpus/tlog", "corpus/view",
 		"corpus/attest",
@@ -213,7 +213,7 @@ var arrows = []arrow{
 	{from: "dynamic/desk", tests: []string{"dynamic", "dynamic/ledger/bolt", "dynamic/ledger/postgres"},
 		may: []string{"content/...", "corpus/...", "dynamic/archive", "dynamic/budget", "dynamic/challenge",
 			"dynamic/feed", "dynamic/goods", "dynamic/ledger", "dynamic/problem", "dynamic/route", "dynamic/schedule",
-			"templates"}},
+			"templates", "templates/drawing"}},
 	{from: "dynamic/a2a", may: []string{"content/api", "dynamic/mcp", "dynamic/route"}},
 	{from: "dynamic/callers", may: []string{"corpus/botauth", "corpus/exchange", "dynamic/problem",
 		"dynamic/route"},

@@ -20,6 +20,7 @@ import (
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/templates/drawing"
 )
 
 // call is one request on its way through a row: what handlers may know of it, and the writer that
@@ -31,6 +32,7 @@ type call struct {
 	bytes  int64
 	name   string // of the row
 	paid   bool   // the row takes payments
+	image  bool   // the row answers with an image
 	onAcct bool   // the row takes orders on account
 	m      *measured
 	snap   *snapshot    // of the published tree, for the whole request; nil: no document is served
@@ -125,6 +127,7 @@ func (s *Server) adapt(row *route.Row) (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := w.(*call)
 		c.m, c.name, c.paid, c.onAcct, c.Validator = m, row.Name, row.Paid, row.OnAccount, validator
+		c.image = row.Image()
 		cacheControl(w.Header(), row.Serve)
 		if err := s.retired(w.Header(), row); err != nil {
 			s.fail(c, r, err)
@@ -196,7 +199,8 @@ func (s *Server) admitBody(c *call, r *http.Request, row *route.Row) error {
 			got, err = want, nil // it is read as JSON, and refused where it is none
 		}
 		if err != nil || got != want {
-			return &problem.Error{Code: "unsupported_media_type", Header: http.Header{"Accept": {want}},
+			return &problem.Error{Code: cmp.Or(row.Body.NotJSON, "unsupported_media_type"),
+				Header: http.Header{"Accept": {want}},
 				Detail: "Nothing was done: this route takes a body of type " + want + "."}
 		}
 	}
@@ -265,6 +269,10 @@ func (s *Server) refuse(c *call, r *http.Request, e *problem.Error) {
 		// The answer has begun; cutting it off is the only way to say that it is not whole.
 		panic(http.ErrAbortHandler)
 	}
+	if c.image {
+		s.say(c, r, e)
+		return
+	}
 	if e.Code == "not_found" && e.Payment == nil && s.mayShowPage(r) {
 		c.Header()["Vary"] = varyAll // also where it is no page
 	}
@@ -279,7 +287,18 @@ func (s *Server) refuse(c *call, r *http.Request, e *problem.Error) {
 	if e.Status == http.StatusBadRequest || e.Status == 0 && row.Status == http.StatusBadRequest {
 		budget.Strip(c.Header())
 	}
-	problem.Write(c, r, s.baseURL, withAccount(c, withPayment(c, r, e)))
+	s.say(c, r, e)
+}
+
+// say writes an error with what became of a payment: as an image where one was asked for.
+func (s *Server) say(c *call, r *http.Request, e *problem.Error) {
+	e = withAccount(c, withPayment(c, r, e))
+	if !c.image {
+		problem.Write(c, r, s.baseURL, e)
+		return
+	}
+	row, _ := problem.Lookup(e.Code)
+	e.Send(c, r, cmp.Or(e.Status, row.Status), api.SVG, drawing.Label("badge", strings.ToLower(row.Title), "#4d5a66"))
 }
 
 // withAccount says on the error of a route that takes orders on account what became of the order,
@@ -342,9 +361,9 @@ func (s *Server) panicked(c *call, r *http.Request, p any) {
 	if c.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	problem.Write(c, r, s.baseURL, withAccount(c, withPayment(c, r, &problem.Error{Code: "internal",
+	s.say(c, r, &problem.Error{Code: "internal",
 		Detail: "Something went wrong here. If a payment was presented, read its purchase-status or present the same " +
-			"payment again; sign no other."})))
+			"payment again; sign no other."})
 }
 
 // logCall writes the access log: names and numbers, never a query or a header value. What cost

@@ -91,7 +91,7 @@ func TestEveryAnswerCarriesTheSecurityFields(t *testing.T) {
 		"Not Modified ", "Partial Content application/jsonl",
 		"Permanent Redirect ", "No Content ", "Method Not Allowed application/problem+json",
 		"Not Acceptable application/problem+json", "Precondition Failed application/problem+json",
-		"Request Header Fields Too Large application/problem+json", "OK image/svg+xml"} {
+		"Request Header Fields Too Large application/problem+json", "OK image/svg+xml", "Not Found image/svg+xml"} {
 		if kinds[want] == 0 {
 			t.Errorf("nothing was answered with %q, but %v", want, slices.Sorted(maps.Keys(kinds)))
 		}

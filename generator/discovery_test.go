@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
@@ -54,7 +53,7 @@ func TestOrdersByExample(t *testing.T) {
 	}
 	in.API = []api.Route{{Name: "buy", Method: "GET", Pattern: "/api/buy/{item_id}",
 		Params: []api.Param{query("detail"), query("url"), query("source")}}, {Name: "buy_by_post", Method: "POST",
-		Pattern: "/api/buy/{item_id}", Body: &api.Body{ContentType: api.JSON, Schema: &jsonschema.Schema{}}}}
+		Pattern: "/api/buy/{item_id}", Body: &api.Body{ContentType: api.JSON, Schema: api.SchemaFor[struct{}]()}}}
 	s, err := newSource(&in, nil)
 	if err != nil {
 		t.Fatal(err)

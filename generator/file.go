@@ -136,5 +136,5 @@ func (b *build) pieces(o *outfile, fill func(io.Writer) error) (err error) {
 
 // hasTwins says which media types are worth compressing.
 func hasTwins(mediaType string) bool {
-	return mediaType != api.Binary && mediaType != api.Gzip && mediaType != api.PNG
+	return mediaType != api.Binary && mediaType != api.Gzip && mediaType != api.PNG && mediaType != api.ICO
 }

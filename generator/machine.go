@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/templates"
@@ -89,26 +90,33 @@ func (s *source) withOrders() []api.Route {
 			r.Body = &body
 		}
 		for n := range s.Site.Goods {
-			order := map[string]any{}
-			for _, in := range s.Site.Goods[n].Example() {
-				var value any = in.Example
-				if in.Type != "string" {
-					value = jsontext.Value(in.Example)
-				}
-				order[in.Name] = value
-				p := slices.IndexFunc(r.Params,
-					func(p api.Param) bool { return p.In == api.QueryP && p.Name == in.Name })
-				if p >= 0 {
-					r.Params[p].Examples = append(r.Params[p].Examples,
-						api.Example{Name: s.Site.Goods[n].ID, Value: value})
-				}
-			}
-			if r.Body != nil && len(order) > 0 {
-				r.Body.Examples = append(r.Body.Examples, api.Example{Name: s.Site.Goods[n].ID, Value: order})
-			}
+			addOrder(r, &s.Site.Goods[n])
 		}
 	}
 	return all
+}
+
+// addOrder adds the examples of a good's inputs to a route, under the good's id.
+func addOrder(r *api.Route, g *content.Good) {
+	value := func(in content.Input) any {
+		if in.Type == "string" {
+			return in.Example
+		}
+		return jsontext.Value(in.Example)
+	}
+	for _, in := range g.Inputs {
+		p := slices.IndexFunc(r.Params, func(p api.Param) bool { return p.In == api.QueryP && p.Name == in.Name })
+		if p >= 0 && in.Example != "" {
+			r.Params[p].Examples = append(r.Params[p].Examples, api.Example{Name: g.ID, Value: value(in)})
+		}
+	}
+	order := map[string]any{}
+	for _, in := range g.Example() {
+		order[in.Name] = value(in)
+	}
+	if r.Body != nil && len(order) > 0 {
+		r.Body.Examples = append(r.Body.Examples, api.Example{Name: g.ID, Value: order})
+	}
 }
 
 func renderTools(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {

@@ -193,6 +193,7 @@ func shopRows() []output {
 		{name: "security_txt", deps: depsConfig, render: renderSecurityText},
 		{name: "style", render: ready(templates.Style)},
 		{name: "favicon", render: ready(templates.Favicon)},
+		{name: "old_favicon", render: renderOldFavicon, bare: true},
 		{name: "touch_icon", render: renderTouchIcon, bare: true},
 		{name: "web_manifest", deps: depsConfig, render: renderWebManifest},
 		{name: "preview_store", deps: depsStorePreview, render: renderStorePreview, bare: true},

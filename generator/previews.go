@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"sync"
@@ -161,6 +162,19 @@ func weekPreview(r record.Round) templates.Preview {
 }
 
 func renderTouchIcon(*source, unit, string, attest.Digest) ([]byte, error) { return picture.Icon() }
+
+// renderOldFavicon is the same picture as the one image of an ICO file, which every browser asks
+// for where no page named another icon.
+func renderOldFavicon(*source, unit, string, attest.Digest) ([]byte, error) {
+	icon, err := picture.Icon()
+	if err != nil {
+		return nil, err
+	}
+	const head, size = 6 + 16, byte(picture.IconSize) // a directory of one entry
+	b := []byte{0, 0, 1, 0, 1, 0, size, size, 0, 0, 1, 0, 32, 0}
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(icon)))
+	return append(binary.LittleEndian.AppendUint32(b, head), icon...), nil
+}
 
 // renderWebManifest follows the Web Application Manifest of the W3C. The site is one of pages, so
 // that it opens in the browser.

@@ -2,7 +2,9 @@ package generator
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"image/png"
 	"io/fs"
 	"maps"
@@ -142,6 +144,13 @@ func TestSharing(t *testing.T) {
 	}
 	if got := pictureSize(t, tree, "apple-touch-icon.png"); got != [2]string{"180", "180"} {
 		t.Errorf("the icon is %v", got)
+	}
+	icon, err := fs.ReadFile(tree, "apple-touch-icon.png")
+	old, oldErr := fs.ReadFile(tree, "favicon.ico")
+	if err := errors.Join(err, oldErr); err != nil || !bytes.Equal(old[:6], []byte{0, 0, 1, 0, 1, 0}) ||
+		int(binary.LittleEndian.Uint32(old[14:])) != len(icon) ||
+		!bytes.Equal(old[binary.LittleEndian.Uint32(old[18:]):], icon) {
+		t.Errorf("the icon for old browsers: %v", err)
 	}
 }
 

@@ -272,6 +272,8 @@ func mediaType(name string) string {
 		return api.SVG
 	case ".png":
 		return api.PNG
+	case ".ico":
+		return api.ICO
 	case ".json":
 		return api.JSON
 	case ".xml":

@@ -33,7 +33,7 @@ var examples = map[string]string{"/api/paid": "/api/buy/small_blessing", "/about
 var calendarNames = []string{"a.calendar.example", "b.calendar.example"}
 
 // neighbourhood is the address of all of them, which looks public and is led to loopback.
-var neighbourhood = netip.MustParseAddr("8.8.4.4")
+var neighbourhood = netip.MustParseAddr("8.8.4.5")
 
 // neighbours are whom the goods of a run reach beyond the store, so that each can be bought: two
 // calendars that promise a block, and a shop that sells what this store sells. They listen on
@@ -102,7 +102,8 @@ func (n *neighbours) certificate() (tls.Certificate, error) {
 	now := time.Now()
 	template := &x509.Certificate{SerialNumber: big.NewInt(1),
 		DNSNames:  append(slices.Clone(calendarNames), exampleShop),
-		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0), KeyUsage: x509.KeyUsageDigitalSignature,
+		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err == nil {

@@ -110,10 +110,10 @@ func openRead(t *testing.T) (*stall, *attest.Key) {
 	roots := x509.NewCertPool()
 	roots.AddCert(agent.Certificate())
 	s := openStallWith(t, nil, func(s *stall, c *shop.Config) {
-		s.launchWallet(t, c)
 		s.reach = func(f *fetch.Config) {
 			f.Resolver, f.Dialer, f.Roots = nearby(""), nearby(agent.Listener.Addr().String()), roots
 		}
+		s.meets(t, c)
 	})
 	return s, key
 }

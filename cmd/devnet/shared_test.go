@@ -85,16 +85,7 @@ func TestMain(m *testing.M) {
 // a Solana cluster where there is Node.js, with the neighbours of a run.
 var five = sync.OnceValue(func() *stall {
 	return openStallWith(everyTest, nil, func(s *stall, cfg *shop.Config) {
-		near, err := openNeighbours(s.url)
-		if err != nil {
-			everyTest.Fatal(err)
-		}
-		everyTest.Cleanup(func() { near.Close() })
-		last := len(s.net.Buyers) - 1
-		if err := near.equip(cfg, everyTest.TempDir(), person{s.net.Buyers[last].Private}); err != nil {
-			everyTest.Fatal(err)
-		}
-		s.net.Buyers, s.reach = s.net.Buyers[:last], near.reach(nil)
+		s.meets(everyTest, cfg)
 		c, err := svm.Open(slot, 0)
 		if err != nil {
 			return
@@ -110,6 +101,20 @@ var five = sync.OnceValue(func() *stall {
 		cfg.Networks = append(cfg.Networks, n)
 	})
 })
+
+// meets gives a stall the neighbours of a run; its last buyer is the wallet that buys for it.
+func (s *stall) meets(t testing.TB, cfg *shop.Config) {
+	near, err := openNeighbours(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { near.Close() })
+	last := len(s.net.Buyers) - 1
+	if err := near.equip(cfg, t.TempDir(), person{s.net.Buyers[last].Private}); err != nil {
+		t.Fatal(err)
+	}
+	s.net.Buyers, s.reach = s.net.Buyers[:last], near.reach(s.reach)
+}
 
 // openStall is the shared shop, with buyers of the test's own. Who does not do it in parallel is
 // alone in it, and counts what it earns.

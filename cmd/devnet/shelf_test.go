@@ -184,7 +184,7 @@ func (m *market) refusals(t *testing.T) {
 			t.Errorf("%s: %d %s", ask, code, body)
 		}
 	}
-	for _, ask := range []string{"spot_check?host=door.example.com",
+	for _, ask := range []string{"spot_check?host=door.example.com", "spot_check", "launch_check",
 		"standing_watch?url=https://door.example.com/paid"} {
 		if code, body := m.get(t, "/api/buy/"+ask, false); code != 402 {
 			t.Errorf("%s: %d %s", ask, code, body)

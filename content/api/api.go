@@ -5,6 +5,8 @@
 package api
 
 import (
+	"net/http"
+	"slices"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -69,6 +71,17 @@ type Body struct {
 	Limit       int64
 	Description string
 	Examples    []Example
+	// NotJSON is the code with which a body of another media type than JSON is refused, "" for
+	// unsupported_media_type.
+	NotJSON string
+}
+
+// Image reports whether what a route answers is an image. Whoever shows one sees an image or
+// nothing, so its refusals are images too.
+func (r Route) Image() bool {
+	return slices.ContainsFunc(r.Responses, func(a Response) bool {
+		return a.Status == http.StatusOK && a.ContentType == SVG
+	})
 }
 
 // Response is one answer a route may give. Schema is nil where the body is not JSON.

@@ -18,6 +18,7 @@ const (
 	CSS         = "text/css; charset=utf-8"
 	SVG         = "image/svg+xml"
 	PNG         = "image/png"
+	ICO         = "image/x-icon"
 	WebManifest = "application/manifest+json"
 	JavaScript  = "text/javascript; charset=utf-8"
 	JSONLines   = "application/jsonl"
@@ -161,6 +162,8 @@ func extension(mediaType string) string {
 		return ".svg"
 	case PNG:
 		return ".png"
+	case ICO:
+		return ".ico"
 	case WebManifest:
 		return ".webmanifest"
 	case JavaScript:

@@ -62,6 +62,7 @@ var types = map[string]string{
 	".css":   CSS,
 	".svg":   SVG,
 	".png":   PNG,
+	".ico":   ICO,
 	".xml":   XML,
 	".txt":   PlainText,
 	".csv":   "text/csv; charset=utf-8",

@@ -318,9 +318,13 @@ func declared(r Route) map[int]*response {
 // responses are what a route declares, by status, and the refusals that its shape implies.
 func responses(r Route) object {
 	all := declared(r)
+	says := object{{problemType, aProblem}}
+	if r.Image() {
+		says = object{{SVG, object{{"schema", object{{"type", "string"}}}}}}
+	}
 	refuse := func(status int, text string, fields ...string) {
 		if all[status] == nil {
-			all[status] = &response{text, fields, object{{problemType, aProblem}}}
+			all[status] = &response{text, fields, says}
 		}
 	}
 	judged := r.Serve != File && r.Serve != Negotiated // its inputs are: a file has none

@@ -193,9 +193,15 @@ func TestRefusalsAreDescribedAsTheyAre(t *testing.T) {
 		Name: "badge", Method: "GET", Pattern: "/badge", Summary: "A badge.", Tags: []string{"purchase"}, Serve: Ledger,
 		Responses: []Response{{Status: 404, ContentType: "image/svg+xml"}, {Status: 402, ContentType: JSON},
 			{Status: 410, ContentType: "application/problem+json"}},
+	}, {
+		Name: "picture", Method: "GET", Pattern: "/picture", Summary: "A picture.", Tags: []string{"purchase"},
+		Serve: Ledger, Responses: []Response{{Status: 200, ContentType: SVG}},
 	}}))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if r := doc.Paths.Value("/picture").Get.Responses.Value("400"); r == nil || r.Value.Content[SVG] == nil {
+		t.Error("who asks for a picture is refused by another thing than a picture")
 	}
 	answers := doc.Paths.Value("/badge").Get.Responses
 	for status, want := range map[string]string{"400": "#/components/schemas/Problem", "404": "string", "402": "",

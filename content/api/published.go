@@ -365,6 +365,10 @@ var storeDocuments = []Document{
 		Files: pages("/favicon.svg", SVG), Hidden: true,
 	},
 	{
+		Name: "old_favicon", Path: "/favicon.ico", Summary: "The icon that browsers ask for unasked.",
+		Files: pages("/favicon.ico", ICO), Hidden: true,
+	},
+	{
 		Name: "touch_icon", Path: "/apple-touch-icon.png", Summary: "The icon of a home screen.",
 		Files: pages("/apple-touch-icon.png", PNG), Hidden: true,
 	},

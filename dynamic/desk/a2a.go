@@ -80,6 +80,6 @@ func cardFace() route.Face[*Desk] {
 			"gaps; a card of 1.0 is not_judged, with own_dialect beside. One GET; the documents that hold a " +
 			"signature's keys are the one exception. Checks that would send a POST are not_checked unless live is " +
 			"true. A budget of its own.",
-		Body: body[CardRequest]("url and live"), Responses: ok[Card]("The judgement", meteredProblems...),
+		Body: urlBody[CardRequest]("url and live"), Responses: ok[Card]("The judgement", meteredProblems...),
 	}, (*Desk).card)
 }

@@ -12,6 +12,7 @@ import (
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/visible"
 	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/templates/drawing"
 )
 
 // checkBadge shows the last reading of a door and its age. It never probes: a badge is asked for by
@@ -21,7 +22,7 @@ func (d *Desk) checkBadge(w http.ResponseWriter, r *http.Request) error {
 	door, err := d.cfg.Client.Parse(raw, fetch.Rule{})
 	if err != nil {
 		// Whoever looks at the page sees an image or nothing, so the refusal is one too.
-		return d.writeBadge(w, r, http.StatusBadRequest, drawBadge("x402 check", "not a door's URL", "#4d5a66"))
+		return d.writeBadge(w, r, http.StatusBadRequest, drawing.Label("x402 check", "not a door's URL", "#4d5a66"))
 	}
 	u, err := url.Parse(door)
 	if err != nil {
@@ -52,14 +53,14 @@ func (d *Desk) writeBadge(w http.ResponseWriter, r *http.Request, status int, sv
 func (d *Desk) hostBadge(w http.ResponseWriter, r *http.Request) error {
 	door, err := d.cfg.Client.Parse("https://"+route.Inputs(r).String("host")+"/", fetch.Rule{})
 	if err != nil {
-		return d.writeBadge(w, r, http.StatusBadRequest, drawBadge("x402 record", "not a host", "#4d5a66"))
+		return d.writeBadge(w, r, http.StatusBadRequest, drawing.Label("x402 record", "not a host", "#4d5a66"))
 	}
 	u, err := url.Parse(door)
 	if err != nil {
 		return err
 	}
 	if u.Path != "/" || u.RawQuery != "" {
-		return d.writeBadge(w, r, http.StatusBadRequest, drawBadge("x402 record", "not a host", "#4d5a66"))
+		return d.writeBadge(w, r, http.StatusBadRequest, drawing.Label("x402 record", "not a host", "#4d5a66"))
 	}
 	held, err := d.cfg.Record.Host(r.Context(), u.Hostname())
 	if err != nil {
@@ -83,7 +84,7 @@ func recordBadge(held Held, now time.Time) []byte {
 			said += " · " + age(held.Passport.ObservedAt, now)
 		}
 	}
-	return drawBadge("x402 record", said, colour)
+	return drawing.Label("x402 record", said, colour)
 }
 
 // badge draws the two words. The verdict is said, then coloured.
@@ -98,16 +99,7 @@ func badge(last *LastReading, now time.Time) []byte {
 		}
 		said = fmt.Sprintf("%s (%s) · %s", verdictWords(last.Verdict), last.Battery, age(last.ObservedAt, now))
 	}
-	return drawBadge("x402 check", said, colour)
-}
-
-func drawBadge(label, said, colour string) []byte {
-	left, right := 7*len(label)+12, 7*len([]rune(said))+12
-	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="22" role="img" aria-label="%[5]s: %[6]s">`+
-		`<title>%[5]s: %[6]s</title><rect width="%[2]d" height="22" fill="#241f19"/><rect x="%[2]d" width="%[3]d" height="22" fill="%[4]s"/>`+
-		`<g fill="#f7f2e6" font-family="ui-monospace,Menlo,Consolas,monospace" font-size="11.5" text-anchor="middle">`+
-		`<text x="%[7]d" y="15">%[5]s</text><text x="%[8]d" y="15">%[6]s</text></g></svg>`+"\n",
-		left+right, left, right, colour, label, said, left/2, left+right/2)
+	return drawing.Label("x402 check", said, colour)
 }
 
 func verdictWords(v probe.Verdict) string {
@@ -150,9 +142,7 @@ func hostBadgeFace() route.Face[*Desk] {
 			"contacts nobody.",
 		Params: []api.Param{{Name: "host", In: api.QueryP, Type: "string", Required: true, MinLength: 1,
 			MaxLength: 255, Description: "Host name"}},
-		Responses: append([]api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"},
-			{Status: http.StatusBadRequest, ContentType: api.SVG, Description: "A badge that says so: it is no host"}},
-			problems(503)...),
+		Responses: []api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"}},
 	}, (*Desk).hostBadge)
 }
 
@@ -164,9 +154,6 @@ func badgeFace() route.Face[*Desk] {
 			"contacts the door.",
 		Params: []api.Param{{Name: "url", In: api.QueryP, Type: "string", Format: "uri", Required: true,
 			MinLength: 1, MaxLength: maxURL, Description: "https URL of the door"}},
-		Responses: append([]api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"},
-			{Status: http.StatusBadRequest, ContentType: api.SVG,
-				Description: "A badge that says so: the URL is none that is read"}},
-			problems(503)...),
+		Responses: []api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"}},
 	}, (*Desk).checkBadge)
 }

@@ -117,7 +117,7 @@ func knownClients() []string {
 // buyerBody describes the body of a question. A profile is described as it should be; one that is
 // something else is taken too, and counts as none.
 func buyerBody() *api.Body {
-	b := body[BuyerRequest]("url, client_profile and clients")
+	b := urlBody[BuyerRequest]("url, client_profile and clients")
 	profile := api.SchemaFor[ClientProfile]()
 	profile.Description = b.Schema.Properties["client_profile"].Description
 	profile.Properties["max_amount_per_payment_usd"].Type = "number" // one type: clients of models refuse two

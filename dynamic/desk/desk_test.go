@@ -261,6 +261,15 @@ func TestBadgeShowsTheLastReadingAndNeverProbes(t *testing.T) {
 			t.Errorf("%s: no %q in %s", u, want, got)
 		}
 	}
+	for _, at := range []string{"check.svg", "check.svg?url=", "check.svg?url=ftp://a.example.com/", "host.svg",
+		"host.svg?host=a.example.com&x=1", "host.svg?host=a%2Fb"} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/badge/"+at, nil))
+		if w.Code != 400 || w.Header().Get("Content-Type") != "image/svg+xml" ||
+			!strings.HasPrefix(w.Body.String(), "<svg") {
+			t.Errorf("%s: %d %s", at, w.Code, w.Body)
+		}
+	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/badge/host.svg?host=MET.example.com.", nil))
 	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "x402 record: broken — 1 of 3, W33–W35 · ") ||

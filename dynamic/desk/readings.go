@@ -100,14 +100,14 @@ func readingFaces() []route.Face[*Desk] {
 			Summary: "Judge a Web Bot Auth directory or card",
 			Description: "The keys, the directory's own signature and the card's members. An origin alone means its " +
 				"well-known path. One GET, and a card's jwks_uri.",
-			Body: body[ReadingRequest]("url"), Responses: ok[Directory]("The judgement", meteredProblems...),
+			Body: urlBody[ReadingRequest]("url"), Responses: ok[Directory]("The judgement", meteredProblems...),
 		}, (*Desk).botAuth),
 		metered(api.Route{
 			Name: "onpage_v1", Pattern: "/api/onpage/v1", Version: "v1", Since: api.ContractSince,
 			Budget: BudgetReadings, Summary: "Judge a page's HTML as it is served",
 			Description: "Twelve checks of what a crawler or an agent without a browser relies on. One GET; no " +
 				"script is run.",
-			Body: body[ReadingRequest]("url"), Responses: ok[Page]("The judgement", meteredProblems...),
+			Body: urlBody[ReadingRequest]("url"), Responses: ok[Page]("The judgement", meteredProblems...),
 		}, (*Desk).page),
 		instrument(api.Route{
 			Name: "onpage_battery_v1", Method: http.MethodGet, Pattern: "/api/onpage/v1", Serve: api.Clock,

@@ -191,7 +191,7 @@ func recordingFaces() []route.Face[*Desk] {
 			Budget: BudgetReadings, Summary: "Read the raw recordings of your own door",
 			Description: "What was published of a probe hides addresses and most headers. Whoever proves control of " +
 				"the host is shown the bytes as they were recorded, as far as they are kept.",
-			Body:      body[RecordingsRequest]("url and ticket"),
+			Body:      urlBody[RecordingsRequest]("url and ticket"),
 			Responses: ok[Recordings]("The recordings, newest first", 400, 401, 413, 415, 429, 503),
 		}, (*Desk).recordings),
 	}

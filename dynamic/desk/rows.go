@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
@@ -25,7 +26,7 @@ func faces() []route.Face[*Desk] {
 		r := api.Route{
 			Name: "preflight_" + b.Version, Pattern: "/api/preflight/" + b.Version, Version: b.Version, Since: b.Since,
 			Budget: BudgetPreflight, Summary: "Probe a door under the frozen battery " + b.Version,
-			Description: b.About, Body: body[URLRequest]("url"),
+			Description: b.About, Body: urlBody[URLRequest]("url"),
 			Responses: ok[Preflight]("The report", meteredProblems...),
 		}
 		if b.Version == probe.Current() {
@@ -40,7 +41,7 @@ func faces() []route.Face[*Desk] {
 			Summary: "Probe up to twenty doors",
 			Description: "Each door that is read spends one use of the preflight budget. What could not be read has " +
 				"an error in its place, and the others are not worse for it.",
-			Body:      body[BatchRequest]("urls and battery"),
+			Body:      urlBody[BatchRequest]("urls and battery"),
 			Responses: ok[Batch]("What was read", meteredProblems...),
 		}, (*Desk).batch),
 		instrument(api.Route{
@@ -54,7 +55,7 @@ func faces() []route.Face[*Desk] {
 			Description: "One live probe under v2 folded with what the signed record holds about the host, with what " +
 				"each discovery list says of the door, and one comparison. A host that no round named comes back as " +
 				"never met. Spends the preflight budget.",
-			Body: body[LookRequest]("url and since"), Responses: ok[Look]("The look", meteredProblems...),
+			Body: urlBody[LookRequest]("url and since"), Responses: ok[Look]("The look", meteredProblems...),
 		}, (*Desk).look),
 		metered(api.Route{
 			Name: "before_you_pay_v1", Pattern: "/api/before-you-pay/v1", Version: "v1", Since: api.ContractSince,
@@ -101,6 +102,13 @@ const bodyLimit = 256 << 10
 
 func body[T any](what string) *api.Body {
 	return &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[T](), Limit: bodyLimit, Description: what}
+}
+
+// urlBody is the body of a route that is about a URL: where it is no JSON, none was given.
+func urlBody[T any](what string) *api.Body {
+	b := body[T](what)
+	b.NotJSON = fetch.CodeMissing
+	return b
 }
 
 func problems(codes ...int) []api.Response {

@@ -1,6 +1,7 @@
 package desk_test
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/httptest"
 	"path"
@@ -12,28 +13,31 @@ import (
 // names the field.
 func TestRefusalWords(t *testing.T) {
 	h := openTest(t, street(t, http.NotFoundHandler()))
-	for _, c := range []struct{ at, body, code, field string }{
-		{"/api/preflight/v1", ``, "url_missing", "body"},
-		{"/api/preflight/v1", `{"url":`, "url_missing", "url"},
-		{"/api/preflight/v1", `{"URL":"https://a.example.com/"}`, "url_missing", "URL"},
-		{"/api/preflight/v1", `{"x":1,"url":7}`, "url_missing", "x"},
-		{"/api/preflight/v1", `{"url":"https://a.example.com/","x":1}`, "invalid_input", "x"},
-		{"/api/preflight/v1", `{"url":"https://a.example.com/","x":}`, "url_missing", "x"},
-		{"/api/preflight/v1", `{"url":"https://a.example.com/","url":"https://a.example.com/"}`, "url_missing", "url"},
-		{"/api/preflight/batch", ``, "url_missing", "body"},
-		{"/api/preflight/batch", `{"urls":"https://a.example.com/"}`, "url_missing", "urls"},
-		{"/api/preflight/batch", `{"urls":["https://a.example.com/",1]}`, "invalid_input", "urls/1"},
-		{"/api/preflight/batch", `{"urls":["https://a.example.com/"],"battery":2}`, "invalid_input", "battery"},
-		{"/api/look/v1", `{"url":"https://a.example.com/","since":34}`, "bad_since", "since"},
-		{"/api/look/v1", `{"url":"https://a.example.com/","since":"2026-W54"}`, "bad_since", "since"},
-		{"/api/look/v1", `{"since":34}`, "url_missing", "since"},
-		{"/api/conformance/v1", `{}`, "invalid_input", "artifact"},
-		{"/api/conformance/v1", `{"artifact":"x","kind":"invoice"}`, "invalid_input", "kind"},
-		{"/api/conformance/v1", `{"artifact":"x","public_key_hex":"ab"}`, "invalid_input", "public_key_hex"},
-		{"/api/before-you-pay/v1", `{"url":"https://a.example.com/","clients":["curl"]}`, "invalid_input", "clients"},
+	for _, c := range []struct{ at, body, code, field, kind string }{
+		{"/api/preflight/v1", ``, "url_missing", "body", ""},
+		{"/api/preflight/v1", `{"url":`, "url_missing", "url", ""},
+		{"/api/preflight/v1", `{"URL":"https://a.example.com/"}`, "url_missing", "URL", ""},
+		{"/api/preflight/v1", `{"x":1,"url":7}`, "url_missing", "x", ""},
+		{"/api/preflight/v1", `{"url":"https://a.example.com/","x":1}`, "invalid_input", "x", ""},
+		{"/api/preflight/v1", `{"url":"https://a.example.com/","x":}`, "url_missing", "x", ""},
+		{"/api/preflight/v1", `{"url":"https://a.example.com/","url":"https://a.example.com/"}`, "url_missing", "url", ""},
+		{"/api/preflight/batch", ``, "url_missing", "body", ""},
+		{"/api/preflight/batch", `{"urls":"https://a.example.com/"}`, "url_missing", "urls", ""},
+		{"/api/preflight/batch", `{"urls":["https://a.example.com/",1]}`, "invalid_input", "urls/1", ""},
+		{"/api/preflight/batch", `{"urls":["https://a.example.com/"],"battery":2}`, "invalid_input", "battery", ""},
+		{"/api/look/v1", `{"url":"https://a.example.com/","since":34}`, "bad_since", "since", ""},
+		{"/api/look/v1", `{"url":"https://a.example.com/","since":"2026-W54"}`, "bad_since", "since", ""},
+		{"/api/look/v1", `{"since":34}`, "url_missing", "since", ""},
+		{"/api/conformance/v1", `{}`, "invalid_input", "artifact", ""},
+		{"/api/conformance/v1", `{"artifact":"x","kind":"invoice"}`, "invalid_input", "kind", ""},
+		{"/api/conformance/v1", `{"artifact":"x","public_key_hex":"ab"}`, "invalid_input", "public_key_hex", ""},
+		{"/api/before-you-pay/v1", `{"url":"https://a.example.com/","clients":["curl"]}`, "invalid_input", "clients", ""},
+		{"/api/preflight/v1", `url=https%3A%2F%2Fa.example.com%2F`, "url_missing", "", "application/x-www-form-urlencoded"},
+		{"/api/preflight/batch", `{"urls":["https://a.example.com/"]}`, "url_missing", "", "text/plain"},
+		{"/api/before-you-pay/v1", `https://a.example.com/`, "url_missing", "", "text/plain; charset=utf-8"},
 	} {
 		r := httptest.NewRequest("POST", base+c.at, strings.NewReader(c.body))
-		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Content-Type", cmp.Or(c.kind, "application/json"))
 		status, header, doc := exchangeWith(t, h, r)
 		field := ""
 		if list, ok := doc["errors"].([]any); ok && len(list) == 1 {

@@ -110,8 +110,8 @@ type Kind struct {
 	Left func(m Maker, tx ledger.Tx, good content.Good) (int, error)
 	// Artifact is what is signed beside the certificate; nil for a certificate alone.
 	Artifact *Artifact
-	// Able refuses what the store cannot make for anybody, as it is configured and equipped. nil: it
-	// needs nothing that a store may lack.
+	// Able refuses what the store cannot make for anybody, as it is configured and equipped. nil:
+	// it needs nothing that a store may lack.
 	Able func(m Maker, good content.Good) error
 	// Available refuses an order that cannot be filled, before anybody is asked to pay. nil: always
 	// available.

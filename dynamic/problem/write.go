@@ -30,8 +30,14 @@ func Own(name string) bool { return slices.Contains(members, name) }
 // one. For HEAD the body is left out.
 func Write(w http.ResponseWriter, r *http.Request, baseURL string, e *Error) int {
 	status, body := Document(r.URL.EscapedPath(), baseURL, e)
+	e.Send(w, r, status, ContentType, body)
+	return status
+}
+
+// Send answers a request with the error in a form of its own.
+func (e *Error) Send(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
 	h := w.Header()
-	h.Set("Content-Type", ContentType)
+	h.Set("Content-Type", contentType)
 	e.Head(h)
 	// What belonged to the answer that was asked for.
 	for _, f := range []string{"ETag", "Content-Encoding", "Content-Location", "Accept-Ranges", "Last-Modified"} {
@@ -43,7 +49,6 @@ func Write(w http.ResponseWriter, r *http.Request, baseURL string, e *Error) int
 		// The client went away: nobody is left to tell.
 		_, _ = w.Write(body)
 	}
-	return status
 }
 
 // Head sets the fields of an answer that says this, in whatever form it does.

@@ -175,12 +175,12 @@ func (s *sheet) bar(parts []Count, steps []Mark) {
 	}
 }
 
-// iconSize is the side of the icon in pixels, as telephones ask for it.
-const iconSize = 180
+// IconSize is the side of the icon in pixels, as telephones ask for it.
+const IconSize = 180
 
 // Icon returns the icon of a home screen as PNG: the price tag of the site's small icon.
 func Icon() ([]byte, error) {
-	s, err := newSheet(iconSize, iconSize)
+	s, err := newSheet(IconSize, IconSize)
 	if err != nil {
 		return nil, err
 	}
