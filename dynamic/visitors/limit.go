@@ -213,8 +213,8 @@ func (d *Desk) weigh(tx ledger.Tx, v visitor, size int) error {
 		}
 		n, _ := strconv.Atoi(string(held)) // what is not there is 0
 		if n+size > l.most {
-			return tomorrow(fmt.Sprintf("Nothing was kept: what visitors leave is limited to %d bytes for %s in a day of "+
-				"UTC.", l.most, l.who), tx.Now())
+			return tomorrow(fmt.Sprintf("Nothing was kept: what visitors leave is limited to %d bytes for %s in a day "+
+				"of UTC.", l.most, l.who), tx.Now())
 		}
 		if i == 0 && n < l.most/2 && n+size >= l.most/2 {
 			d.cfg.Log.Warn("half of what visitors may leave in a day is used", "bytes", n+size, "most", l.most)
