@@ -110,12 +110,19 @@ func addOrder(r *api.Route, g *content.Good) {
 			r.Params[p].Examples = append(r.Params[p].Examples, api.Example{Name: g.ID, Value: value(in)})
 		}
 	}
+	if r.Body == nil {
+		return
+	}
 	order := map[string]any{}
 	for _, in := range g.Example() {
 		order[in.Name] = value(in)
 	}
-	if r.Body != nil && len(order) > 0 {
-		r.Body.Examples = append(r.Body.Examples, api.Example{Name: g.ID, Value: order})
+	ofPath := slices.ContainsFunc(r.Params, func(p api.Param) bool { return p.In == api.Path&& p.Example == g.ID })
+	switch example := (api.Example{Name: g.ID, Value: order}); {
+	case ofPath: // a client that takes the first example of everything makes a good order
+		r.Body.Examples = slices.Insert(slices.Clone(r.Body.Examples), 0, example)
+	case len(order) > 0:
+		r.Body.Examples = append(r.Body.Examples, example)
 	}
 }
 

@@ -128,10 +128,10 @@ func TestPapersInABrowser(t *testing.T) {
 			p := b.Open(s.url+"/verify", browser.Screen{Width: 390})
 			p.WithoutScripts()
 			p.Go(s.url + "/verify?fresh")
-			p.Eval(fmt.Sprintf(`(() => { const f = document.getElementById("paper"); f.elements.id.value = %q;
-				f.querySelector("button").click(); return 0; })()`, id), nil)
+			p.Read(fmt.Sprintf(`(() => { const f = document.getElementById("paper"); f.elements.id.value = %q;
+				f.querySelector("button").click(); return ""; })()`, id))
 			for said := ""; !strings.Contains(said, want); {
-				p.Eval(`location.pathname + document.body?.innerText`, &said)
+				said = p.Read(`location.pathname + document.body?.innerText`)
 				there := strings.HasPrefix(said, "/api/verify/") && strings.Contains(said, "Kept by")
 				if there && !strings.Contains(said, want) {
 					t.Fatalf("%s: %s", id, said)

@@ -27,38 +27,34 @@ func CurrentRules() Rules {
 			"rules are tested in this order, and the first that holds gives the tier.",
 		Tiers:  tierWords(),
 		Window: Window{Rounds: WindowRounds, EstablishedNeeds: EstablishedRounds, StandingNeeds: WindowRounds},
-		Label: "tier — ready of rounds, first week–last week. The rounds counted are the last 8 for standing and " +
-			"the last 4 for every other tier; a host that was first seen later has fewer.",
+		Label: "tier — ready of rounds, first week–last week. The last 8 rounds count for standing, the last 4 for " +
+			"every other tier; fewer for a host that was first seen later.",
 		Suspect: "window_suspect is of a host: one of its last 4 rounds did not observe it, and was capped or probed " +
-			"fewer than 60 % of the hosts that the round before it did. In a timeline it says this of the round, " +
-			"whether it observed the host or not.",
-		Thin: "coverage_suspect is of a round: it was capped, or probed fewer than 60 % of the hosts that the round " +
-			"before it did, or a source of names was not read to its end, or this round's order and the one before's " +
-			"were both drawn by a value of the census's own, because no block could be had; these two change " +
-			"no tier.",
-		Coverage: "Rounds since the first sighting are the rounds that observed the host and those that missed it, " +
-			"listed_not_walked; rounds before_first_sighting are not counted, nor those that were turned_away at the " +
-			"door, which are no gap of the store. Coverage is observed of rounds since " +
-			"the first sighting, in whole percent, rounded down. A missed round is a fact about the store and not " +
-			"about the door.",
+			"fewer than 60 % of the hosts of the round before. In a timeline it is said of the round, observed or not.",
+		Thin: "coverage_suspect is of a round: it was capped, or probed fewer than 60 % of the hosts of the round " +
+			"before, or a source of names was not read to its end, or it and the round before were ordered by a " +
+			"value of the census's own, as no block could be had; the last two change no tier.",
+		Coverage: "The rounds that observed the host, of all since its first sighting, in whole percent, rounded down. " +
+			"Rounds listed_not_walked count against it; before_first_sighting and turned_away do not. A missed round " +
+			"is a fact about the store and not about the door.",
 		Gaps: []GapWords{
 			{BeforeFirst, "no source had named the host yet"},
-			{GapNotListed, "the host had no row, as no source that was read named it"},
-			{GapCap, "the host had no row, and the round was capped"},
-			{GapDegraded, "nothing answered, through a fault of the instrument"},
+			{GapNotListed, "no source that was read named the host"},
+			{GapCap, "no row, and the round was capped"},
+			{GapDegraded, "nothing answered, by a fault of the instrument"},
 			{"beyond_cap", "the week's cap came before the host's turn"},
 			{"week_over", "the week ended before the host's turn"},
-			{"interrupted", "the process died in the walk, which is not repeated that week"},
+			{"interrupted", "the process died in the walk, not repeated that week"},
 			{"control_failed", "neither the host nor the control door of the same batch answered"},
-			{"method_unresolved", "turned away: GET was refused, no other method named"},
+			{"method_unresolved", "turned away: GET refused, no other method named"},
 			{"challenged", "turned away: a bot wall answered"},
 			{"not_judged", "what was recorded could not be judged"},
 			{"opted_out", "the host's own file asks not to be walked, which does not lift the tier broken"},
 			{"not_recorded", "what was recorded has no time"},
-			{"target_refused", "the door leads where the store's client never goes: to a private address, " +
-				"another port, or no https"},
+			{"target_refused", "the door leads where the store's client never goes: a private address, another " +
+				"port, no https"},
 			{"own_host_refused", "the host is the store's own"},
-			{record.ReasonErratum, "an erratum says that the row should have told of no observation"},
+			{record.ReasonErratum, "an erratum says that the row is no observation"},
 		},
 	}
 }

@@ -352,7 +352,10 @@ func TestKilledOverTheLastTry(t *testing.T) {
 func TestHostileReceivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := map[string]func(http.ResponseWriter, *http.Request){
-			"silent.example.com":  func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+			"silent.example.com":  func(_ http.ResponseWriter, r *http.Request) {
+				<-r.Context().Done()
+				panic(http.ErrAbortHandler) // or it would answer, to who may still listen
+			},
 			"endless.example.com": func(w http.ResponseWriter, _ *http.Request) { endless(w, 0) },
 			"drips.example.com":   func(w http.ResponseWriter, _ *http.Request) { endless(w, time.Second) },
 			"gone.example.com":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) },

@@ -261,6 +261,15 @@ func (p *Page) Eval(expression string, v any) {
 	}
 }
 
+// Read is the text of an expression, "" on a page that is just left for another one.
+func (p *Page) Read(expression string) string {
+	p.b.t.Helper()
+	var answer struct{ Result struct{ Value any } }
+	p.b.ask(p.session, "Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &answer)
+	text, _ := answer.Result.Value.(string)
+	return text
+}
+
 // Until waits for an expression to become true, also on a page that the present one goes to.
 func (p *Page) Until(expression string) {
 	p.b.t.Helper()
