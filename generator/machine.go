@@ -117,7 +117,7 @@ func addOrder(r *api.Route, g *content.Good) {
 	for _, in := range g.Example() {
 		order[in.Name] = value(in)
 	}
-	ofPath := slices.ContainsFunc(r.Params, func(p api.Param) bool { return p.In == api.Path&& p.Example == g.ID })
+	ofPath := slices.ContainsFunc(r.Params, func(p api.Param) bool { return p.In == api.Path && p.Example == g.ID })
 	switch example := (api.Example{Name: g.ID, Value: order}); {
 	case ofPath: // a client that takes the first example of everything makes a good order
 		r.Body.Examples = slices.Insert(slices.Clone(r.Body.Examples), 0, example)

@@ -352,7 +352,7 @@ func TestKilledOverTheLastTry(t *testing.T) {
 func TestHostileReceivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := map[string]func(http.ResponseWriter, *http.Request){
-			"silent.example.com":  func(_ http.ResponseWriter, r *http.Request) {
+			"silent.example.com": func(_ http.ResponseWriter, r *http.Request) {
 				<-r.Context().Done()
 				panic(http.ErrAbortHandler) // or it would answer, to who may still listen
 			},
