@@ -34,9 +34,9 @@ func CurrentRules() Rules {
 		Thin: "coverage_suspect is of a round: it was capped, or probed fewer than 60 % of the hosts of the round " +
 			"before, or a source of names was not read to its end, or it and the round before were ordered by a " +
 			"value of the census's own, as no block could be had; the last two change no tier.",
-		Coverage: "The rounds that observed the host, of all since its first sighting, in whole percent, rounded down. " +
-			"Rounds listed_not_walked count against it; before_first_sighting and turned_away do not. A missed round " +
-			"is a fact about the store and not about the door.",
+		Coverage: "The rounds that observed the host, of all since its first sighting, in whole percent, rounded " +
+			"down. Rounds listed_not_walked count against it; before_first_sighting and turned_away do not. A missed " +
+			"round is a fact about the store and not about the door.",
 		Gaps: []GapWords{
 			{BeforeFirst, "no source had named the host yet"},
 			{GapNotListed, "no source that was read named the host"},
