@@ -247,7 +247,7 @@ func (l *loader) read(fsys fs.FS, prefix string, deep bool) {
 			return err
 		case name == ".":
 			return nil
-		case strings.HasPrefix(d.Name(), "."):
+		case PassedOver(d.Name()):
 			if d.IsDir() {
 				return fs.SkipDir
 			}
@@ -264,6 +264,8 @@ func (l *loader) read(fsys fs.FS, prefix string, deep bool) {
 			return nil
 		case path.Ext(name) == ".go":
 			return nil // the specimen's folder is also this package's
+		case !d.Type().IsRegular() && !l.readable(fsys, prefix, name):
+			return nil
 		}
 		names = append(names, name)
 		return nil
@@ -280,6 +282,23 @@ func (l *loader) read(fsys fs.FS, prefix string, deep bool) {
 	if err := errors.Join(append(errs, err)...); err != nil {
 		l.errs = append(l.errs, fmt.Errorf("reading %ssources: %w", prefix, err))
 	}
+}
+
+// readable reports whether a name that is no regular file leads to one, and otherwise refuses it: a
+// pipe or a device may have no end, and folders are not followed, so that none holds itself.
+func (l *loader) readable(fsys fs.FS, prefix, name string) bool {
+	info, err := fs.Stat(fsys, name)
+	switch {
+	case err != nil:
+		l.fail(prefix+name, 0, "leads to nothing that can be read: %v", err)
+	case info.IsDir():
+		l.fail(prefix+name, 0, "is a link to a folder, which is not followed: put the folder itself there")
+	case !info.Mode().IsRegular():
+		l.fail(prefix+name, 0, "is no file but a pipe, a socket or a device: remove it")
+	default:
+		return true
+	}
+	return false
 }
 
 // atOnce calls do with 0 to n-1, on all processors.

@@ -1,13 +1,16 @@
 package content
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 )
@@ -249,12 +252,55 @@ func TestPoolBelowTheMinimum(t *testing.T) {
 	}
 }
 
-func TestDotFilesAreSkipped(t *testing.T) {
+func TestWhatNoKeeperWroteIsPassedOver(t *testing.T) {
 	m := specimen(t)
 	m[".git/config"] = &fstest.MapFile{Data: []byte("x")}
-	m["shelf/.hello.md.swp"] = &fstest.MapFile{Data: []byte("\xff")}
+	for _, name := range []string{".hello.md.swp", "hello.md~", "#hello.md#", "4913", "Thumbs.db", "desktop.ini",
+		"hello.md.orig", "hello.md.rej"} {
+		m["shelf/"+name] = &fstest.MapFile{Data: []byte("\xff")}
+	}
 	if _, err := Load(Sources{Content: m}); err != nil {
 		t.Error(err)
+	}
+	m["shelf/4914"] = &fstest.MapFile{Data: []byte("x")}
+	if _, err := Load(Sources{Content: m}); err == nil || !strings.Contains(err.Error(), "shelf/4914: ") {
+		t.Errorf("a file that somebody wrote: %v", err)
+	}
+}
+
+// TestOnlyFilesAreRead puts what has no end, and links, where files are expected.
+func TestOnlyFilesAreRead(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, specimen(t)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct {
+		make func(at string) error
+		said string
+	}{
+		"shelf/pipe.md":   {func(at string) error { return syscall.Mkfifo(at, 0o600) }, "is no file but a pipe"},
+		"shelf/folder.md": {func(at string) error { return os.Symlink(dir, at) }, "is a link to a folder"},
+		"shelf/none.md":   {func(at string) error { return os.Symlink(at+"x", at) }, "leads to nothing"},
+	} {
+		at := filepath.Join(dir, name)
+		if err := want.make(at); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(Sources{Content: os.DirFS(dir)})
+		if err == nil || !strings.Contains(err.Error(), name+": "+want.said) {
+			t.Errorf("%s: %v, want %q", name, err, want.said)
+		}
+		if err := os.Remove(at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := filepath.Join(t.TempDir(), "agents.md")
+	linked := filepath.Join(dir, "pages/agents.md")
+	if err := errors.Join(os.Rename(linked, kept), os.Symlink(kept, linked)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(Sources{Content: os.DirFS(dir)}); err != nil {
+		t.Errorf("a link to a file: %v", err)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
 )
 
@@ -93,7 +94,7 @@ func Watch(ctx context.Context, in WatchInput) error {
 		case err := <-watcher.Errors:
 			return fmt.Errorf("watching: %w", err)
 		case e := <-watcher.Events:
-			if e.Op == fsnotify.Chmod || strings.HasPrefix(filepath.Base(e.Name), ".") {
+			if e.Op == fsnotify.Chmod || content.PassedOver(filepath.Base(e.Name)) {
 				continue
 			}
 			if err := watchNew(watcher, e); err != nil {
