@@ -2,8 +2,8 @@ package content
 
 import "path"
 
-// unwritten are the names of what no keeper wrote, as patterns of path.Match: hidden files, and what
-// editors, systems and merges leave beside the files they work on.
+// unwritten are the names of what no keeper wrote, as patterns of path.Match: hidden files, and
+// what editors, systems and merges leave beside the files they work on.
 var unwritten = []string{
 	".*",                       // hidden
 	"*~",                       // a backup by Emacs, Vim, nano or gedit

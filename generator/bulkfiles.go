@@ -203,6 +203,10 @@ func (b *build) git(ctx context.Context, before map[string]recordUnit) (units []
 //go:embed clone.md
 var cloneText string
 
+// bytesAsTheyAre is a .gitattributes by which no git changes the ends of lines, as Git for Windows
+// does (core.autocrlf): what is signed is bytes.
+const bytesAsTheyAre = "* -text\n"
+
 // besideRecord is what stands beside the record in its repository: what it is, on what terms it is
 // used, how it is checked, and with what a verifier is tried.
 func (s *source) besideRecord() (map[string][]byte, error) {
@@ -216,9 +220,10 @@ func (s *source) besideRecord() (map[string][]byte, error) {
 		return nil, fmt.Errorf("%w: there is no page %s, which stands in %s", ErrInput, format, gitFolder)
 	}
 	out := map[string][]byte{
-		"README.md":    []byte(s.Site.Expand(cloneText)),
-		"LICENCE":      fmt.Appendf(nil, "The record of %s (%s): %s\n", s.Site.Config.Title, s.base, license),
-		format + ".md": fmt.Appendf(nil, "# %s\n\n%s\n", page.Title, strings.TrimSpace(s.Site.Expand(page.Body))),
+		".gitattributes": []byte(bytesAsTheyAre),
+		"README.md":      []byte(s.Site.Expand(cloneText)),
+		"LICENCE":        fmt.Appendf(nil, "The record of %s (%s): %s\n", s.Site.Config.Title, s.base, license),
+		format + ".md":   fmt.Appendf(nil, "# %s\n\n%s\n", page.Title, strings.TrimSpace(s.Site.Expand(page.Body))),
 
 		"spec/store-corpus-v1-rules.md":  recordRules.file(s.Input),
 		"spec/store-corpus-v1-forms.txt": rulebook.Forms(),

@@ -43,8 +43,9 @@ const siteIgnore = `# Private or made again by a build: never committed.
 
 // Init makes a keeper's site in dir, which must be empty or missing: the
 // specimen's content to start from, its pools and paid pages in the private stock
-// folder var/stock, a .gitignore that keeps var out of history, and a README. Keys are
-// not made here. A folder that holds anything is left as it is (ErrNotEmpty).
+// folder var/stock, a .gitignore that keeps var out of history, a .gitattributes that keeps
+// bytes as they are, and a README. Keys are not made here. A folder that holds anything is
+// left as it is (ErrNotEmpty).
 func Init(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the site: %w", err)
@@ -94,6 +95,9 @@ func Init(dir string) error {
 		return err
 	}
 	if err := write("README.md", []byte(siteReadme), 0o644); err != nil {
+		return err
+	}
+	if err := write(".gitattributes", []byte(bytesAsTheyAre), 0o644); err != nil {
 		return err
 	}
 	return write(".gitignore", []byte(siteIgnore), 0o644)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,6 +138,25 @@ func sameAsClone(t *testing.T, repo, public string) {
 	want, got := readTree(t, public), readTree(t, filepath.Join(clone, "public"))
 	if d := diffTrees(want, got); d != "" {
 		t.Errorf("clone differs from what was published:\n%s", d)
+	}
+}
+
+// TestClonesKeepBytes clones the record as Git for Windows does, by which lines end in CR LF.
+func TestClonesKeepBytes(t *testing.T) {
+	_, tree := bulkSite.get(t)
+	web := httptest.NewServer(http.FileServerFS(tree))
+	defer web.Close()
+	dir := t.TempDir()
+	gitRun(t, dir, "clone", "-q", web.URL+"/corpus.git", "clone")
+	gitRun(t, dir, "clone", "-q", "-c", "core.autocrlf=true", web.URL+"/corpus.git", "windows")
+	for _, name := range []string{"clone", "windows"} {
+		if err := os.RemoveAll(filepath.Join(dir, name, ".git")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, got := readTree(t, filepath.Join(dir, "clone")), readTree(t, filepath.Join(dir, "windows"))
+	if d := diffTrees(want, got); d != "" || len(want) < 20 {
+		t.Errorf("of %d files a clone by Git for Windows differs:\n%s", len(want), d)
 	}
 }
 

@@ -45,7 +45,7 @@ func TestInitMakesASiteThatBuilds(t *testing.T) {
 	mustBuild(t, in)
 
 	for name, mode := range map[string]os.FileMode{"var/stock": 0o700, "README.md": 0o644, ".gitignore": 0o644,
-		"content/site.toml": 0o644} {
+		".gitattributes": 0o644, "content/site.toml": 0o644} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: %v, mode %v, want %v", name, err, info.Mode().Perm(), mode)
