@@ -277,7 +277,7 @@ func (l *loader) read(fsys fs.FS, prefix string, deep bool) {
 			l.fail(prefix+name, 0, "larger than %d bytes", maxFile)
 			continue
 		}
-		l.files[prefix+name] = bodies[i]
+		l.files[prefix+name] = byLineFeeds(bodies[i])
 	}
 	if err := errors.Join(append(errs, err)...); err != nil {
 		l.errs = append(l.errs, fmt.Errorf("reading %ssources: %w", prefix, err))

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -265,6 +267,32 @@ func TestWhatNoKeeperWroteIsPassedOver(t *testing.T) {
 	m["shelf/4914"] = &fstest.MapFile{Data: []byte("x")}
 	if _, err := Load(Sources{Content: m}); err == nil || !strings.Contains(err.Error(), "shelf/4914: ") {
 		t.Errorf("a file that somebody wrote: %v", err)
+	}
+}
+
+// TestContentOfWindows loads the specimen as an editor of Windows, or git with core.autocrlf,
+// leaves it, and with blanks behind its fences.
+func TestContentOfWindows(t *testing.T) {
+	m := specimen(t)
+	agents := m["pages/agents.md"].Data
+	fences := regexp.MustCompile(`(?m)^\+\+\+$`)
+	for name, f := range m {
+		text := fences.ReplaceAllString(string(f.Data), "+++ ")
+		m[name] = &fstest.MapFile{Data: []byte("\ufeff" + strings.ReplaceAll(text, "\n", "\r\n"))}
+	}
+	s, err := Load(Sources{Content: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := load(t)
+	if !reflect.DeepEqual(s.Goods, want.Goods) || !reflect.DeepEqual(s.Pages, want.Pages) {
+		t.Error("the same texts with other ends of lines are another site")
+	}
+	for _, spoilt := range []string{"\ufeff\ufeff", "\r"} {
+		m["pages/agents.md"] = &fstest.MapFile{Data: append([]byte(spoilt), agents...)}
+		if _, err := Load(Sources{Content: m}); err == nil || !strings.Contains(err.Error(), "control character") {
+			t.Errorf("%q before a text: %v", spoilt, err)
+		}
 	}
 }
 

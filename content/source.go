@@ -1,6 +1,7 @@
 package content
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -21,15 +22,35 @@ func (l *loader) cut(file string) (front, body string, line int, ok bool) {
 	if !ok {
 		return "", "", 0, false
 	}
-	rest, opened := strings.CutPrefix(text, fence+"\n")
-	front, body, closed := strings.Cut(rest, "\n"+fence+"\n")
-	if !opened || !closed {
+	front, body, ok = fenced(text)
+	if !ok {
 		l.fail(file, 1, "front matter must stand between two lines of %s", fence)
 		return "", "", 0, false
 	}
 	trimmed := strings.TrimSpace(body)
 	before := text[:len(text)-len(strings.TrimLeft(body, " \t\n"))]
-	return "\n" + front + "\n", trimmed, 1 + strings.Count(before, "\n"), true
+	return "\n" + front, trimmed, 1 + strings.Count(before, "\n"), true
+}
+
+// fenced cuts a text into what stands between its first line and the next line like it, both of
+// them fences, with or without blanks behind, and what follows.
+func fenced(text string) (front, body string, ok bool) {
+	isFence := func(line string) bool { return strings.TrimRight(line, " \t\n") == fence }
+	lines := strings.SplitAfter(text, "\n")
+	if !isFence(lines[0]) {
+		return "", "", false
+	}
+	end := slices.IndexFunc(lines[1:], isFence) + 1
+	if end == 0 {
+		return "", "", false
+	}
+	return strings.Join(lines[1:end], ""), strings.Join(lines[end+1:], ""), true
+}
+
+// byLineFeeds is a text as every system but Windows writes it: without a byte order mark, its lines
+// ended by line feeds.
+func byLineFeeds(b []byte) []byte {
+	return bytes.ReplaceAll(bytes.TrimPrefix(b, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
 }
 
 // text returns a file as text: UTF-8, line feeds, no other control characters
