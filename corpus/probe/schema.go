@@ -30,7 +30,7 @@ type schemaRun struct {
 	unjudged bool // a keyword or pattern that is not understood was met
 }
 
-// unjudgedKeywords change what an instance must be and are not implemented.
+// unjudgedKeywords change what an instance must be. Where one stands, no fault is told of it.
 var unjudgedKeywords = []string{"$ref", "$dynamicRef", "if", "then", "else", "not", "oneOf", "anyOf", "allOf",
 	"dependentRequired", "dependentSchemas",
 	"patternProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "prefixItems", "contains",
