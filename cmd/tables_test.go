@@ -344,7 +344,6 @@ var doors = []door{
 	{module: "github.com/modelcontextprotocol/go-sdk", only: []string{"dynamic/mcp"},
 		tests: []string{"cmd/devnet"}},
 	{module: "github.com/ncruces/go-sqlite3", only: []string{"generator/bulk"}, tests: []string{"generator"}},
-	{module: "github.com/nlnwa/gowarc", tests: []string{"generator/bulk"}},
 	{module: "github.com/parquet-go/parquet-go", only: []string{"generator/bulk"}},
 	{module: "github.com/prometheus/client_golang", only: []string{"dynamic"}},
 	{module: "github.com/rogpeppe/go-internal", tests: []string{"*"}},

@@ -7,7 +7,6 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
-	"store.example/agentstore/corpus/record/kept"
 	"store.example/agentstore/templates"
 )
 
@@ -276,11 +275,6 @@ func (s *source) dataFiles() []derive.DataFile {
 			file("rows of the newest year as a SQLite file", api.SQLite, week[:len(week)-len("-W01")]+".sqlite"),
 		}
 	}
-	if s.archived() {
-		name := "/corpus/bulk/evidence-" + s.rounds[len(s.rounds)-1].Week
-		bulk = append(bulk, file("what the rows of the newest week were judged by, as a web archive (WARC)", api.Gzip,
-			name+".warc.gz"), file("its index (CDXJ)", api.CDXJ, name+".cdxj"))
-	}
 	if s.cloned() {
 		bulk = append(bulk, file("the signed record as a git repository", "application/x-git", "/corpus.git"))
 	}
@@ -295,18 +289,6 @@ func (s *source) dataFiles() []derive.DataFile {
 // inBulk reports whether the record is published in bulk.
 func (s *source) inBulk() bool { return s.Bulk != nil && len(s.rounds) > 0 }
 
-// archived reports whether the bulk files have what the newest round was judged by, which a clone
-// of the record does not.
-func (s *source) archived() bool {
-	if s.inBulk() {
-		r := &kept.Reader{FS: s.Corpus, Record: s.record}
-		for _, err := range r.Round(s.rounds[len(s.rounds)-1].Sequence) {
-			return err == nil
-		}
-	}
-	return false
-}
-
 // cloned reports whether it is published as a repository, which is signed.
 func (s *source) cloned() bool { return s.inBulk() && s.Bulk.Signer != nil }
 
@@ -314,7 +296,6 @@ func depsCorpus(s *source, _ int, d *digester) {
 	depsRecord("record/corpus")(s, 0, d)
 	d.flag(s.inBulk())
 	d.flag(s.cloned())
-	d.flag(s.archived())
 }
 
 // letters lead to the pages of the list of hosts by the first letter of the names.

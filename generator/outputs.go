@@ -222,8 +222,6 @@ func shopRows() []output {
 		{name: "bulk_csv", stream: madeApart},
 		{name: "bulk_parquet", stream: madeApart},
 		{name: "bulk_database", stream: madeApart},
-		{name: "bulk_evidence", stream: madeApart},
-		{name: "bulk_evidence_index", stream: madeApart},
 		{name: "query", deps: depsQuery, render: renderQuery},
 		{name: "query_style", render: ready(templates.AskStyle)},
 		{name: "query_script", render: ready(templates.AskScript)},

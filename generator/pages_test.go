@@ -542,8 +542,6 @@ func TestHeaderRulesGiveEachFileItsOwn(t *testing.T) {
 		"/corpus/bulk/rows-2026-W46.csv.gz":   {api.Checked.Control(), api.Gzip},
 		"/corpus/bulk/rows-2026-W46.parquet":  {api.Checked.Control(), api.Parquet},
 		"/corpus/bulk/rows-2026.sqlite":       {api.Checked.Control(), api.SQLite},
-		"/corpus/bulk/evidence-W46.warc.gz":   {api.Checked.Control(), api.Gzip},
-		"/corpus/bulk/evidence-W46.cdxj":      {api.Checked.Control(), api.CDXJ},
 		"/corpus/bulk/dictionary.json":        {api.Checked.Control(), api.JSON},
 		"/corpus/log/checkpoint":              {api.Checked.Control(), api.PlainText},
 		"/corpus/log-policy":                  {api.Checked.Control(), api.PlainText},

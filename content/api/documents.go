@@ -26,7 +26,6 @@ const (
 	SQLite      = "application/vnd.sqlite3"
 	WebAssembly = "application/wasm"
 	Parquet     = "application/vnd.apache.parquet"
-	CDXJ        = "text/x-cdxj" // as the servers of web archives name it; not registered
 	Binary      = "application/octet-stream"
 )
 

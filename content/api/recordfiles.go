@@ -68,8 +68,7 @@ var recordFiles = []Document{
 		Name: "bulk", Path: "/corpus/bulk/digests.json", Summary: "The bulk files of the record, with their digests.",
 		Description: "The rows of each week as JSON lines (`rows-<week>.jsonl.gz`, each line a signed row) and as a " +
 			"table (`rows-<week>.csv.gz`, `rows-<week>.parquet`), those of each year as a SQLite file " +
-			"(`rows-<year>.sqlite`), and what the rows of each week were judged by as a web archive with its index " +
-			"(`evidence-<week>.warc.gz`, `evidence-<week>.cdxj`). The whole history is this list. " +
+			"(`rows-<year>.sqlite`). The whole history is this list. " +
 			"All of the record is cloned with `git clone <base_url>/corpus.git`.",
 		Tags: []string{tagRecord}, Files: pages("/corpus/bulk/digests.json", JSON), Cache: Checked, Last: true,
 	},
@@ -105,17 +104,6 @@ var recordFiles = []Document{
 	{
 		Name: "bulk_database", Summary: "The rows of one year as a SQLite file.",
 		Files: []Representation{{MediaType: SQLite, Path: "corpus/bulk/rows-{year}.sqlite"}}, Cache: Checked,
-		Tags: []string{tagRecord},
-	},
-	{
-		Name: "bulk_evidence", Summary: "What the rows of one week were judged by, as WARC 1.1.",
-		// may be withdrawn; unpacked by no server, since the index tells of its packed bytes
-		Files: []Representation{{MediaType: Gzip, Path: "corpus/bulk/evidence-{week}.warc.gz"}}, Cache: Checked,
-		Tags: []string{tagRecord},
-	},
-	{
-		Name: "bulk_evidence_index", Summary: "Where in that file each record is, as CDXJ.",
-		Files: []Representation{{MediaType: CDXJ, Path: "corpus/bulk/evidence-{week}.cdxj"}}, Cache: Checked,
 		Tags: []string{tagRecord},
 	},
 	{

@@ -14,7 +14,6 @@ type Dictionary struct {
 	Columns []DictionaryColumn `json:"columns"`
 	Tables  []DictionaryTable  `json:"tables"`
 	Views   []DictionaryView   `json:"views"`
-	Files   []DictionaryFile   `json:"files"`
 }
 
 // DictionaryFormat names the format of a Dictionary.
@@ -43,22 +42,9 @@ type DictionaryView struct {
 	Query    string `json:"query"`
 }
 
-// DictionaryFile is a file, or one a week, that has no columns.
-type DictionaryFile struct {
-	Name    string            `json:"name"`
-	Meaning string            `json:"meaning"`
-	Fields  []DictionaryField `json:"fields"`
-}
-
-// DictionaryField is a field of a file's records or lines.
-type DictionaryField struct {
-	Name    string `json:"name"`
-	Meaning string `json:"meaning"`
-}
-
 // dictionary is a function of this package's tables alone.
 func dictionary() Dictionary {
-	d := Dictionary{Format: DictionaryFormat, InEvery: inEvery, Files: fileMeanings}
+	d := Dictionary{Format: DictionaryFormat, InEvery: inEvery}
 	for _, c := range columns {
 		d.Columns = append(d.Columns, DictionaryColumn{Name: c.name, Type: c.kind, Member: c.member, Absent: c.absent,
 			Meaning: c.meaning})
@@ -118,13 +104,6 @@ func (d Dictionary) markdown() []byte {
 	b.WriteString("\n## Views of the database\n\n")
 	for _, v := range d.Views {
 		fmt.Fprintf(&b, "- `%s`: %s\n", v.Name, v.Question)
-	}
-	b.WriteString("\n## Evidence\n")
-	for _, f := range d.Files {
-		fmt.Fprintf(&b, "\n`%s`: %s\n\n", f.Name, f.Meaning)
-		for _, n := range f.Fields {
-			fmt.Fprintf(&b, "- `%s`: %s\n", n.Name, n.Meaning)
-		}
 	}
 	return []byte(b.String())
 }

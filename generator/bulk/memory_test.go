@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/record/kept"
 	"store.example/agentstore/corpus/record/recordtest"
 )
 
@@ -45,31 +43,5 @@ func TestLongMemoryDoesNotFollowRows(t *testing.T) {
 	few, lots := run(record.MaxPartRows), run(8*record.MaxPartRows)
 	if lots > few+few/2+(24<<20) {
 		t.Errorf("memory follows the rows: %d MiB, then %d MiB", few>>20, lots>>20)
-	}
-}
-
-// TestLongMemoryDoesNotFollowEvidence writes many times as many walks in about the same memory.
-func TestLongMemoryDoesNotFollowEvidence(t *testing.T) {
-	run := func(n int) uint64 {
-		began := time.Now()
-		most := recordtest.Peak(func() {
-			fillArchive(t, t.TempDir(), "2026-W47", func(a *archive) {
-				for i := range n {
-					k := kept.Judgement{EvidenceEntry: record.EvidenceEntry{SHA256: fmt.Sprintf("%064d", i)}}
-					raw := fmt.Appendf(nil, `{"url":"https://h%09d.example/%[2]s"}
-{"url":"https://h%09[1]d.example/%[2]s","started_at":"2026-11-16T06:00:20Z"}
-`, i, strings.Repeat("x", 500))
-					if err := a.add(k, raw); err != nil {
-						t.Fatal(err)
-					}
-				}
-			})
-		})
-		t.Logf("%d walks: peak %d MiB, %v", n, most>>20, time.Since(began))
-		return most
-	}
-	few, lots := run(500), run(24_000)
-	if lots > few+2*sortMemory+(8<<20) {
-		t.Errorf("memory follows the walks: %d MiB, then %d MiB", few>>20, lots>>20)
 	}
 }

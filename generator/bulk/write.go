@@ -18,7 +18,6 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/record/kept"
 )
 
 // The files that Write makes beside those of weeks and years.
@@ -55,10 +54,6 @@ type File struct {
 	Bytes  int64         `json:"bytes"`
 	Rows   int64         `json:"rows,omitzero"`
 	Round  attest.Digest `json:"round,omitzero"` // digest of the last round that it has something of
-	// Evidence is the SHA-256 of what a file of evidence has: a line with its version, and for each
-	// judgement a line with its digest, a space and the file that names it. It changes where
-	// something is withdrawn.
-	Evidence attest.Digest `json:"evidence,omitzero"`
 }
 
 // Report says what Write found or made.
@@ -84,7 +79,7 @@ func Write(ctx context.Context, fsys fs.FS, rec *record.Record, dir string) (_ R
 		return Report{}, err
 	}
 	held := readDigests(dir)
-	w := writer{rec: rec, judged: &kept.Reader{FS: fsys, Record: rec}, dir: dir, held: held}
+	w := writer{rec: rec, dir: dir, held: held}
 	if err := w.plan(); err != nil {
 		return Report{}, err
 	}
@@ -114,18 +109,14 @@ const workPrefix = ".making-"
 
 // writer is one Write.
 type writer struct {
-	rec    *record.Record
-	judged *kept.Reader
-	dir    string
-	held   Digests
-	work   string // folder of files in the making
-	next   Digests
-	json   []byte // of the dictionary
-	parts  []part // by weeks and years
-	files  []File // of next, in the making
-
-	evidence  []evidencePart
-	withdrawn map[string]bool // digests
+	rec   *record.Record
+	dir   string
+	held  Digests
+	work  string // folder of files in the making
+	next  Digests
+	json  []byte // of the dictionary
+	parts []part // by weeks and years
+	files []File // of next, in the making
 }
 
 // readDigests reads what an earlier Write left. Without it, or with one that cannot be read,
@@ -161,10 +152,8 @@ func (w *writer) plan() error {
 	}
 	w.parts = parts(w.rec.Rounds())
 	var err error
-	if w.json, err = dictionary().json(); err != nil {
-		return err
-	}
-	return w.planEvidence()
+	w.json, err = dictionary().json()
+	return err
 }
 
 // holds returns the entry of a file that stands in the folder as digests.json says.
@@ -180,8 +169,7 @@ func (w *writer) holds(path string) (File, bool) {
 
 // kept reports what stands in the folder if it is of this record and was made with these tables.
 func (w *writer) kept() (Report, bool) {
-	if w.held.State != w.next.State || len(w.held.Files) != len(w.parts)+2*len(w.evidence)+2 ||
-		!w.sameEvidence() || !w.sameColumns() {
+	if w.held.State != w.next.State || len(w.held.Files) != len(w.parts)+2 || !w.sameColumns() {
 		return Report{}, false
 	}
 	for _, f := range w.held.Files {
@@ -264,9 +252,6 @@ func (w *writer) make(ctx context.Context) (err error) {
 		if err := w.round(ctx, round); err != nil {
 			return err
 		}
-	}
-	if err := w.makeEvidence(ctx); err != nil {
-		return err
 	}
 	for _, f := range []struct {
 		path string
