@@ -186,7 +186,6 @@ var arrows = []arrow{
 			"corpus/judge", "corpus/audit", "corpus/exchange", "corpus/ots", "corpus/probe"}},
 	{from: "generator/bucket"},
 	{from: "generator/gitpack"},
-	{from: "generator/picture"},
 
 	{from: "dynamic", may: []string{"content/...", "corpus/...", "dynamic/...", "templates", "templates/drawing"}},
 	{from: "dynamic/account", may: []string{"dynamic/ledger"}},
@@ -354,7 +353,6 @@ var doors = []door{
 	{module: "go.etcd.io/bbolt", only: []string{"dynamic/ledger/bolt"}},
 	{module: "go.uber.org/zap", only: []string{"cmd/shop"}},
 	{module: "golang.org/x/crypto", only: []string{"corpus/attest/wallet", "corpus/exchange"}},
-	{module: "golang.org/x/image", only: []string{"generator/picture"}},
 	{module: "golang.org/x/mod", only: []string{"corpus/tlog"}},
 	{module: "golang.org/x/net", only: []string{"corpus/onpage"}, tests: []string{"generator"}},
 	{module: "golang.org/x/net/publicsuffix", only: []string{"corpus/census"}},

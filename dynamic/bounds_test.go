@@ -112,6 +112,7 @@ func TestHeadsHaveABound(t *testing.T) {
 	for _, c := range long {
 		c.Close()
 	}
+	waitFor(t, l, func() bool { return l.head == 0 })
 	// A connection that is kept counts each of its heads anew.
 	c, err := net.Dial("tcp", addr)
 	if err != nil {

@@ -316,7 +316,7 @@ func TestNothingReleasedIsTakenAway(t *testing.T) {
 // TestBudgetsAreSpent: no budget is kept that no route names, but for those that are spent beside
 // the one of a route.
 func TestBudgetsAreSpent(t *testing.T) {
-	named := map[string]bool{desk.BudgetReports: true, desk.BudgetHost: true}
+	named := map[string]bool{desk.BudgetHost: true}
 	for _, r := range publicRows() {
 		named[r.Budget] = true
 	}

@@ -113,12 +113,9 @@ func testFiles() map[string]string {
 		"corpus/host/shop.md/index.md": "shop\n", "corpus/host/shop.md/index.html": "<p>shop.md</p>",
 		"corpus/week/2026-W41/index.html": "<p>W41</p>", "corpus/week/2026-W41.md": "W41\n",
 		"corpus/week/2026-W41.json": `{"week":"2026-W41"}`, "corpus/weeks/2024-shop.example/index.md": "2024\n",
-		"corpus/weeks/2024-shop.example/index.html":    "<p>2024</p>",
-		"corpus/query/sqlite-0a1b.wasm":                "\x00asm",
-		"preview/host/shop.md/card.png":                "\x89PNG",
-		"preview/verify/cert_aaaaaaaaaaaaaaaaaaaa.png": "\x89PNG",
-		"preview/good/hello.png":                       "\x89PNG", "preview/week/2026-W41.png": "\x89PNG",
-		".git/config": "secret", "bulk/rows.jsonl": bigFile, ".env": "secret",
+		"corpus/weeks/2024-shop.example/index.html": "<p>2024</p>",
+		"corpus/query/sqlite-0a1b.wasm":             "\x00asm",
+		".git/config":                               "secret", "bulk/rows.jsonl": bigFile, ".env": "secret",
 	}
 }
 

@@ -25,7 +25,6 @@ func recordRows() []output {
 			u unit) any {
 			return b.Index(u.value.(int))
 		})},
-		{name: "preview_week", stream: weekPreviews, render: renderWeekPreview, bare: true},
 		{name: "round_proof", stream: proofUnits, bare: true, render: renderProof},
 		{name: "host", stream: hostPages, list: hostPageNames, place: derive.HostName, render: renderHost,
 			sum: hostSum},
@@ -102,7 +101,6 @@ func sheet[D any](name string, data func(*derive.Book) D, fill func(templates.Sh
 		if err != nil {
 			return nil, err
 		}
-		page.Preview = s.newestWeek()
 		v := fill(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, data(b))
 		return u.twin(&v, mediaType)
 	}
@@ -126,7 +124,6 @@ func renderWeek(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 		return indented(week)
 	}
 	page := s.viewOf(u, week.Week, weekSummary, made)
-	page.Preview = weekPreview(s.rounds[u.value.(int)])
 	body, err := s.prose(weekText)
 	if err != nil {
 		return nil, err
@@ -197,7 +194,6 @@ func renderTiers(s *source, u unit, mediaType string, made attest.Digest) ([]byt
 		return nil, err
 	}
 	page := s.viewOf(u, fmt.Sprintf("%s, page %d", prose.Title, tiers.Page), prose.Summary, made)
-	page.Preview = hostsPreview
 	body, err := s.prose(prose.Body)
 	if err != nil {
 		return nil, err
@@ -235,7 +231,7 @@ func renderCorpus(s *source, u unit, mediaType string, made attest.Digest) ([]by
 	if err != nil {
 		return nil, err
 	}
-	page.Preview, page.Feed = s.newestWeek(), documents["corpus_feed"].Path
+	page.Feed = documents["corpus_feed"].Path
 	if page.About, err = templates.LinkedData(data.DatasetFacts); err != nil {
 		return nil, err
 	}

@@ -100,7 +100,6 @@ func renderVerify(s *source, u unit, mediaType string, made attest.Digest) ([]by
 	if err != nil {
 		return nil, err
 	}
-	page.Preview = certificatePreview
 	return u.twin(&templates.VerifyView{Chrome: s.chrome, Page: page, Body: body, Facts: facts,
 		Specimen: attest.SpecimenRing().Identity().Public.String()}, mediaType)
 }

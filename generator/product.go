@@ -37,7 +37,7 @@ func (s *source) product(g *content.Good) product {
 		available = "https://schema.org/LimitedAvailability" // how many are left, the door says
 	}
 	p := product{Context: "https://schema.org", Type: "Product", ID: it.ID, Name: it.Name, Description: it.Description,
-		URL: it.ItemPage, Image: s.base + goodPreview(g).Path}
+		URL: it.ItemPage, Image: s.base + "/preview/store.png"}
 	for _, t := range it.Tiers {
 		p.Offers = append(p.Offers, offer{Type: "Offer", Name: t.Name, Price: t.USDC, Currency: "USDC", URL: it.BuyURL,
 			Availability: available, Seller: seller{"Organization", s.Site.Config.Title, s.base}})

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"image/png"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -74,7 +73,7 @@ func TestSharing(t *testing.T) {
 		t.Errorf("%s: %s does not exist", page, address)
 		return ""
 	}
-	pictures, hidden, hosts := map[string]int{}, 0, 0
+	pictures, hidden := map[string]int{}, 0
 	eachFile(t, tree, ".html", func(name string, body []byte) {
 		h := readHead(t, name, body)
 		if slices.Contains(h.meta["robots"], "noindex") {
@@ -103,14 +102,6 @@ func TestSharing(t *testing.T) {
 		if got := exists(name, h.meta["og:url"][0]); got != name {
 			t.Errorf("%s: og:url is the address of %q", name, got)
 		}
-		if host, ok := strings.CutPrefix(name, "corpus/host/"); ok { // drawn when it is asked for
-			want := base + "/preview/host/" + strings.TrimSuffix(host, "/index.html") + "/card.png"
-			if got := h.meta["og:image"][0]; got != want {
-				t.Errorf("%s: og:image is %s, want %s", name, got, want)
-			}
-			hosts++
-			return
-		}
 		picture := exists(name, h.meta["og:image"][0])
 		pictures[picture]++
 		for rel, want := range map[string]string{"apple-touch-icon": "/apple-touch-icon.png",
@@ -130,17 +121,8 @@ func TestSharing(t *testing.T) {
 			t.Errorf("%s is %v, and %s says %v", picture, got, name, want)
 		}
 	})
-	if hidden == 0 || hosts == 0 {
-		t.Errorf("%d pages are hidden, %d are of hosts", hidden, hosts)
-	}
-	var record derive.DatasetView
-	readJSON(t, tree, "corpus.json", &record)
-	if n := len(site.Goods) + len(record.Index) + 3; len(pictures) != n {
-		t.Errorf("%d pictures, want %d: of the store, of the list of hosts, of a certificate, of each week, and of "+
-			"each good: %v", len(pictures), n, slices.Sorted(maps.Keys(pictures)))
-	}
-	if _, err := fs.Stat(tree, "preview/host"); err == nil {
-		t.Error("there are files of pictures of hosts")
+	if hidden == 0 || len(pictures) != 1 {
+		t.Errorf("%d pages are hidden; the pictures are %v", hidden, pictures)
 	}
 	if got := pictureSize(t, tree, "apple-touch-icon.png"); got != [2]string{"180", "180"} {
 		t.Errorf("the icon is %v", got)
@@ -166,21 +148,6 @@ func pictureSize(t *testing.T, tree fs.FS, name string) [2]string {
 		return [2]string{}
 	}
 	return [2]string{strconv.Itoa(picture.Bounds().Dx()), strconv.Itoa(picture.Bounds().Dy())}
-}
-
-// TestEveryWeekHasAPicture: one that was shown with a link stays when the next week is sealed.
-func TestEveryWeekHasAPicture(t *testing.T) {
-	_, tree := specimenSite.get(t)
-	var record derive.DatasetView
-	readJSON(t, tree, "corpus.json", &record)
-	if len(record.Index) < 2 {
-		t.Fatalf("%d rounds", len(record.Index))
-	}
-	for _, r := range record.Index {
-		if got := pictureSize(t, tree, "preview/week/"+r.Week+".png"); got != [2]string{"1200", "630"} {
-			t.Errorf("%s: %v", r.Week, got)
-		}
-	}
 }
 
 // TestWebManifest: what it names is there, and it is JSON whatever the site is called.

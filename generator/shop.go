@@ -142,7 +142,6 @@ func renderMenu(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 func renderGood(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 	g := s.goods[u.at]
 	page := s.viewOf(u, g.Name, g.Description, made)
-	page.Preview = goodPreview(g)
 	var err error
 	if page.About, err = templates.LinkedData(s.product(g)); err != nil {
 		return nil, err

@@ -27,7 +27,6 @@ func renderSpec(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	page.Preview = certificatePreview
 	signed, err := specimen()
 	if err != nil {
 		return nil, fmt.Errorf("signing the specimen certificate: %w", err)

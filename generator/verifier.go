@@ -56,7 +56,6 @@ func renderVerifier(s *source, u unit, mediaType string, made attest.Digest) ([]
 	if err != nil {
 		return nil, err
 	}
-	page.Preview = certificatePreview
 	v := templates.VerifierView{Chrome: s.chrome, Page: page, Body: body, Here: s.Verifier != nil,
 		Releases: s.releases()}
 	return u.twin(&v, mediaType)

@@ -90,9 +90,8 @@ func NewChrome(c Chrome) (*Chrome, error) {
 		view view
 		into *template.HTML
 	}
-	of := Page{Preview: Preview{"/preview/store.png", c.Title + ": " + c.Tagline}}
 	parts := []part{{"header", view{Chrome: &c}, &c.Header}, {"footer", view{Chrome: &c}, &c.Footer},
-		{"picture", view{Chrome: &c, Page: of}, &c.Picture}}
+		{"picture", view{Chrome: &c}, &c.Picture}}
 	for i, l := range c.Nav {
 		parts = append(parts, part{"header", view{Chrome: &c, Current: l.Href, Mark: "page"}, &c.marked[i].on},
 			part{"header", view{Chrome: &c, Current: l.Href, Mark: "true"}, &c.marked[i].below})
@@ -109,12 +108,6 @@ func NewChrome(c Chrome) (*Chrome, error) {
 
 // Day is the site's date as YYYY-MM-DD.
 func (c *Chrome) Day() string { return c.Date.Format(time.DateOnly) }
-
-// Preview is a picture that others show beside a link to a page, 1200 by 630 pixels.
-type Preview struct {
-	Path string // below the base URL
-	Alt  string // what it shows, in words
-}
 
 // Page says which page a view is of.
 type Page struct {
@@ -133,9 +126,6 @@ type Page struct {
 	// Made is the digest in hex of what the page was made from; the foot of
 	// the page shows it.
 	Made string
-	// Preview is the picture that others show beside a link to the page; the zero value stands for
-	// that of the site.
-	Preview Preview
 	// About describes what the page is about in the words of schema.org, as LinkedData makes it, ""
 	// for nothing. Browsers do not run it, so that the policy on scripts lets it be.
 	About Markup

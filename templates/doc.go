@@ -75,6 +75,26 @@ var blanks = strings.NewReplacer(": ", ":", ", ", ",", "; }", "}", "; ", ";", " 
 // Favicon returns /favicon.svg. The caller must not change it.
 func Favicon() []byte { return favicon }
 
+//go:embed favicon.ico
+var oldFavicon []byte
+
+// OldFavicon returns /favicon.ico, which every browser asks for where no page named another icon:
+// the picture of [TouchIcon]. The caller must not change it.
+func OldFavicon() []byte { return oldFavicon }
+
+//go:embed touch-icon.png
+var touchIcon []byte
+
+// TouchIcon returns /apple-touch-icon.png, 180 by 180 pixels. The caller must not change it.
+func TouchIcon() []byte { return touchIcon }
+
+//go:embed preview.png
+var preview []byte
+
+// Preview returns the picture that others show beside a link to a page, 1200 by 630 pixels, served
+// as /preview/store.png. It names no store. The caller must not change it.
+func Preview() []byte { return preview }
+
 //go:embed webmcp.js
 var webMCP []byte
 

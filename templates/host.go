@@ -87,8 +87,6 @@ func NewHostViewIn(room *HostRoom, chrome *Chrome, h derive.Host) (HostView, err
 		Chrome: chrome, Host: h, json: doc, sum: sum, All: len(h.Timeline),
 		Page: Page{
 			Title: h.Host, Path: path, Twin: path + "/index.md", Data: path + ".json", Made: hex.EncodeToString(sum[:]),
-			Preview: Preview{"/preview" + strings.TrimPrefix(path, "/corpus") + "/card.png",
-				"What a signed weekly census saw of " + h.Host},
 			Summary: NowLine(&h.Tier) + ". Observed in " + decimal(h.RoundsProbed) + " of " + decimal(h.Rounds) +
 				" rounds since its first sighting.",
 		},

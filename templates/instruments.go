@@ -50,23 +50,6 @@ type CheckLine struct {
 
 func (*TryView) template() string { return "try" }
 
-// KeptReportView is a reading at an address of its own, /r/{id}.
-type KeptReportView struct {
-	Chrome *Chrome
-	Page   Page
-	// WhatItIs says that it is one look and not the record.
-	WhatItIs string
-	// Tier is the host's standing in the record now, HostPage its page there, "" for none.
-	Tier, HostPage string
-	// Told is the verdict that the caller was told. MadeAt and KeptUntil are RFC 3339.
-	Told, MadeAt, KeptUntil string
-	// Rejudged is a sentence for each later battery.
-	Rejudged []string
-	Reading  *Reading
-}
-
-func (*KeptReportView) template() string { return "keptreport" }
-
 // Script returns the one script, served as /try.js: it adds to /try and is needed for nothing. The
 // caller must not change it.
 func Script() []byte { return script }

@@ -60,7 +60,7 @@ func TestHostPagesAreTheSameAsFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asFiles, rendered := serve(files, nil), serve(none, s.renderers(nil))
+	asFiles, rendered := serve(files, nil), serve(none, s.renderers())
 	ask := func(h http.Handler, path string, fields ...string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, path, nil)
 		for i := 0; i < len(fields); i += 2 {
@@ -133,7 +133,7 @@ func TestHostPagesAreTheSameAsFiles(t *testing.T) {
 			}
 		}
 	}
-	for _, h := range []http.Handler{rendered, serve(files, s.renderers(nil))} {
+	for _, h := range []http.Handler{rendered, serve(files, s.renderers())} {
 		a := ask(h, "/corpus/host/nobody.example", "Accept", "application/json")
 		if a.Code != http.StatusNotFound || !strings.Contains(a.Body.String(), "/api/why/nobody.example") ||
 			!strings.Contains(a.Body.String(), "/api/declare-door") {

@@ -165,9 +165,6 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if s.Desk, err = s.openDesk(keys[0], secret, budgets, o); err != nil {
 		return nil, err
 	}
-	if err := s.runJob(s.Desk.ReportsRow(), metrics); err != nil {
-		return nil, err
-	}
 	calls, err := s.openTill(o, metrics, guard, high, keys, secret)
 	if err != nil {
 		return nil, err
@@ -248,18 +245,14 @@ func (s *Shop) openServer(sells *counter.Counter, level *slog.LevelVar, metrics 
 		Site: s.tree, BaseURL: c.BaseURL, Log: s.Log, Level: level, Metrics: metrics, Budgets: budgets,
 		TrustedProxies: proxies, Drains: []dynamic.Drain{s.Till, s.Desk}, Callers: s.callers,
 		Ready:     []func(context.Context) error{s.ledgerReady, s.sellsSomewhere},
-		Renderers: s.renderers(sells.Verify),
+		Renderers: s.renderers(),
 	})
 	return err
 }
 
-// renderers make what is not in the tree: pages of hosts where there are too many of them for that,
-// and pictures.
-func (s *Shop) renderers(verify func(context.Context, string) (counter.Verification, bool, error),
-) map[string]dynamic.Renderer {
-	p := newPreviews(s)
-	return map[string]dynamic.Renderer{"host": s.hostPages, "host_weeks": dynamic.HostYears{HostPages: s.hostPages},
-		"preview_of_host": hostPreviews{p, s.hostPages}, "preview_of_signed": signedPreviews{p, verify}}
+// renderers make what is not in the tree: pages of hosts where there are too many of them for that.
+func (s *Shop) renderers() map[string]dynamic.Renderer {
+	return map[string]dynamic.Renderer{"host": s.hostPages, "host_weeks": dynamic.HostYears{HostPages: s.hostPages}}
 }
 
 // openLedger opens the ledger and, where one is configured, the mark of how far it has come, which

@@ -3,6 +3,7 @@ package shop
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/visible"
@@ -18,6 +19,20 @@ func (s *Shop) verifyView(id string, v counter.Verification) templates.Certifica
 	}
 }
 
+// summary is what others show beside a link to the page. It says nothing that a buyer wrote, since
+// it stands by itself where it is shown, under the store's name.
+func summary(v counter.Verification) string {
+	c := v.Certificate
+	if c == nil {
+		return "Signed by this store."
+	}
+	day, _, _ := strings.Cut(c.Date, "T")
+	if c.PatronNumber > 0 {
+		return fmt.Sprintf("Certificate of patron %d, signed on %s.", c.PatronNumber, day)
+	}
+	return "Certificate, signed on " + day + "."
+}
+
 // certificatePage renders the verification of a certificate, and says that an id is unknown.
 func (s *Shop) certificatePage(id string, v counter.Verification) ([]byte, error) {
 	view := s.verifyView(id, v)
@@ -25,7 +40,7 @@ func (s *Shop) certificatePage(id string, v counter.Verification) ([]byte, error
 	if v.Certificate == nil {
 		return templates.RenderCertificate(view)
 	}
-	s.sharing(&view, v)
+	view.Page.Summary = summary(v)
 	paper := templates.CertificatePaper(attest.Signed{Certificate: *v.Certificate, Proof: *v.Proof}, chrome.Title,
 		chrome.BaseURL+"/api/verify/"+id)
 	paper.DoesNotProve = v.DoesNotProve
@@ -71,7 +86,7 @@ func (s *Shop) recordPage(id string, v counter.Verification) ([]byte, error) {
 // paperView is the page of something that is signed, with its members as facts.
 func (s *Shop) paperView(id string, v counter.Verification) templates.CertificateView {
 	view := s.verifyView(id, v)
-	s.sharing(&view, v)
+	view.Page.Summary = summary(v)
 	paper := templates.RecordPaper(templates.RecordView{
 		ID: id, Class: v.ArtifactClass, Issuer: view.Chrome.Title, VerifyURL: view.Chrome.BaseURL + "/api/verify/" + id,
 		Order: v.Proof.SignatureCovers, Report: v.Report, Shown: visible.Text,

@@ -79,10 +79,10 @@ func TestTheTwelveFreeTools(t *testing.T) {
 		t.Fatalf("%d tools and %d calls of %d: %v", len(doc.Tools), len(doc.Calls), len(routes), err)
 	}
 	arguments := map[string]string{"check_a2a_card": "url live", "check_purchase": "purchase_id status_token",
-		"read_store_guide": "topic", "read_binder": "", "look_at_door": "url since share",
+		"read_store_guide": "topic", "read_binder": "", "look_at_door": "url since",
 		"check_conformance": "artifact kind public_key_hex signer_address", "verify_artifact": "id",
-		"find_in_catalog": "q max_price_usdc item_id", "preflight_endpoint": "url share",
-		"check_before_you_pay": "url client_profile clients share", "check_order": "order_id"}
+		"find_in_catalog": "q max_price_usdc item_id", "preflight_endpoint": "url",
+		"check_before_you_pay": "url client_profile clients", "check_order": "order_id"}
 	for _, tool := range doc.Tools {
 		f, call := tool.Function, doc.Calls[tool.Function.Name]
 		method, pattern, _ := strings.Cut(routes[f.Name], " ")

@@ -382,36 +382,6 @@ var storeDocuments = []Document{
 		Files: pages("/preview/store.png", PNG), Hidden: true,
 	},
 	{
-		Name: "preview_host", Path: "/preview/host.png", Summary: "The picture beside links to lists of hosts.",
-		Files: pages("/preview/host.png", PNG), Hidden: true,
-	},
-	{
-		// In a folder of the host's own, since a name has dots.
-		Name: "preview_of_host", Path: "/preview/host/{host}/card.png",
-		Summary: "The picture beside links to a host's page.",
-		Params:  []Param{HostName}, Files: pages("/preview/host/{host}/card.png", PNG), Hidden: true,
-	},
-	{
-		Name: "preview_certificate", Path: "/preview/certificate.png",
-		Summary: "The picture beside links to what a certificate is.",
-		Files:   pages("/preview/certificate.png", PNG), Hidden: true,
-	},
-	{
-		Name: "preview_of_signed", Path: "/preview/verify/{id}.png",
-		Summary: "The picture beside links to the verification of what the store signed.",
-		Params: []Param{{Name: "id", In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60,
-			Description: "The id of what was signed."}},
-		Files: pages("/preview/verify/{id}.png", PNG), Hidden: true,
-	},
-	{
-		Name: "preview_good", Path: "/preview/good/{item_id}.png", Summary: "The picture beside links to a good.",
-		Params: []Param{ItemID}, Files: pages("/preview/good/{item_id}.png", PNG), Hidden: true,
-	},
-	{
-		Name: "preview_week", Summary: "The picture beside links to a week of the record.",
-		Files: []Representation{{MediaType: PNG, Path: "preview/week/{week}.png"}}, Hidden: true,
-	},
-	{
 		Name: "not_found", Summary: "What a browser is shown at an unknown address.",
 		Files: []Representation{{MediaType: HTML, Path: "404.html"}}, Cache: Checked, Hidden: true,
 	},

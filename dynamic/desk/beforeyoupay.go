@@ -24,7 +24,6 @@ type BuyerRequest struct {
 	// Profile is read by hand: one that cannot be read counts as none, and the answer says so.
 	Profile jsontext.Value `json:"client_profile,omitempty" jsonschema:"object with max_amount_per_payment_usd (number, or false for no ceiling) and spend_controls_disabled (boolean); left out: a client configured with nothing"`
 	Clients []string       `json:"clients,omitempty" jsonschema:"names of clients to replay besides the default one; every answer lists those that can be named"`
-	Share   bool           `json:"share,omitempty" jsonschema:"true gives the reading of the door an address, without the URL's query, for 30 days"`
 }
 
 // ClientProfile is what a client_profile may say. Members that are not known are passed over.
@@ -46,7 +45,6 @@ type Buyer struct {
 	IsNot      []string           `json:"what_this_is_not"`
 	RateLimit  *RateLimit         `json:"rate_limit,omitzero"`
 	NextSteps  []string           `json:"next_steps"`
-	Kept
 }
 
 func (d *Desk) beforeYouPay(w http.ResponseWriter, r *http.Request) error {
@@ -65,11 +63,6 @@ func (d *Desk) beforeYouPay(w http.ResponseWriter, r *http.Request) error {
 					strings.Join(knownClients(), ", ")})
 		}
 	}
-	place, err := d.reserve(r, in.Share)
-	if err != nil {
-		return err
-	}
-	defer place.free(r)
 	url, rl, err := d.admit(w, r, in.URL, BudgetPreflight)
 	if err != nil {
 		return err
@@ -79,7 +72,6 @@ func (d *Desk) beforeYouPay(w http.ResponseWriter, r *http.Request) error {
 		return d.unread(w, r, rl, err)
 	}
 	out := Buyer{
-		Kept:    place.keep(r.Context(), l),
 		Version: "v1", URL: url, Others: []selection.Answer{}, Known: knownClients(), Door: d.served(l, shared, rl),
 		RateLimit: rl, Different: "the_door says whether the terms can be paid at all; your_client says which of " +
 			"them a client would sign. A door may be ready and a client still throw, and the other way round.",

@@ -57,8 +57,6 @@ func Budgets() []budget.Limit {
 		{Name: BudgetHost, Window: time.Minute, Each: 10, Kept: HostKept(10),
 			Doc: "Requests to one host, over everybody who has it read. Half is kept for what was paid for. What " +
 				"is remembered of the host does not count."},
-		{Name: BudgetReports, Window: 24 * time.Hour, Each: 20, Shared: reportsADay, Fair: true,
-			Doc: "Readings that are given an address of their own for 30 days. By client, and for everybody together."},
 		{Name: BudgetProvenance, Window: time.Minute, Client: 30,
 			Doc: "Challenges and answers of those who prove an address, right or wrong. By client alone, so that " +
 				"nobody crowds out another."},

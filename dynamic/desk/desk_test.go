@@ -486,7 +486,7 @@ func TestNoInputIsOurFault(t *testing.T) {
 		`{"urls":["https://a.example.com/",""]}`, `{"artifact":""}`, `{"artifact":"..."}`,
 		`{"artifact":"{\"format\":\"eip712\"}"}`, `{"address":"","signature":""}`, strings.Repeat("[", 20000),
 		`{"url":"https://a.example.com/","since":"\u0000"}`}
-	for _, path := range []string{"/api/preflight/v1", "/api/preflight/v2", "/api/preflight/batch", "/api/look/v1",
+	for _, path := range []string{"/api/preflight/v1", "/api/preflight/v2", "/api/look/v1",
 		"/api/before-you-pay/v1", "/api/a2a/check", "/api/bot-auth/check", "/api/onpage/v1", "/api/conformance/v1",
 		"/api/provenance/self"} {
 		for _, b := range bodies {

@@ -61,8 +61,8 @@ func TestNoDoorMakesOurFault(t *testing.T) {
 		url := "https://a.example.com/" + d.name
 		for path, body := range map[string]any{
 			"/api/preflight/v1": asked{url}, "/api/preflight/v2": asked{url}, "/api/look/v1": asked{url},
-			"/api/before-you-pay/v1": asked{url}, "/api/preflight/batch": map[string]any{"urls": []string{url}},
-			"/api/a2a/check": map[string]any{"url": url, "live": true}, "/api/bot-auth/check": asked{url},
+			"/api/before-you-pay/v1": asked{url},
+			"/api/a2a/check":         map[string]any{"url": url, "live": true}, "/api/bot-auth/check": asked{url},
 			"/api/onpage/v1": asked{url},
 		} {
 			answersWell(t, h, path, body)

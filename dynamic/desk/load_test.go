@@ -157,7 +157,7 @@ func TestLoad(t *testing.T) {
 	}
 	idle := map[string][]byte{}
 	for path, word := range map[string]string{"/api/catalog/v1?q=rock": `"pet_rock"`,
-		"/api/preflight/checks": `"checks"`, "/api/onpage/v1": `"serves-html"`,
+		"/api/onpage/v1":    `"serves-html"`,
 		"/api/declare-door": `"host"`, "/api/conformance/v1/fixtures": `"fixtures"`,
 		"/badge/host.svg?host=a.example.com": "<svg"} {
 		b := get(path)
@@ -196,64 +196,6 @@ func TestLoad(t *testing.T) {
 	}
 	if peak > limit {
 		t.Errorf("the store grew to %d kB", peak)
-	}
-}
-
-// TestSoakLoad: beside 200 probes the other routes are as quick as they are when nobody probes,
-// within a factor of three. Quiet and crowded times alternate, and the middle of the ratios counts:
-// of single ones a busy machine makes anything.
-func TestSoakLoad(t *testing.T) {
-	if os.Getenv("STORE_SOAK") == "" {
-		t.Skip("a soak test: set STORE_SOAK")
-	}
-	if raced() {
-		t.Skip("a soak test: the race detector's cost is not the store's")
-	}
-	const rounds, samples = 9, 1000
-	c := newCrowd(t)
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}
-	get := func() time.Duration {
-		began := time.Now()
-		res, err := client.Get(c.store.url + "/api/catalog/v1?q=rock")
-		if err != nil {
-			t.Error(err)
-			return 0
-		}
-		_, err = io.Copy(io.Discard, res.Body)
-		res.Body.Close()
-		if err != nil || res.StatusCode != 200 {
-			t.Errorf("status %d, %v", res.StatusCode, err)
-		}
-		return time.Since(began)
-	}
-	p99 := func(list []time.Duration) time.Duration {
-		slices.Sort(list)
-		return max(list[len(list)*99/100], time.Millisecond)
-	}
-	for range samples {
-		get() // warm
-	}
-	var ratios []float64
-	for range rounds {
-		var quiet, crowded []time.Duration
-		for range samples {
-			quiet = append(quiet, get())
-		}
-		c.gather()
-		for range samples / 2 {
-			crowded = append(crowded, get())
-		}
-		c.letGo(func() { crowded = append(crowded, get()) })
-		for len(crowded) < samples {
-			crowded = append(crowded, get())
-		}
-		q, b := p99(quiet), p99(crowded)
-		ratios = append(ratios, float64(b)/float64(q))
-		t.Logf("p99 %v, beside %d probes %v", q, callers, b)
-	}
-	slices.Sort(ratios)
-	if middle := ratios[rounds/2]; middle > 3 {
-		t.Errorf("p99 beside probes is %.1f times that without, more than 3: %.1f", middle, ratios)
 	}
 }
 

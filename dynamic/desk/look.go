@@ -18,7 +18,6 @@ import (
 type LookRequest struct {
 	URL   string `json:"url" jsonschema:"https URL of the door, at most 2048 characters"`
 	Since string `json:"since,omitempty" jsonschema:"ISO week YYYY-Www of the round to compare with; the last round in which the host was probed when left out"`
-	Share bool   `json:"share,omitempty" jsonschema:"true gives the reading of the door an address, without the URL's query, for 30 days"`
 }
 
 // Look is one live probe folded with what the record holds.
@@ -38,7 +37,6 @@ type Look struct {
 	Ladder    []probe.Level    `json:"the_ladder"`
 	RateLimit *RateLimit       `json:"rate_limit,omitzero"`
 	NextSteps []string         `json:"next_steps"`
-	Kept
 }
 
 // LookNow is the live half.
@@ -136,11 +134,6 @@ func (d *Desk) look(w http.ResponseWriter, r *http.Request) error {
 	if in.Since != "" && !goodWeek(in.Since) {
 		return badSince
 	}
-	place, err := d.reserve(r, in.Share)
-	if err != nil {
-		return err
-	}
-	defer place.free(r)
 	door, rl, err := d.admit(w, r, in.URL, BudgetPreflight)
 	if err != nil {
 		return err
@@ -180,7 +173,7 @@ func (d *Desk) look(w http.ResponseWriter, r *http.Request) error {
 			"a promise: one look says nothing of the next minute",
 			"a purchase: nothing was paid, so delivery was not seen",
 		},
-		Ladder: probe.Levels(), RateLimit: rl, Kept: place.keep(r.Context(), l),
+		Ladder: probe.Levels(), RateLimit: rl,
 		NextSteps: d.lookSteps(l.report.NextSteps, host, held),
 	})
 }

@@ -20,8 +20,7 @@ import (
 
 // URLRequest is the body of the instruments that read one address.
 type URLRequest struct {
-	URL   string `json:"url" jsonschema:"https URL that a buyer would request expecting a 402; at most 2048 characters"`
-	Share bool   `json:"share,omitempty" jsonschema:"true gives the report an address, without the URL's query, for 30 days"`
+	URL string `json:"url" jsonschema:"https URL that a buyer would request expecting a 402; at most 2048 characters"`
 }
 
 // Preflight is a report as it is served: with its budget, and with what the next step is.
@@ -32,11 +31,13 @@ type Preflight struct {
 	Shared    bool       `json:"shared"`         // somebody else had asked for the same URL within seconds
 	Private   bool       `json:"private,omitzero"`
 	RateLimit *RateLimit `json:"rate_limit,omitzero"`
-	Kept
 }
 
 const conflictNote = "This store sells goods, some of them readings of doors. It earns nothing by a verdict, and the " +
-	"battery is public: GET /api/preflight/checks."
+	"battery is public: GET /criteria."
+
+// codeSpent is the problem of a budget that is spent.
+const codeSpent = "budget_spent"
 
 // look is one walk and what was made of it.
 type look struct {
@@ -172,11 +173,6 @@ func (d *Desk) preflight(version string) route.Handler {
 		if err != nil {
 			return err
 		}
-		place, err := d.reserve(r, in.Share)
-		if err != nil {
-			return err
-		}
-		defer place.free(r)
 		url, rl, err := d.admit(w, r, in.URL, BudgetPreflight)
 		if err != nil {
 			return err
@@ -185,8 +181,6 @@ func (d *Desk) preflight(version string) route.Handler {
 		if err != nil {
 			return d.unread(w, r, rl, err)
 		}
-		out := d.served(l, shared, rl)
-		out.Kept = place.keep(r.Context(), l)
-		return writeJSON(w, out)
+		return writeJSON(w, d.served(l, shared, rl))
 	}
 }

@@ -37,19 +37,6 @@ func faces() []route.Face[*Desk] {
 	}
 	rows = append(rows,
 		metered(api.Route{
-			Name: "preflight_batch", Pattern: "/api/preflight/batch", Budget: BudgetPreflight,
-			Summary: "Probe up to twenty doors",
-			Description: "Each door that is read spends one use of the preflight budget. What could not be read has " +
-				"an error in its place, and the others are not worse for it.",
-			Body:      urlBody[BatchRequest]("urls and battery"),
-			Responses: ok[Batch]("What was read", meteredProblems...),
-		}, (*Desk).batch),
-		instrument(api.Route{
-			Name: "preflight_checks", Method: http.MethodGet, Pattern: "/api/preflight/checks", Serve: api.Clock,
-			Summary:   "Every check and advisory of the batteries",
-			Responses: ok[Checks]("The manifest"),
-		}, (*Desk).checks),
-		metered(api.Route{
 			Name: "look_v1", Pattern: "/api/look/v1", Version: "v1", Since: ruleDated, Budget: BudgetPreflight,
 			Tool: "look_at_door", Summary: "Probe a door and set it against the record",
 			Description: "One live probe under v2 folded with what the signed record holds about the host, with what " +
@@ -74,7 +61,6 @@ func faces() []route.Face[*Desk] {
 		hostBadgeFace(),
 		hostFeedFace(),
 		tryFace(),
-		reportFace(),
 		route.Face[*Desk]{Route: directoryRoute(), Handle: (*Desk).signatureDirectory},
 	)
 	return slices.Concat(rows, readingFaces(), recordingFaces(), conformanceFaces(), provenanceFaces(),
@@ -97,7 +83,7 @@ func metered(r api.Route, h func(*Desk, http.ResponseWriter, *http.Request) erro
 
 var meteredProblems = []int{400, 413, 415, 429, 503}
 
-// bodyLimit holds twenty URLs of the greatest length, each character escaped.
+// bodyLimit holds what is asked for with each character escaped.
 const bodyLimit = 256 << 10
 
 func body[T any](what string) *api.Body {

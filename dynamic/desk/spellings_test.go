@@ -90,7 +90,6 @@ func TestNoHostIsOurFault(t *testing.T) {
 			"/api/before-you-pay/v1", "/api/a2a/check", "/api/bot-auth/check", "/api/onpage/v1"} {
 			post(path, asked{door})
 		}
-		post("/api/preflight/batch", map[string]any{"urls": []string{door, "https://a.example.com/"}})
 		post("/api/declare-door", map[string]string{"host": host})
 		form := url.Values{"url": {door}}.Encode()
 		r := httptest.NewRequest("POST", base+"/try", strings.NewReader(form))

@@ -202,3 +202,11 @@ func tryFace() route.Face[*Desk] {
 		}, problems(meteredProblems...)...),
 	}, (*Desk).try)
 }
+
+// shownURL repeats what was asked for, no longer than a URL may be.
+func shownURL(raw string) string {
+	if s := []rune(raw); len(s) > maxURL {
+		return string(s[:maxURL])
+	}
+	return raw
+}

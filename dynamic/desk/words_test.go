@@ -21,10 +21,6 @@ func TestRefusalWords(t *testing.T) {
 		{"/api/preflight/v1", `{"url":"https://a.example.com/","x":1}`, "invalid_input", "x", ""},
 		{"/api/preflight/v1", `{"url":"https://a.example.com/","x":}`, "url_missing", "x", ""},
 		{"/api/preflight/v1", `{"url":"https://a.example.com/","url":"https://a.example.com/"}`, "url_missing", "url", ""},
-		{"/api/preflight/batch", ``, "url_missing", "body", ""},
-		{"/api/preflight/batch", `{"urls":"https://a.example.com/"}`, "url_missing", "urls", ""},
-		{"/api/preflight/batch", `{"urls":["https://a.example.com/",1]}`, "invalid_input", "urls/1", ""},
-		{"/api/preflight/batch", `{"urls":["https://a.example.com/"],"battery":2}`, "invalid_input", "battery", ""},
 		{"/api/look/v1", `{"url":"https://a.example.com/","since":34}`, "bad_since", "since", ""},
 		{"/api/look/v1", `{"url":"https://a.example.com/","since":"2026-W54"}`, "bad_since", "since", ""},
 		{"/api/look/v1", `{"since":34}`, "url_missing", "since", ""},
@@ -33,7 +29,6 @@ func TestRefusalWords(t *testing.T) {
 		{"/api/conformance/v1", `{"artifact":"x","public_key_hex":"ab"}`, "invalid_input", "public_key_hex", ""},
 		{"/api/before-you-pay/v1", `{"url":"https://a.example.com/","clients":["curl"]}`, "invalid_input", "clients", ""},
 		{"/api/preflight/v1", `url=https%3A%2F%2Fa.example.com%2F`, "url_missing", "", "application/x-www-form-urlencoded"},
-		{"/api/preflight/batch", `{"urls":["https://a.example.com/"]}`, "url_missing", "", "text/plain"},
 		{"/api/before-you-pay/v1", `https://a.example.com/`, "url_missing", "", "text/plain; charset=utf-8"},
 	} {
 		r := httptest.NewRequest("POST", base+c.at, strings.NewReader(c.body))

@@ -89,8 +89,6 @@ const (
 	prefixVisit = "visit"
 	// quote/<request id>: what the keeper asks for work that a visitor requested.
 	prefixQuote = "quote"
-	// report/<id>: a reading of a door that was given an address for a time.
-	prefixReport = "report"
 	// bounty/…: rewards for purchases at strangers' doors; see package bounty.
 	prefixBounty = "bounty"
 	// account/…: what is sold on account, and what is owed for it; see package
@@ -203,9 +201,6 @@ func AccountKey(parts ...string) []byte { return Key(append([]string{prefixAccou
 
 // QuoteKey is quote/<request id>.
 func QuoteKey(request string) []byte { return Key(prefixQuote, request) }
-
-// ReportKey is report/<id>.
-func ReportKey(id string) []byte { return Key(prefixReport, id) }
 
 // BountyKey is bounty/<parts…>.
 func BountyKey(parts ...string) []byte { return Key(append([]string{prefixBounty}, parts...)...) }
