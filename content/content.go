@@ -78,6 +78,7 @@ type Site struct {
 	// file, pools included, in path order.
 	Digest string
 
+	off     []string // names of parts
 	goods   map[string]int
 	pages   map[string]int
 	retired map[string]int
@@ -195,13 +196,15 @@ func (l *loader) site() (*Site, error) {
 	}
 	s, digest := new(Site), make(chan string, 1)
 	go func() { digest <- l.digest() }()
-	s.Config = l.config()
+	config, parts := l.config()
+	s.Config = config
 	s.Goods = l.goods()
-	s.Pages = l.pages()
 	s.Retired = l.retired(s.Goods)
 	s.Pools = l.pools(s.Goods)
 	s.Issues = l.issues()
 	s.Porch, s.Directory = l.porch(), l.directory()
+	l.decide(s, parts)
+	s.Pages = l.pages(s)
 	l.refuseUnread()
 	s.Digest = <-digest
 	if l.err() != nil {

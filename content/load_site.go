@@ -15,23 +15,25 @@ const (
 	pageFolder  = "pages/"
 )
 
-func (l *loader) config() Config {
+// config reads site.toml: the facts, and what it says of parts.
+func (l *loader) config() (Config, map[string]bool) {
 	var raw struct {
-		Title           string `toml:"title"`
-		Tagline         string `toml:"tagline"`
-		BaseURL         string `toml:"base_url"`
-		Keeper          string `toml:"keeper"`
-		Contact         string `toml:"contact"`
-		Date            string `toml:"date"`
-		SecurityExpires string `toml:"security_expires"`
+		Title           string          `toml:"title"`
+		Tagline         string          `toml:"tagline"`
+		BaseURL         string          `toml:"base_url"`
+		Keeper          string          `toml:"keeper"`
+		Contact         string          `toml:"contact"`
+		Date            string          `toml:"date"`
+		SecurityExpires string          `toml:"security_expires"`
+		Parts           map[string]bool `toml:"parts"`
 	}
 	text, ok := l.text(siteFile)
 	if !ok {
 		l.fail(siteFile, 0, "missing: store init makes a site that has one")
-		return Config{}
+		return Config{}, nil
 	}
 	if !l.decode(siteFile, text, &raw) {
-		return Config{}
+		return Config{}, nil
 	}
 	f := sourceFile{l: l, name: siteFile, text: text}
 	f.prose("title", raw.Title, 60)
@@ -51,7 +53,7 @@ func (l *loader) config() Config {
 		(!c.SecurityExpires.After(c.Date) || c.SecurityExpires.After(c.Date.AddDate(1, 0, 0))) {
 		f.fail("security_expires", "must be after date and within a year of it")
 	}
-	return c
+	return c, raw.Parts
 }
 
 // WithBaseURL returns a copy of the site under another address, for a shop
@@ -95,10 +97,11 @@ func (f sourceFile) date(key, value string) time.Time {
 	return t
 }
 
-// pages reads the pages. A site has all pages of the specimen, since each is an
-// address the store serves, and as many of its own at the top of the folder as
-// the keeper writes.
-func (l *loader) pages() []Page {
+// pages reads the pages. A site has all pages of the specimen but for those of parts that are off,
+// since each is an address the store serves, and as many of its own as the keeper writes. A page
+// that the site does not have is the program's, so that a new release's texts reach every store;
+// the first page alone is always the keeper's.
+func (l *loader) pages(s *Site) []Page {
 	spec := &loader{files: make(map[string][]byte)}
 	spec.read(Specimen, "", true)
 	want := spec.allPages()
@@ -108,10 +111,16 @@ func (l *loader) pages() []Page {
 	status := make(map[string]int)
 	for _, p := range want {
 		status[p.Name] = p.Status
-		if file := pageFolder + p.Name + ".md"; !l.used[file] {
-			l.fail(file, 0, "missing: store init makes a site that has one")
+		switch file := pageFolder + p.Name + ".md"; {
+		case l.used[file]:
+		case p.Name == "index":
+			l.fail(file, 0, "missing: it is the first page; store init makes a site that has one")
+		case s.needs(p.Name):
+			p.Program, p.Body, p.Title, p.Summary = true, s.unlink(p.Body), s.unlink(p.Title), s.unlink(p.Summary)
+			pages = append(pages, p)
 		}
 	}
+	slices.SortFunc(pages, func(a, b Page) int { return strings.Compare(a.Name, b.Name) })
 	for i, p := range pages {
 		file := p.File()
 		switch s, is := status[p.Name]; {
@@ -121,6 +130,7 @@ func (l *loader) pages() []Page {
 				"below pages, in lower-case words joined by hyphens")
 		case !is:
 			pages[i].Own = true
+		case p.Program:
 		case s != p.Status:
 			l.fail(file, 2, "status: %d, must be %d", p.Status, s)
 		case p.Nav != "":

@@ -223,7 +223,15 @@ func TestLoadNamesAMissingFile(t *testing.T) {
 		}
 		m := specimen(t)
 		delete(m, name)
-		_, err := Load(Sources{Content: m})
+		site, err := Load(Sources{Content: m})
+		if page, ok := strings.CutPrefix(name, pageFolder); ok && page != "index.md" {
+			if err != nil {
+				t.Errorf("without %s: %v", name, err)
+			} else if p, ok := site.Page(strings.TrimSuffix(page, ".md")); !ok || !p.Program {
+				t.Errorf("without %s the program's is not there: %+v", name, p)
+			}
+			continue
+		}
 		if strings.HasPrefix(name, shelfFolder) {
 			name = "unknown file" // its pool is left over
 		}

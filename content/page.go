@@ -2,6 +2,7 @@ package content
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -40,6 +41,8 @@ type Page struct {
 	// every page, "" for none.
 	Own bool
 	Nav string
+	// Program says that the page is the program's, since the site has none of this name.
+	Program bool
 	// Body is Markdown with placeholders that Site.Expand fills, and Line the
 	// line of the file on which it begins.
 	Body string
@@ -63,7 +66,8 @@ const problemFolder = "problems/"
 var placeholder = regexp.MustCompile(`\{[a-z_]+\}`)
 
 // placeholders gives the value of each.
-func (c Config) placeholders() map[string]string {
+func (s *Site) placeholders() map[string]string {
+	c := s.Config
 	_, host, _ := strings.Cut(c.BaseURL, "://")
 	return map[string]string{
 		"{base_url}":  c.BaseURL,
@@ -72,17 +76,37 @@ func (c Config) placeholders() map[string]string {
 		"{did}":    "did:web:" + strings.ReplaceAll(strings.ToLower(host), ":", "%3A"),
 		"{keeper}": c.Keeper,
 		"{title}":  c.Title,
+		"{good}":   s.cheapest(),
 	}
 }
 
-// Expand fills the placeholders {base_url}, {base_host}, {did}, {keeper} and {title}
-// in prose. Bodies of pages and goods are kept unexpanded, because the base
+// cheapest is the id of the good that examples buy: the cheapest that is handed over in the answer
+// and asks for nothing, the first of several in the order of the shelf.
+func (s *Site) cheapest() string {
+	best := -1
+	for i, g := range s.Goods {
+		asks := slices.ContainsFunc(g.Inputs, func(in Input) bool { return in.Required })
+		if g.Fulfilment == Instant && !asks && (best < 0 || g.Price < s.Goods[best].Price) {
+			best = i
+		}
+	}
+	if best < 0 {
+		best = 0 // there is one: Load demands it
+	}
+	if len(s.Goods) == 0 {
+		return ""
+	}
+	return s.Goods[best].ID
+}
+
+// Expand fills the placeholders {base_url}, {base_host}, {did}, {keeper}, {title} and {good}, the
+// cheapest, in prose. Bodies of pages and goods are kept unexpanded, because the base
 // URL may be chosen after loading.
 func (s *Site) Expand(prose string) string {
 	if !strings.Contains(prose, "{") {
 		return prose
 	}
-	values := s.Config.placeholders()
+	values := s.placeholders()
 	return placeholder.ReplaceAllStringFunc(prose, func(p string) string {
 		if v, ok := values[p]; ok {
 			return v
@@ -96,7 +120,7 @@ func (l *loader) checkPlaceholders(file, body string) {
 	if !strings.Contains(body, "{") {
 		return
 	}
-	known := Config{}.placeholders()
+	known := new(Site).placeholders()
 	for _, p := range placeholder.FindAllString(body, -1) {
 		if _, ok := known[p]; !ok {
 			l.fail(file, 0, "unknown placeholder %s", p)

@@ -101,7 +101,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, snap *snapshot, 
 			Detail: "Nothing was done: the request line and header fields together are larger than the limit."})
 	case r.Method == http.MethodOptions:
 		s.preflight(c, r)
-	case crooked(r):
+	case crooked(r), s.serves != nil && !s.serves(r.URL.Path):
 		s.notFound(c, r)
 	case err != nil:
 		s.refuse(c, r, unreadable(err))

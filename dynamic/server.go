@@ -30,8 +30,11 @@ import (
 
 // Config is what a Server is made of. Zero values are useful except for BaseURL.
 type Config struct {
-	Rows    []route.Row    // of all instruments
-	Site    *Site          // the published tree; nil: no document is served
+	Rows []route.Row // of all instruments
+	Site *Site       // the published tree; nil: no document is served
+	// Serves reports whether a path is an address of this store, of which parts may be off; nil: all
+	// are.
+	Serves  func(path string) bool
 	BaseURL string         // of the service, without a slash at its end; never taken from a request
 	Log     *slog.Logger   // nil: nothing is logged
 	Level   *slog.LevelVar // of Log; changed on the debug listener; nil: cannot be changed
@@ -99,6 +102,7 @@ type Server struct {
 	ready     []func(context.Context) error
 	stopping  atomic.Bool
 	site      *Site
+	serves    func(path string) bool
 	renderers map[string]Renderer
 	callers   interface {
 		Verify(*http.Request, string) (string, *route.Agent, error)
@@ -125,7 +129,8 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		baseURL: cfg.BaseURL, log: cfg.Log, level: cfg.Level, metrics: cfg.Metrics, budgets: cfg.Budgets,
 		limits: cfg.Limits.withDefaults(), proxies: cfg.TrustedProxies, drains: cfg.Drains, ready: cfg.Ready,
-		site: cfg.Site, renderers: cfg.Renderers, callers: cfg.Callers, idPrefix: hex.EncodeToString(id[:]),
+		site: cfg.Site, serves: cfg.Serves,
+		renderers: cfg.Renderers, callers: cfg.Callers, idPrefix: hex.EncodeToString(id[:]),
 	}
 	s.log = cmp.Or(s.log, slog.New(slog.DiscardHandler))
 	if s.metrics == nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -47,7 +48,9 @@ func newBuild(in *Input) (*build, error) {
 	if rows == nil {
 		rows = table()
 	}
-	rows, err := prepare(rows)
+	rows, err := prepare(slices.DeleteFunc(slices.Clone(rows), func(o output) bool {
+		return !in.Site.Serves(documents[o.name].Path)
+	}))
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,7 @@ var travels = []struct {
 // waysIn are all routes by name.
 func (s *source) waysIn() map[string]api.Route {
 	all := make(map[string]api.Route)
-	for _, d := range api.Documents {
+	for _, d := range s.docs {
 		for _, r := range d.Routes() {
 			if !r.Internal {
 				all[r.Name] = r

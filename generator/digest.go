@@ -104,8 +104,8 @@ func (d *digester) config(c content.Config) {
 }
 
 // digestAPI is over the whole description of the routes.
-func digestAPI(routes []api.Route) (attest.Digest, error) {
-	b, err := json.Marshal(routes)
+func digestAPI(routes []api.Route, documents []api.Document) (attest.Digest, error) {
+	b, err := json.Marshal([]any{routes, documents})
 	if err != nil {
 		return attest.Digest{}, fmt.Errorf("encoding the API description: %w", err)
 	}

@@ -66,7 +66,7 @@ type cardSkill struct {
 
 // renderAgentCard describes the door for agents of A2A, and signs what it says.
 func renderAgentCard(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
-	tools, err := api.Tools(s.API, api.Documents)
+	tools, err := api.Tools(s.API, s.docs)
 	if err != nil {
 		return nil, err
 	}

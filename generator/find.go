@@ -28,7 +28,7 @@ func renderFind(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 		goods.Links = append(goods.Links, templates.Pointer{Text: g.Name, Href: "/menu/" + g.ID, Note: g.Description})
 	}
 	pages := templates.Section{ID: "pages", Title: "Pages"}
-	for _, d := range api.Documents {
+	for _, d := range s.docs {
 		html := slices.ContainsFunc(d.Files, func(f api.Representation) bool { return f.MediaType == api.HTML })
 		if html && !d.Hidden && d.Path != "" && d.Path != page.Path && !strings.ContainsRune(d.Path, '{') {
 			pages.Links = append(pages.Links, templates.Pointer{Text: d.Path, Href: d.Path, Note: d.Summary})

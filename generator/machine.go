@@ -72,7 +72,7 @@ func renderOpenAPI(s *source, u unit, mediaType string, made attest.Digest) ([]b
 	if err != nil {
 		return nil, err
 	}
-	return api.BuildOpenAPI(info, s.withOrders(), api.Documents)
+	return api.BuildOpenAPI(info, s.withOrders(), s.docs)
 }
 
 // withOrders is the routes of the API, with an example of an order for each good that takes inputs
@@ -131,7 +131,7 @@ func renderTools(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.BuildTools(info, s.API, api.Documents)
+	return api.BuildTools(info, s.API, s.docs)
 }
 
 func renderAPIGuide(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
@@ -139,7 +139,7 @@ func renderAPIGuide(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	return api.BuildMarkdown(info, s.API, api.Documents), nil
+	return api.BuildMarkdown(info, s.API, s.docs), nil
 }
 
 func renderSigningKey(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
@@ -255,7 +255,7 @@ func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error)
 		}
 		rules = append(rules, r)
 	}
-	for _, d := range api.Documents {
+	for _, d := range s.docs {
 		if d.TreeOnly {
 			for _, name := range ownKeys(s) {
 				rule("/"+name, api.HTML, d.Cache, true)

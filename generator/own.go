@@ -46,7 +46,7 @@ func (s *source) checkOwn() error {
 			take(f.Path)
 		}
 	}
-	for _, r := range s.API {
+	for _, r := range s.Input.API {
 		take(r.Pattern)
 	}
 	var errs []error

@@ -12,7 +12,6 @@ import (
 	"github.com/yuin/goldmark/ast"
 	goldtext "github.com/yuin/goldmark/text"
 
-	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 )
 
@@ -221,7 +220,7 @@ func (s *source) linkable() addresses {
 			members[row.name] = row.keys(s)
 		}
 	}
-	for _, d := range api.Documents {
+	for _, d := range s.docs {
 		keys, listed := members[d.Name]
 		var patterns []string
 		if d.Path != "" {

@@ -14,7 +14,7 @@ import (
 // free lists what costs nothing, for the storefront, the catalogue and
 // llms.txt.
 func (s *source) free() []templates.Pointer {
-	return []templates.Pointer{
+	return slices.DeleteFunc([]templates.Pointer{
 		{Text: "The catalogue", Href: "/menu.json", Note: "every good with its price, inputs and door"},
 		{Text: "Prices", Href: "/pricing.md", Note: "all of them in one table"},
 		{Text: "Before you approve a spending", Href: "/what", Note: "what a payment here can and cannot do"},
@@ -40,7 +40,7 @@ func (s *source) free() []templates.Pointer {
 		{Text: "Tools over MCP", Href: "/mcp", Note: "the free instruments, and every good as a tool"},
 		{Text: "Served versions", Href: "/deprecation", Note: "which are served, and until when"},
 		{Text: "Problem codes", Href: "/problems", Note: "what each means and whether money moved"},
-	}
+	}, func(p templates.Pointer) bool { return !s.Site.Serves(p.Href) })
 }
 
 // shelves sorts the goods, in shelf order, under a few headings.

@@ -20,7 +20,9 @@ import (
 // many rows need worked out once.
 type source struct {
 	*Input
-	base   string // base URL
+	API    []api.Route    // those of the Input that this store serves
+	docs   []api.Document // that this store has
+	base   string         // base URL
 	host   string
 	chrome *templates.Chrome
 	goods  []*content.Good // by id
@@ -60,6 +62,10 @@ const generation = "5"
 
 func newSource(in *Input, rows []output) (*source, error) {
 	s := &source{Input: in, rows: rows, base: in.Site.Config.BaseURL}
+	s.API = slices.DeleteFunc(slices.Clone(in.API), func(r api.Route) bool { return !in.Site.Serves(r.Pattern) })
+	s.docs = slices.DeleteFunc(slices.Clone(api.Documents), func(d api.Document) bool {
+		return !in.Site.Serves(d.Path)
+	})
 	s.sitemap = sync.OnceValues(s.countAddresses)
 	s.book = sync.OnceValues(s.readBook)
 	s.search = sync.OnceValues(s.indexHosts)
@@ -94,7 +100,7 @@ func newSource(in *Input, rows []output) (*source, error) {
 	s.shared = d.sum()
 	var group errgroup.Group
 	group.Go(func() (err error) {
-		s.api, err = digestAPI(in.API)
+		s.api, err = digestAPI(s.API, s.docs)
 		return err
 	})
 	s.sortGoods()

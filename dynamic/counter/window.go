@@ -94,7 +94,7 @@ func (c *Counter) serveWindow(w http.ResponseWriter, r *http.Request) error {
 		}
 		out.Stock = append(out.Stock, d)
 	}
-	if c.cfg.Stamp != nil {
+	if c.cfg.Stamp != nil && site.Has("stamps") {
 		week, line, err := c.cfg.Stamp(r.Context())
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func (c *Counter) serveWindow(w http.ResponseWriter, r *http.Request) error {
 
 // porchSays is the line of the hour of a time, nil where there is no porch.
 func (c *Counter) porchSays(site *content.Site, at time.Time) *PorchSays {
-	if c.cfg.Weather == nil || !site.Porch.Open() {
+	if c.cfg.Weather == nil || !site.Has("porch") || !site.Porch.Open() {
 		return nil
 	}
 	hour := at.UTC().Truncate(time.Hour)

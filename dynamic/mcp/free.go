@@ -60,9 +60,9 @@ func annotations(reads, abroad bool) *sdk.ToolAnnotations {
 		OpenWorldHint: &abroad}
 }
 
-func (d *Doors) verifierTools(*shelf) []*tool {
+func (d *Doors) verifierTools(s *shelf) []*tool {
 	var out []*tool
-	for _, t := range d.order {
+	for _, t := range d.freeTools(s) {
 		if slices.Contains(verifier, t.Name) {
 			out = append(out, t)
 		}

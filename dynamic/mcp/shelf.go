@@ -61,7 +61,7 @@ func (d *Doors) now() (*shelf, error) {
 	if len(observed) > 0 {
 		s.paid = append(s.paid, observationTool(observed, away))
 	}
-	if d.Pages != nil {
+	if d.Pages != nil && len(site.Issues) > 0 {
 		s.paid = append(s.paid, pageTool())
 	}
 	for _, p := range places {
@@ -82,7 +82,14 @@ func (d *Doors) now() (*shelf, error) {
 }
 
 // everyTool is the free tools and then the paid ones in shelf order.
-func (d *Doors) everyTool(s *shelf) []*tool { return slices.Concat(d.order, s.paid) }
+func (d *Doors) everyTool(s *shelf) []*tool { return slices.Concat(d.freeTools(s), s.paid) }
+
+// freeTools are those whose routes the site has.
+func (d *Doors) freeTools(s *shelf) []*tool {
+	return slices.DeleteFunc(slices.Clone(d.order), func(t *tool) bool {
+		return t.free != nil && !s.site.Serves(t.free.Route.Pattern)
+	})
+}
 
 func (d *Doors) listTools(q *request) (any, error) {
 	s, err := d.now()
