@@ -27,7 +27,7 @@ func (l *loader) config() Config {
 	}
 	text, ok := l.text(siteFile)
 	if !ok {
-		l.fail(siteFile, 0, "missing: store init makes a site that has one")
+		l.missing(siteFile, ": store init makes a site that has one")
 		return Config{}
 	}
 	if !l.decode(siteFile, text, &raw) {
@@ -109,7 +109,7 @@ func (l *loader) pages() []Page {
 	for _, p := range want {
 		status[p.Name] = p.Status
 		if file := pageFolder + p.Name + ".md"; !l.used[file] {
-			l.fail(file, 0, "missing: store init makes a site that has one")
+			l.missing(file, ": store init makes a site that has one")
 		}
 	}
 	for i, p := range pages {
