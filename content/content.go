@@ -233,7 +233,7 @@ type loader struct {
 	lost bool
 	// packed says that the files come from an archive, which an older program may have written.
 	packed bool
-	// told are the files of which something was said, so that one that was refused is not missing too.
+	// told are the files of which something was said: one that was refused is not missing too.
 	told map[string]bool
 	errs []error
 }

@@ -64,8 +64,8 @@ func TestTheKeeperAnswersAnOrder(t *testing.T) {
 	read := func() tilltest.Reply { return s.do("GET", "/api/order/"+id, nil) }
 	got := read()
 	if got.Status != 200 || got.Str("status") != "queued" || got.Body["deliverable"] != nil ||
-		got.Str("next_check_after") == "" || got.Body["window_breached"] != nil || got.Str("cert_id") != "" || strings.Contains(string(got.Raw),
-		"rewrite") || strings.Contains(string(got.Raw), r.Purchase()) {
+		got.Str("next_check_after") == "" || got.Body["window_breached"] != nil || got.Str("cert_id") != "" ||
+		strings.Contains(string(got.Raw), "rewrite") || strings.Contains(string(got.Raw), r.Purchase()) {
 		t.Errorf("queued: %d %s", got.Status, got.Raw)
 	}
 	ordered, err := time.Parse(time.RFC3339, got.Str("ordered_at"))
