@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestTheWatchedFolderIsReplaced puts other folders in the place of the one that is watched: what is
-// edited in each is built, and that there is none is told.
+// TestTheWatchedFolderIsReplaced puts other folders in the place of the one that is watched: what
+// is edited in each is built, and that there is none is told.
 func TestTheWatchedFolderIsReplaced(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
