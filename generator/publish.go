@@ -193,6 +193,11 @@ func openPublication(in PublishInput) (*publication, error) {
 	if errors.Is(err, git.ErrRepositoryNotExists) {
 		return nil, fmt.Errorf("%w at %s; hint: git init --bare -b %s %s", ErrNoRepository, in.Repo, in.Branch, in.Repo)
 	}
+	if errors.Is(err, git.ErrUnknownExtension) || errors.Is(err, git.ErrUnsupportedExtensionRepositoryFormatVersion) {
+		return nil, fmt.Errorf("%w at %s: the repository there is of another kind (%w), and publications are of "+
+			"SHA-1, without extensions; hint: git init --bare -b %s --object-format=sha1 %s.sha1, and publish there",
+			ErrNoRepository, in.Repo, err, in.Branch, in.Repo)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the publication repository: %w", err)
 	}

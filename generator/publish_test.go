@@ -338,6 +338,15 @@ func TestPublishHintsAtAMissingRepository(t *testing.T) {
 	}
 }
 
+func TestPublishSaysWhatReplacesARepositoryOfSHA256(t *testing.T) {
+	repo := t.TempDir()
+	gitRun(t, repo, "init", "-q", "--bare", "-b", "main", "--object-format=sha256")
+	_, err := Publish(t.Context(), publishInput(repo, t.TempDir()))
+	if !errors.Is(err, ErrNoRepository) || !strings.Contains(err.Error(), "--object-format=sha1") {
+		t.Errorf("Publish: %v", err)
+	}
+}
+
 // TestPublishOneFile gives a place to a file, such as the manifest of a record, beside folders.
 func TestPublishOneFile(t *testing.T) {
 	repo, dir := t.TempDir(), t.TempDir()
