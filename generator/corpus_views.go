@@ -128,7 +128,7 @@ func renderWeek(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 	}
 	page := s.viewOf(u, week.Week, weekSummary, made)
 	page.Preview = weekPreview(s.rounds[u.value.(int)])
-	body, err := s.prose(weekText)
+	body, err := s.prose(weekText, fullFrame)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func renderTiers(s *source, u unit, mediaType string, made attest.Digest) ([]byt
 	}
 	page := s.viewOf(u, fmt.Sprintf("%s, page %d", prose.Title, tiers.Page), prose.Summary, made)
 	page.Preview = hostsPreview
-	body, err := s.prose(prose.Body)
+	body, err := s.prose(prose.Body, fullFrame)
 	if err != nil {
 		return nil, err
 	}
