@@ -13,7 +13,7 @@ import (
 	"store.example/agentstore/templates"
 )
 
-// untyped are ids within drawings, weeks, and digests: no heading is called so, and nobody types them.
+// untyped are ids within drawings, of weeks and of notes: no heading is called so.
 var untyped = regexp.MustCompile(`^([0-9]{4}-W[0-9]{2}|fn(ref)?:[0-9]+|(r|jg|o)[0-9a-f]+|in-.*|for-.*)$`)
 
 // unlooked are folders of pages whose prose is the program's own, or that have none.
