@@ -134,10 +134,11 @@ func looseNotes(src []byte, doc ast.Node, fault func(offset int, format string, 
 		switch {
 		case told[label] || shown || start > 0 && src[start-1] == '\\':
 		case m[5] > m[4] && len(bytes.TrimSpace(src[bytes.LastIndexByte(src[:start], '\n')+1:start])) == 0:
-			fault(start, "footnote [^%s]: nothing refers to it, so it would stand nowhere: write [^%s] where it belongs",
-				label, label)
+			fault(start, "footnote [^%s]: nothing refers to it, so it would stand nowhere: write [^%s] where it "+
+				"belongs", label, label)
 		default:
-			fault(start, "footnote [^%s] has no text: write a paragraph that begins with [^%s]: and has one", label, label)
+			fault(start, "footnote [^%s] has no text: write a paragraph that begins with [^%s]: and has one", label,
+				label)
 		}
 	}
 }

@@ -123,8 +123,8 @@ func HostileNamed(name string) HostilePayer {
 	panic("railtest: no hostile payer is named " + name)
 }
 
-// Table is the table of the till's package comment, a line each: what a day costs of each payer, and
-// of all together, which may lose so much on one network.
+// Table is the table of the till's package comment, a line each: what a day costs of each payer,
+// and of all together, by whom so much may be lost on one network.
 func Table(all int64) []string {
 	lines := []string{line("payer", "reverts", "gas", "open", "a day")}
 	for _, h := range Hostile {
