@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	git "github.com/go-git/go-git/v5"
@@ -126,8 +127,11 @@ func Publish(ctx context.Context, in PublishInput) (PublishReport, error) {
 	if err := p.read(ctx); err != nil {
 		return PublishReport{}, err
 	}
+	if err := p.attributes(); err != nil {
+		return PublishReport{}, err
+	}
 	if p.work != nil {
-		if err := p.work.strangers(p.files); err != nil {
+		if err := p.work.strangers(slices.Concat(p.files, p.beside)); err != nil {
 			return PublishReport{}, err
 		}
 	}
@@ -170,6 +174,7 @@ type publication struct {
 	private *private
 
 	files   []gitFile // of the folders, by path
+	beside  []gitFile // that the folders do not hold
 	pending []gitpack.Object
 	report  PublishReport
 }
@@ -409,6 +414,7 @@ func (p *publication) workers() int {
 type gitFile struct {
 	path   string // in the repository
 	source string // on disk
+	body   []byte // nil: read from source
 	hash   plumbing.Hash
 	size   int64
 }
