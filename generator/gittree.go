@@ -72,8 +72,8 @@ func (p *publication) read(ctx context.Context) error {
 	})
 }
 
-// attributes has the repository say that no git changes the ends of lines, as Git for Windows would,
-// unless it says something of them already: a clone whose lines end otherwise is NOT verified.
+// attributes has the repository say that no git changes the ends of lines, as Git for Windows
+// would, unless it has attributes already: a clone whose lines end otherwise is NOT verified.
 func (p *publication) attributes() error {
 	const name = ".gitattributes"
 	if p.head != nil {

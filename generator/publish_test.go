@@ -153,7 +153,8 @@ func TestClonesKeepBytes(t *testing.T) {
 		gitRun(t, repo, init...)
 		writeFile(t, filepath.Join(public, "a.json"), "{\n}\n")
 		for _, want := range []bool{false, true} {
-			if r, err := Publish(t.Context(), publishInput(repo, public)); err != nil || r.Unchanged != want || r.Files != 1 {
+			r, err := Publish(t.Context(), publishInput(repo, public))
+			if err != nil || r.Unchanged != want || r.Files != 1 {
 				t.Fatalf("%+v, %v", r, err)
 			}
 		}
