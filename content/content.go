@@ -236,7 +236,9 @@ type loader struct {
 	lost bool
 	// packed says that the files come from an archive, which an older program may have written.
 	packed bool
-	errs   []error
+	// told are the files of which something was said: one that was refused is not missing too.
+	told map[string]bool
+	errs []error
 }
 
 // maxFile bounds a source file; a pool of a few thousand entries fits.
@@ -259,6 +261,9 @@ func (l *loader) read(fsys fs.FS, prefix string, deep bool) {
 			return fs.SkipDir // the paid pages of a stock, read by themselves
 		case prefix == "" && name == "api" && d.IsDir():
 			return fs.SkipDir // the package in the specimen's folder, with its released descriptions
+		case d.IsDir() && slices.Contains([]string{".md", ".toml"}, path.Ext(name)):
+			l.fail(prefix+name, 0, "is a folder, and a file has this name: rename it")
+			return fs.SkipDir
 		case d.IsDir():
 			if !deep {
 				l.fail(prefix+name, 0, "unknown folder")
@@ -356,7 +361,18 @@ func (l *loader) refuseUnread() {
 	}
 }
 
+// missing tells of a file that has to be there, unless it was told why it cannot be read.
+func (l *loader) missing(file, why string) {
+	if !l.told[file] {
+		l.fail(file, 0, "missing%s", why)
+	}
+}
+
 func (l *loader) fail(file string, line int, format string, args ...any) {
+	if l.told == nil {
+		l.told = make(map[string]bool)
+	}
+	l.told[file] = true
 	msg := fmt.Sprintf(format, args...)
 	if line > 0 {
 		l.errs = append(l.errs, fmt.Errorf("%s:%d: %s", file, line, msg))

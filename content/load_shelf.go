@@ -261,9 +261,7 @@ func (l *loader) pools(goods []Good) map[string]Pool {
 		file := poolFolder + g.Pool + ".toml"
 		text, ok := l.text(file)
 		if !ok {
-			if _, exists := l.files[file]; !exists {
-				l.fail(file, 0, "missing, %s draws from it", g.ID)
-			}
+			l.missing(file, ", "+g.ID+" draws from it")
 			continue
 		}
 		var raw struct {

@@ -29,7 +29,7 @@ func (l *loader) config() (Config, map[string]bool) {
 	}
 	text, ok := l.text(siteFile)
 	if !ok {
-		l.fail(siteFile, 0, "missing: store init makes a site that has one")
+		l.missing(siteFile, ": store init makes a site that has one")
 		return Config{}, nil
 	}
 	if !l.decode(siteFile, text, &raw) {
@@ -114,7 +114,7 @@ func (l *loader) pages(s *Site) []Page {
 		switch file := pageFolder + p.Name + ".md"; {
 		case l.used[file]:
 		case p.Name == "index":
-			l.fail(file, 0, "missing: it is the first page; store init makes a site that has one")
+			l.missing(file, ": it is the first page; store init makes a site that has one")
 		case s.needs(p.Name):
 			p.Program, p.Body, p.Title, p.Summary = true, s.unlink(p.Body), s.unlink(p.Title), s.unlink(p.Summary)
 			pages = append(pages, p)

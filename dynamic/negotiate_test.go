@@ -2,11 +2,13 @@ package dynamic
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/route"
 )
 
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
@@ -76,6 +78,43 @@ func TestAgentRoutesAnswerInThreeForms(t *testing.T) {
 		if res := ask(t, s, "GET", "/openapi.json", "Accept", accept); body(t, res) != want {
 			t.Errorf("/openapi.json as %q is not %s", accept, want)
 		}
+	}
+}
+
+// Below /api/ nobody is refused for an Accept: who names no form that an address has gets JSON, and
+// another form only where the address describes it.
+func TestFormsBelowAPI(t *testing.T) {
+	s := fullServer(t, Config{Rows: slices.Concat(testRows(), shopRows(t))})
+	asked := 0
+	for _, row := range route.Describe(s.Table()) {
+		if row.Method != http.MethodGet || !strings.HasPrefix(row.Pattern, "/api/") {
+			continue
+		}
+		types := map[string]bool{"application/problem+json": true, "application/json": true}
+		for _, r := range row.Responses {
+			kind, _, _ := strings.Cut(r.ContentType, ";")
+			types[kind] = true
+		}
+		if types["text/markdown"] && !types["text/html"] {
+			t.Errorf("%s has a twin and no page", row.Pattern)
+		}
+		if strings.Contains(row.Pattern, "{") && row.Name != "buy" {
+			continue
+		}
+		asked++
+		for _, accept := range []string{"text/markdown", "text/html", browser, "image/png", "application/json;q=0",
+			"text/html;q=0, text/markdown;q=0, application/json;q=0"} {
+			res := ask(t, s, "GET", strings.Replace(row.Pattern, "{item_id}", "hello", 1), "Accept", accept)
+			kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
+			wanted := strings.HasPrefix(accept, kind) || strings.HasPrefix(accept, "application/json;q=0")
+			if res.StatusCode == http.StatusNotAcceptable || kind != "" && !types[kind] ||
+				strings.HasPrefix(kind, "text/") && !wanted {
+				t.Errorf("%s as %q: %d %s", row.Pattern, accept, res.StatusCode, kind)
+			}
+		}
+	}
+	if asked < 10 {
+		t.Errorf("only %d addresses were asked", asked)
 	}
 }
 

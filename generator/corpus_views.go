@@ -124,7 +124,7 @@ func renderWeek(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 		return indented(week)
 	}
 	page := s.viewOf(u, week.Week, weekSummary, made)
-	body, err := s.prose(weekText)
+	body, err := s.prose(weekText, fullFrame)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func renderTiers(s *source, u unit, mediaType string, made attest.Digest) ([]byt
 		return nil, err
 	}
 	page := s.viewOf(u, fmt.Sprintf("%s, page %d", prose.Title, tiers.Page), prose.Summary, made)
-	body, err := s.prose(prose.Body)
+	body, err := s.prose(prose.Body, fullFrame)
 	if err != nil {
 		return nil, err
 	}

@@ -72,6 +72,24 @@ func (p *publication) read(ctx context.Context) error {
 	})
 }
 
+// attributes has the repository say that no git changes the ends of lines, as Git for Windows
+// would, unless it has attributes already: a clone whose lines end otherwise is NOT verified.
+func (p *publication) attributes() error {
+	const name = ".gitattributes"
+	if p.head != nil {
+		tree, err := p.head.Tree()
+		if err != nil {
+			return fmt.Errorf("reading the newest commit: %w", err)
+		}
+		if slices.ContainsFunc(tree.Entries, func(e object.TreeEntry) bool { return e.Name == name }) {
+			return nil
+		}
+	}
+	body := []byte(bytesAsTheyAre)
+	p.beside = []gitFile{{path: name, body: body, hash: gitpack.Sum(plumbing.BlobObject, body), size: int64(len(body))}}
+	return nil
+}
+
 // each calls do with every index below n, on several workers, until one fails.
 func each(ctx context.Context, n, workers int, do func(i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
@@ -124,6 +142,12 @@ func (p *publication) trees() (plumbing.Hash, error) {
 			}
 		}
 		delete(b.old, f.path)
+	}
+	for _, f := range p.beside {
+		if err := root.Set(f.path, f.hash); err != nil {
+			return plumbing.ZeroHash, fmt.Errorf("%w: %w", ErrInput, err)
+		}
+		p.pending = append(p.pending, gitpack.Object{Kind: plumbing.BlobObject, Hash: f.hash, Body: f.body})
 	}
 	p.report.Deleted = len(b.old)
 	if p.work != nil {

@@ -135,7 +135,7 @@ func renderNotFound(s *source, _ unit, _ string, made attest.Digest) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.prose(p.Body)
+	body, err := s.prose(p.Body, plainFrame)
 	if err != nil {
 		return nil, err
 	}

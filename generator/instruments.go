@@ -56,6 +56,16 @@ func proseJSON(page templates.Page, body templates.Prose) proseDocument {
 // it.
 func (s *source) prosePage(u unit, name string, made attest.Digest, more ...string) (templates.Page, templates.Prose,
 	error) {
+	return s.pageIn(fullFrame, u, name, made, more...)
+}
+
+// plainPage is prosePage for a PlainView.
+func (s *source) plainPage(u unit, name string, made attest.Digest) (templates.Page, templates.Prose, error) {
+	return s.pageIn(plainFrame, u, name, made)
+}
+
+func (s *source) pageIn(around frame, u unit, name string, made attest.Digest, more ...string) (templates.Page,
+	templates.Prose, error) {
 	p, err := s.need(name)
 	if err != nil {
 		return templates.Page{}, templates.Prose{}, err
@@ -69,7 +79,7 @@ func (s *source) prosePage(u unit, name string, made attest.Digest, more ...stri
 		// A host that the record has, so that the commands are not for show.
 		p.Body += "\n\n" + strings.ReplaceAll(q.Body, "HOST", s.firstHost)
 	}
-	body, err := s.prose(p.Body)
+	body, err := s.prose(p.Body, around)
 	return page, body, err
 }
 

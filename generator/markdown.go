@@ -9,7 +9,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
-	"github.com/yuin/goldmark/parser"
+	extensionast "github.com/yuin/goldmark/extension/ast"
 	goldtext "github.com/yuin/goldmark/text"
 
 	"store.example/agentstore/content/api"
@@ -19,8 +19,7 @@ import (
 // markdown renders the keeper's prose. Raw HTML in it would be left out, as it
 // is not needed and would escape the checks of the pages; a build refuses it.
 var markdown = goldmark.New(
-	goldmark.WithExtensions(extension.Table, extension.Strikethrough),
-	goldmark.WithParserOptions(parser.WithAutoHeadingID()),
+	goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.Footnote, extension.TaskList),
 )
 
 // markupBuffer is the memory of a conversion. Without Buffered and Flush, goldmark would put a
@@ -32,21 +31,41 @@ func (*markupBuffer) Flush() error  { return nil }
 
 var markupBuffers = sync.Pool{New: func() any { return new(markupBuffer) }}
 
-func (s *source) prose(text string) (templates.Prose, error) {
+// prose is a text for a page with a frame.
+func (s *source) prose(text string, around frame) (templates.Prose, error) {
 	text = s.Site.Expand(text)
-	if html, ok := s.checked.LoadAndDelete(text); ok {
+	if html, ok := s.checked.LoadAndDelete(text); ok && around.plain {
 		return templates.Prose{Markdown: text, HTML: html.(templates.Markup)}, nil
 	}
-	html, err := markup(text)
+	html, err := markup(text, around)
 	return templates.Prose{Markdown: text, HTML: html}, err
 }
 
 // proseIn is prose for one form of a page: HTML takes its time, and is in no other.
-func (s *source) proseIn(mediaType, text string) (templates.Prose, error) {
+func (s *source) proseIn(mediaType, text string, around frame) (templates.Prose, error) {
 	if mediaType == api.HTML {
-		return s.prose(text)
+		return s.prose(text, around)
 	}
 	return templates.Prose{Markdown: s.Site.Expand(text)}, nil
+}
+
+// twoProses is a text that stands in two places of a page, cut at its first heading. It is read as
+// one: ids, notes and the addresses of links are those of both.
+func (s *source) twoProses(text string, around frame) (before, after templates.Prose, err error) {
+	text = s.Site.Expand(text)
+	before.Markdown, after.Markdown = splitAtHeading(text)
+	src := []byte(text)
+	doc, _ := parsed(src, around)
+	first := ast.NewDocument()
+	for n := doc.FirstChild(); n != nil && n.Kind() != ast.KindHeading && n.Kind() != extensionast.KindFootnoteList; {
+		next := n.NextSibling()
+		first.AppendChild(first, n) // which takes it out of doc
+		n = next
+	}
+	if before.HTML, err = written(src, first); err == nil {
+		after.HTML, err = written(src, doc)
+	}
+	return before, after, err
 }
 
 // scrolling lets what may be wider than the page scroll in a box of its own, which a keyboard
@@ -54,10 +73,17 @@ func (s *source) proseIn(mediaType, text string) (templates.Prose, error) {
 var scrolling = strings.NewReplacer("<pre>", `<pre tabindex="0">`, "<table>", strings.Replace(templates.Wide, `"wide"`,
 	`"wide prose"`, 1)+"<table>", "</table>", "</table></div>")
 
-// markup is the HTML of Markdown.
-func markup(text string) (templates.Markup, error) {
+// markup is the HTML of Markdown on a page with a frame.
+func markup(text string, around frame) (templates.Markup, error) {
 	src := []byte(text)
-	return written(src, markdown.Parser().Parse(goldtext.NewReader(src)))
+	doc, _ := parsed(src, around)
+	return written(src, doc)
+}
+
+// parsed reads Markdown and gives each heading its id.
+func parsed(src []byte, around frame) (doc ast.Node, ids map[string]bool) {
+	doc = markdown.Parser().Parse(goldtext.NewReader(src))
+	return doc, identify(src, doc, around)
 }
 
 // written is the HTML of Markdown that has been parsed.

@@ -71,7 +71,7 @@ func twinsWith(t *testing.T, text string) map[string][]byte {
 func TestNoStrangerWritesMarkdown(t *testing.T) {
 	tags := regexp.MustCompile(`<[^>]*>`)
 	read := func(md []byte) (structure, shows string) {
-		out, err := markup(string(md))
+		out, err := markup(string(md), plainFrame)
 		if err != nil {
 			t.Fatal(err)
 		}

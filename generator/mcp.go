@@ -27,7 +27,7 @@ type cardRemote struct {
 
 // renderMCPGuide renders the page about the doors, which offers their tools to a browser's agent.
 func renderMCPGuide(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
-	page, body, err := s.prosePage(u, "mcp", made)
+	page, body, err := s.plainPage(u, "mcp", made)
 	if err != nil {
 		return nil, err
 	}

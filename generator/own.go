@@ -21,7 +21,7 @@ func depsOwn(s *source, i int, d *digester) { d.digest(s.sums[s.own[i]]) }
 func renderOwn(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 	p := &s.Site.Pages[s.own[u.at]]
 	page := s.viewOf(u, p.Title, p.Summary, made)
-	body, err := s.proseIn(mediaType, p.Body)
+	body, err := s.proseIn(mediaType, p.Body, plainFrame)
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func settingsText(in *Input) string {
 func (p programPage) deps(s *source, _ int, d *digester) { d.text(p.title, p.summary, p.body(s.Input)) }
 
 func (p programPage) render(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
-	body, err := s.prose(p.body(s.Input))
+	body, err := s.prose(p.body(s.Input), plainFrame)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	goldtext "github.com/yuin/goldmark/text"
 
 	"store.example/agentstore/corpus/attest"
 )
@@ -34,20 +33,22 @@ func (b *build) checkProse(ctx context.Context) error {
 	pages.deps = func(_ *source, i int, d *digester) {
 		d.digest(addresses, s.sums[i])
 		d.number(int64(s.Site.Pages[i].Line))
+		s.digestTargets(d, s.Site.Pages[i].Body)
 	}
 	pages.check = func(u unit) []error {
 		p := &s.Site.Pages[u.at]
-		return s.faults(p.File(), p.Line, p.Body, known, made)
+		return s.faults(p.File(), p.Line, p.Body, known, p.Own, made)
 	}
 	goods := output{name: "good_prose", keys: goodKeys}
 	goods.deps = func(_ *source, i int, d *digester) {
 		d.digest(addresses)
 		d.text(s.goods[i].Body)
 		d.number(int64(s.goods[i].Line))
+		s.digestTargets(d, s.goods[i].Body)
 	}
 	goods.check = func(u unit) []error {
 		g := s.goods[u.at]
-		return s.faults(g.File(), g.Line, g.Body, known, made)
+		return s.faults(g.File(), g.Line, g.Body, known, false, made)
 	}
 	pages.bare, goods.bare = true, true
 	if err := b.render(ctx, []output{pages, goods}); err != nil {
@@ -74,14 +75,15 @@ func (s *source) digestAddresses() attest.Digest {
 	return d.sum()
 }
 
-// faults are those of a text that begins on a line of its file. Where its page will be made, its
-// HTML is made here as well, from the same reading.
-func (s *source) faults(file string, begins int, text string, known addresses, made bool) (faults []error) {
+// faults are those of a text that begins on a line of its file and is all of its page, or not.
+// Where its page will be made, its HTML is made here as well, from the same reading.
+func (s *source) faults(file string, begins int, text string, known addresses, whole, made bool) (faults []error) {
 	if !strings.ContainsAny(text, "<[") {
 		return nil // neither a link nor a picture nor HTML begins otherwise
 	}
 	src := []byte(text)
-	doc := markdown.Parser().Parse(goldtext.NewReader(src))
+	doc, ids := parsed(src, plainFrame)
+	here := places{ids, whole}
 	at := 0 // in src, of the block that is being read
 	fault := func(offset int, format string, args ...any) {
 		line := begins + bytes.Count(src[:min(offset, len(src))], []byte("\n"))
@@ -109,11 +111,11 @@ func (s *source) faults(file string, begins int, text string, known addresses, m
 			fault(n.Segments.At(0).Start, "raw HTML is not published: write Markdown, or put it between backquotes "+
 				"to show it")
 		case *ast.Link:
-			if why := s.deadLink(string(n.Destination), known); why != "" {
+			if why := s.deadLink(string(n.Destination), known, here); why != "" {
 				fault(from("("+string(n.Destination)), "link to %s: %s", n.Destination, why)
 			}
 		case *ast.AutoLink:
-			if why := s.deadLink(string(n.URL(src)), known); n.AutoLinkType == ast.AutoLinkURL && why != "" {
+			if why := s.deadLink(string(n.URL(src)), known, here); n.AutoLinkType == ast.AutoLinkURL && why != "" {
 				fault(from(string(n.URL(src))), "link to %s: %s", n.URL(src), why)
 			}
 		case *ast.Image:
@@ -123,6 +125,7 @@ func (s *source) faults(file string, begins int, text string, known addresses, m
 		}
 		return ast.WalkContinue, nil
 	})
+	looseNotes(src, doc, fault)
 	if made && s.Site.Expand(text) == text {
 		html, err := written(src, doc)
 		if err != nil {
@@ -133,8 +136,8 @@ func (s *source) faults(file string, begins int, text string, known addresses, m
 	return faults
 }
 
-// deadLink says why a link leads nowhere, "" where it does not.
-func (s *source) deadLink(to string, known addresses) string {
+// deadLink says why a link from a page leads nowhere, "" where it does not.
+func (s *source) deadLink(to string, known addresses, here places) string {
 	to = s.Site.Expand(to)
 	if own, ok := strings.CutPrefix(to, s.base); ok && (own == "" || own[0] == '/' || own[0] == '#' || own[0] == '?') {
 		to = "/" + strings.TrimPrefix(own, "/")
@@ -153,13 +156,13 @@ func (s *source) deadLink(to string, known addresses) string {
 	case u.Scheme != "" || u.Host != "":
 		return "want https:, mailto:, or an address of this site that begins with /"
 	case u.Path == "":
-		return "" // within the page
+		return here.lacks(u.Fragment)
 	case u.Path[0] != '/':
 		return "an address of this site begins with /"
 	case !known.has(u.Path):
 		return "there is nothing at this address of the site"
 	}
-	return ""
+	return s.placesAt(u.Path).lacks(u.Fragment)
 }
 
 // addresses are those that a link may lead to: exact ones, families of which any member may be

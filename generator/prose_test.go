@@ -35,6 +35,18 @@ func TestProseWithFaultsIsNotBuilt(t *testing.T) {
 			"pages/about.md:7: link to /nowhere"},
 		{"dead link in a list", "pages/about.md", about + "- one\n- two [three](/nowhere)\n",
 			"pages/about.md:8: link to /nowhere"},
+		{"no place here", "pages/about.md", about + "## One\n\nSee [it](#one) and [that](#nope).\n",
+			"pages/about.md:9: link to #nope: that page has no place #nope; its headings are #one"},
+		{"no place on another page", "pages/about.md", about + "See [it](/tips#nope).\n",
+			"pages/about.md:7: link to /tips#nope: that page has no place #nope"},
+		{"no place at a good", "pages/about.md", about + "See [it](/menu/hello#buy), [that](/menu/hello#nope).\n",
+			"pages/about.md:7: link to /menu/hello#nope: "},
+		{"a place of another kind of page", "pages/about.md", about + "See [it](#buy).\n",
+			"pages/about.md:7: link to #buy: that page has no place #buy, and no headings"},
+		{"a footnote without text", "pages/about.md", about + "`[^1]` is code.\n\nSo they say[^one].\n",
+			"pages/about.md:9: footnote [^one] has no text"},
+		{"a footnote without a reference", "pages/about.md", about + "So they say.\n\n[^one]: They do.\n",
+			"pages/about.md:9: footnote [^one]: nothing refers to it"},
 		{"raw HTML", "pages/about.md", about + "First.\n\n<div>x</div>\n",
 			"pages/about.md:9: raw HTML is not published"},
 		{"raw HTML in a line", "pages/about.md", about + "First\nand <b>bold</b>.\n",
@@ -87,9 +99,16 @@ func TestOwnPages(t *testing.T) {
 	src["pages/about-us.md"] = &fstest.MapFile{Data: []byte("+++\ntitle = \"About us\"\nsummary = \"Who keeps " +
 		"this.\"\nnav = \"about\"\n+++\nI am {keeper}. See [hello](/menu/hello), [the rest](/imprint), " +
 		"[verdicts](/criteria#verdicts), [a host](/corpus/host/shop.example) and " +
-		"[others](https://elsewhere.example/).\n\n`<b>` is how HTML looks.\n")}
+		"[others](https://elsewhere.example/).\n\n`<b>` is how HTML looks.\n\n" +
+		"## Ünd\n\n## ÜND\n")}
 	src["pages/imprint.md"] = &fstest.MapFile{Data: []byte("+++\ntitle = \"Imprint\"\nsummary = \"Where we " +
 		"are.\"\n+++\nHere.\n")}
+	// Headings as keepers wrote them: called as the frame of the page is, of another script, with a
+	// link.
+	src["pages/headings.md"] = &fstest.MapFile{Data: []byte("+++\ntitle = \"Headings\"\nsummary = \"S.\"\n+++\n" +
+		"## main\na\n## 日本語の見出し\nb [there](#日本語の見出し)\n## Heading with [link](https://x.example/a)\n" +
+		"a [to it](#heading-with-link), [up](#main-1), [top](#top), [his](/about-us#ünd-1)[^n]\n\n" +
+		"- [x] done\n\n[^n]: So.\n")}
 	// The order of names is not that of files: a name may begin another one, and stand in a folder
 	// of that name.
 	for _, name := range []string{"about", "notes", "notes-of-others", "notes/first", "notes/2026/last"} {
@@ -108,10 +127,12 @@ func TestOwnPages(t *testing.T) {
 		"about-us.md":         {"# About us", site.Config.Keeper},
 		"notes/index.html":    {"<h1>Further</h1>"},
 		"notes/2026/last.md":  {"# Further"},
-		"imprint/index.html":  {`<a href="/about-us">about</a>`},
-		"index.html":          {`<a href="/about-us">about</a>`},
-		"sitemap.xml":         {"/about-us</loc>", "/imprint</loc>", "/notes/2026/last</loc>"},
-		"_headers":            {"\n/about-us\n", "\n/imprint.md\n", "\n/notes/first\n"},
+		"headings/index.html": {`<h2 id="main-1">`, `<h2 id="日本語の見出し">`, `<h2 id="heading-with-link">`,
+			`<input checked="" disabled="" type="checkbox"`, `href="#fn:1"`, `<li id="fn:1">`},
+		"imprint/index.html": {`<a href="/about-us">about</a>`},
+		"index.html":         {`<a href="/about-us">about</a>`},
+		"sitemap.xml":        {"/about-us</loc>", "/imprint</loc>", "/notes/2026/last</loc>"},
+		"_headers":           {"\n/about-us\n", "\n/imprint.md\n", "\n/notes/first\n"},
 	} {
 		b, err := os.ReadFile(filepath.Join(in.OutDir, filepath.FromSlash(name)))
 		for _, want := range wants {

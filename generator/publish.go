@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	git "github.com/go-git/go-git/v5"
@@ -126,8 +127,11 @@ func Publish(ctx context.Context, in PublishInput) (PublishReport, error) {
 	if err := p.read(ctx); err != nil {
 		return PublishReport{}, err
 	}
+	if err := p.attributes(); err != nil {
+		return PublishReport{}, err
+	}
 	if p.work != nil {
-		if err := p.work.strangers(p.files); err != nil {
+		if err := p.work.strangers(slices.Concat(p.files, p.beside)); err != nil {
 			return PublishReport{}, err
 		}
 	}
@@ -170,6 +174,7 @@ type publication struct {
 	private *private
 
 	files   []gitFile // of the folders, by path
+	beside  []gitFile // that the folders do not hold
 	pending []gitpack.Object
 	report  PublishReport
 }
@@ -192,6 +197,11 @@ func openPublication(in PublishInput) (*publication, error) {
 	repo, err := git.PlainOpen(in.Repo)
 	if errors.Is(err, git.ErrRepositoryNotExists) {
 		return nil, fmt.Errorf("%w at %s; hint: git init --bare -b %s %s", ErrNoRepository, in.Repo, in.Branch, in.Repo)
+	}
+	if errors.Is(err, git.ErrUnknownExtension) || errors.Is(err, git.ErrUnsupportedExtensionRepositoryFormatVersion) {
+		return nil, fmt.Errorf("%w at %s: the repository there is of another kind (%w), and publications are of "+
+			"SHA-1, without extensions; hint: git init --bare -b %s --object-format=sha1 %s.sha1, and publish there",
+			ErrNoRepository, in.Repo, err, in.Branch, in.Repo)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the publication repository: %w", err)
@@ -404,6 +414,7 @@ func (p *publication) workers() int {
 type gitFile struct {
 	path   string // in the repository
 	source string // on disk
+	body   []byte // nil: read from source
 	hash   plumbing.Hash
 	size   int64
 }

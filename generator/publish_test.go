@@ -141,21 +141,51 @@ func sameAsClone(t *testing.T, repo, public string) {
 	}
 }
 
-// TestClonesKeepBytes clones the record as Git for Windows does, by which lines end in CR LF.
+// TestClonesKeepBytes clones the record and a publication as Git for Windows does, by which lines
+// end in CR LF. What a keeper says of that himself is left alone.
 func TestClonesKeepBytes(t *testing.T) {
 	_, tree := bulkSite.get(t)
 	web := httptest.NewServer(http.FileServerFS(tree))
 	defer web.Close()
+	clonesKeepBytes(t, web.URL+"/corpus.git", 20)
+	for _, init := range [][]string{{"init", "-q", "--bare", "-b", "main"}, {"init", "-q", "-b", "main"}} {
+		repo, public := t.TempDir(), t.TempDir()
+		gitRun(t, repo, init...)
+		writeFile(t, filepath.Join(public, "a.json"), "{\n}\n")
+		for _, want := range []bool{false, true} {
+			r, err := Publish(t.Context(), publishInput(repo, public))
+			if err != nil || r.Unchanged != want || r.Files != 1 {
+				t.Fatalf("%+v, %v", r, err)
+			}
+		}
+		if len(init) == 4 {
+			if said := gitRun(t, repo, "status", "--porcelain"); said != "" {
+				t.Errorf("the work tree: %s", said)
+			}
+			writeFile(t, filepath.Join(repo, ".gitattributes"), "* -text\n*.png binary\n")
+			gitRun(t, repo, "commit", "-qam", "mine")
+			writeFile(t, filepath.Join(public, "b.json"), "{\n}\n")
+			if _, err := Publish(t.Context(), publishInput(repo, public)); err != nil ||
+				!strings.Contains(gitRun(t, repo, "show", "HEAD:.gitattributes"), "png") {
+				t.Errorf("the keeper's own line is gone: %v", err)
+			}
+		}
+		clonesKeepBytes(t, repo, 2)
+	}
+}
+
+func clonesKeepBytes(t *testing.T, from string, least int) {
+	t.Helper()
 	dir := t.TempDir()
-	gitRun(t, dir, "clone", "-q", web.URL+"/corpus.git", "clone")
-	gitRun(t, dir, "clone", "-q", "-c", "core.autocrlf=true", web.URL+"/corpus.git", "windows")
+	gitRun(t, dir, "clone", "-q", from, "clone")
+	gitRun(t, dir, "clone", "-q", "-c", "core.autocrlf=true", from, "windows")
 	for _, name := range []string{"clone", "windows"} {
 		if err := os.RemoveAll(filepath.Join(dir, name, ".git")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	want, got := readTree(t, filepath.Join(dir, "clone")), readTree(t, filepath.Join(dir, "windows"))
-	if d := diffTrees(want, got); d != "" || len(want) < 20 {
+	if d := diffTrees(want, got); d != "" || len(want) < least {
 		t.Errorf("of %d files a clone by Git for Windows differs:\n%s", len(want), d)
 	}
 }
@@ -334,6 +364,15 @@ func TestPublishRefusesPrivateText(t *testing.T) {
 func TestPublishHintsAtAMissingRepository(t *testing.T) {
 	_, err := Publish(t.Context(), publishInput(t.TempDir(), t.TempDir()))
 	if !errors.Is(err, ErrNoRepository) || !strings.Contains(err.Error(), "hint: git init --bare -b main") {
+		t.Errorf("Publish: %v", err)
+	}
+}
+
+func TestPublishSaysWhatReplacesARepositoryOfSHA256(t *testing.T) {
+	repo := t.TempDir()
+	gitRun(t, repo, "init", "-q", "--bare", "-b", "main", "--object-format=sha256")
+	_, err := Publish(t.Context(), publishInput(repo, t.TempDir()))
+	if !errors.Is(err, ErrNoRepository) || !strings.Contains(err.Error(), "--object-format=sha1") {
 		t.Errorf("Publish: %v", err)
 	}
 }

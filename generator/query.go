@@ -60,7 +60,7 @@ func renderQuery(s *source, u unit, mediaType string, made attest.Digest) ([]byt
 		year, v.Program = v.Years[0], "/corpus/query/"+programFile()+".wasm"
 	}
 	host := cmp.Or(s.firstHost, "host.example")
-	body, err := s.prose(strings.NewReplacer("YEAR", year, "HOST", host).Replace(query.body(s.Input)))
+	body, err := s.prose(strings.NewReplacer("YEAR", year, "HOST", host).Replace(query.body(s.Input)), fullFrame)
 	if err != nil {
 		return nil, err
 	}

@@ -84,12 +84,7 @@ func renderHome(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	before, after := splitAtHeading(p.Body)
-	intro, err := s.prose(before)
-	if err != nil {
-		return nil, err
-	}
-	body, err := s.prose(after)
+	intro, body, err := s.twoProses(p.Body, fullFrame)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +141,7 @@ func renderGood(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 	if page.About, err = templates.LinkedData(s.product(g)); err != nil {
 		return nil, err
 	}
-	body, err := s.proseIn(mediaType, g.Body)
+	body, err := s.proseIn(mediaType, g.Body, fullFrame)
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,8 @@ type source struct {
 	rows []output // the table
 	// of templates.Markup, by the prose that it was made from, until a page takes it
 	checked sync.Map
+	// of places, by the path of the page that has them
+	placed  sync.Map
 	sitemap func() (sitemapFacts, error) // worked out once
 
 	record    *record.Record                  // the signed record, nil for none
@@ -58,7 +60,7 @@ type source struct {
 }
 
 // generation changes when the rows render differently from the same digests.
-const generation = "5"
+const generation = "6"
 
 func newSource(in *Input, rows []output) (*source, error) {
 	s := &source{Input: in, rows: rows, base: in.Site.Config.BaseURL}

@@ -64,7 +64,7 @@ func renderVerifier(s *source, u unit, mediaType string, made attest.Digest) ([]
 // renderProse renders a page that is prose alone.
 func renderProse(name string) func(*source, unit, string, attest.Digest) ([]byte, error) {
 	return func(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
-		page, body, err := s.prosePage(u, name, made)
+		page, body, err := s.plainPage(u, name, made)
 		if err != nil {
 			return nil, err
 		}

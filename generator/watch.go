@@ -26,9 +26,14 @@ import (
 // burst of writes is one change.
 const quiet = 100 * time.Millisecond
 
+// again is how often the watched folders themselves are looked at: the system
+// says nothing of a folder that was put in the place of another, or that a link
+// leads to now.
+const again = time.Second
+
 // WatchInput says what is watched and shown.
 type WatchInput struct {
-	// Folders are watched with all below them.
+	// Folders are watched with all below them, whatever folder stands at their path in time.
 	Folders []string
 	// Load reads the sources anew; its error is shown and the last good build
 	// stays. OutDir must be a folder of the watcher's own: the pages in it
@@ -50,16 +55,12 @@ func Watch(ctx context.Context, in WatchInput) error {
 		return fmt.Errorf("%w: the site is shown while it is edited, so the address must be a loopback one, not %s",
 			ErrInput, addr.IP)
 	}
-	watcher, err := fsnotify.NewWatcher()
+	roots := rootsOf(in.Folders)
+	watcher, err := watchAll(in.Folders)
 	if err != nil {
-		return fmt.Errorf("watching: %w", err)
+		return err
 	}
-	defer watcher.Close()
-	for _, dir := range in.Folders {
-		if err := watchBelow(watcher, dir); err != nil {
-			return err
-		}
-	}
+	defer func() { watcher.Close() }()
 	show := &preview{changed: make(chan struct{})}
 	server := &http.Server{Handler: show, ReadHeaderTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
@@ -85,6 +86,9 @@ func Watch(ctx context.Context, in WatchInput) error {
 	}
 	timer := time.NewTimer(quiet)
 	timer.Stop()
+	look := time.NewTicker(again)
+	defer look.Stop()
+	gone := false // a folder was moved or removed, and what is at its path now is not watched yet
 	for {
 		select {
 		case <-ctx.Done():
@@ -100,6 +104,25 @@ func Watch(ctx context.Context, in WatchInput) error {
 			if err := watchNew(watcher, e); err != nil {
 				return err
 			}
+			gone = gone || roots.lost(e)
+			timer.Reset(quiet)
+		case <-look.C:
+			now := rootsOf(in.Folders)
+			if !gone && now.same(roots) {
+				continue
+			}
+			if !gone {
+				timer.Reset(quiet)
+			}
+			fresh, err := watchAll(in.Folders)
+			if gone = isMissing(err); gone {
+				continue // the build has said so
+			}
+			if err != nil {
+				return err
+			}
+			watcher.Close()
+			watcher, roots = fresh, now
 			timer.Reset(quiet)
 		case <-timer.C:
 			if err := rebuild(); err != nil {
@@ -107,6 +130,60 @@ func Watch(ctx context.Context, in WatchInput) error {
 			}
 		}
 	}
+}
+
+// roots are the folders that are watched, as they are found at their paths.
+type roots []root
+
+type root struct {
+	at   string      // links followed; "" where there is nothing
+	info os.FileInfo // nil where there is nothing
+}
+
+func rootsOf(folders []string) roots {
+	all := make(roots, len(folders))
+	for i, dir := range folders {
+		at, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			continue
+		}
+		if info, err := os.Stat(at); err == nil {
+			all[i] = root{at, info}
+		}
+	}
+	return all
+}
+
+// same reports whether the same folders stand at the paths.
+func (r roots) same(other roots) bool {
+	return slices.EqualFunc(r, other, func(a, b root) bool {
+		return a.at == b.at && (a.info == nil || os.SameFile(a.info, b.info))
+	})
+}
+
+// lost reports whether an event says that one of the folders is no longer at its path.
+func (r roots) lost(e fsnotify.Event) bool {
+	return (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)) &&
+		slices.ContainsFunc(r, func(root root) bool { return root.at == filepath.Clean(e.Name) })
+}
+
+// watchAll watches folders with all below them. Close what it returns.
+func watchAll(folders []string) (*fsnotify.Watcher, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, fmt.Errorf("watching: %w", err)
+	}
+	for _, dir := range folders {
+		at, err := filepath.EvalSymlinks(dir)
+		if err == nil {
+			err = watchBelow(w, at)
+		}
+		if err != nil {
+			w.Close()
+			return nil, fmt.Errorf("watching %s: %w", dir, err)
+		}
+	}
+	return w, nil
 }
 
 // watchNew watches a folder that was made: it may hold files already.
@@ -118,22 +195,18 @@ func watchNew(w *fsnotify.Watcher, e fsnotify.Event) error {
 		return nil // an error means that it is gone again
 	}
 	if err := watchBelow(w, e.Name); err != nil && !isMissing(err) {
-		return err
+		return fmt.Errorf("watching %s: %w", e.Name, err)
 	}
 	return nil
 }
 
 func watchBelow(w *fsnotify.Watcher, dir string) error {
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return err
 		}
 		return w.Add(name)
 	})
-	if err != nil {
-		return fmt.Errorf("watching %s: %w", dir, err)
-	}
-	return nil
 }
 
 func buildForPreview(ctx context.Context, in WatchInput, show *preview) (Report, error) {

@@ -182,8 +182,9 @@ func (w *workTree) update(p *publication) error {
 	for _, name := range w.deleted {
 		gone[name] = true
 	}
-	ours := make(map[string]bool, len(p.files))
-	for _, f := range p.files {
+	files := slices.Concat(p.files, p.beside)
+	ours := make(map[string]bool, len(files))
+	for _, f := range files {
 		ours[f.path] = true
 	}
 	for _, e := range w.index.Entries {
@@ -192,12 +193,12 @@ func (w *workTree) update(p *publication) error {
 			entries = append(entries, e)
 		}
 	}
-	for _, f := range p.files {
+	for _, f := range files {
 		if e, ok := old[f.path]; ok && e.Hash == f.hash && e.Mode == filemode.Regular {
 			entries = append(entries, e)
 			continue
 		}
-		body, err := (gitpack.Object{Kind: plumbing.BlobObject, Hash: f.hash, File: f.source}).Bytes()
+		body, err := (gitpack.Object{Kind: plumbing.BlobObject, Hash: f.hash, Body: f.body, File: f.source}).Bytes()
 		if err != nil {
 			return err
 		}

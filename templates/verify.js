@@ -63,7 +63,7 @@
       const [word, mark] = data.sound ? ["verified", "good"] : data.unproven ? ["unproven", "unknown"] : ["not verified", "bad"];
       show(word, mark, data.text, data.report, data.head);
     };
-    worker.postMessage({ files, options: { keys: await text("keys"), checkpoint: await text("checkpoint"), asOf: form.elements.as_of.value.trim() } });
+    worker.postMessage({ files, options: { keys: await text("ring"), checkpoint: await text("checkpoint"), asOf: form.elements.as_of.value.trim() } });
   };
 
   // Of a git folder only its being there counts, so that a clone of many objects is not read for nothing.

@@ -54,15 +54,17 @@ func (m *market) report(t *testing.T, host string, got sold) {
 		strings.ContainsRune(body, '\u202e') {
 		t.Errorf("%s as JSON: %d %.2000s", path, code, body)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m.url+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Accept", "text/markdown")
-	code, text := m.fetch(t, req)
-	if code != 200 || !strings.HasPrefix(text, "# Report `audit_") || strings.Contains(text, "](javascript") ||
-		strings.ContainsRune(text, '\u202e') {
-		t.Errorf("%s as Markdown: %d %.3000s", path, code, text)
+	for _, at := range []string{path, "/api/verify" + path[strings.LastIndexByte(path, '/'):]} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m.url+at, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", "text/markdown")
+		code, text := m.fetch(t, req)
+		if code != 200 || !strings.HasPrefix(text, "# Report `audit_") || strings.Contains(text, "](javascript") ||
+			strings.ContainsRune(text, '\u202e') {
+			t.Errorf("%s as Markdown: %d %.3000s", at, code, text)
+		}
 	}
 	if !strings.Contains(got.raw, `"attests":"sha256:`) || !strings.Contains(got.raw, `"saw":"`+host+`"`) ||
 		!strings.Contains(got.raw, `"cross_ref":"sha256:`) {

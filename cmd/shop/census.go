@@ -38,6 +38,7 @@ type CensusConfig struct {
 	Shard           int      `toml:"shard" doc:"Hosts that a process takes at a time. 0 takes 1024."`
 	Spacing         Duration `toml:"spacing" doc:"Pause between the end of a request to a host and the next one to it. One request at a time goes to a host in any case."`
 	Lease           Duration `toml:"lease" doc:"How long what a process had taken stays taken after it died. 0s takes 1m."`
+	SourceTime      Duration `toml:"source_time" doc:"How long one catalogue, or one of the other lists, may hold up the week's roster, from 1m to 6h. What it did not give by then is not waited for, and the round says that it was not read to its end. 0s takes 30m."`
 	Revisits        int      `toml:"revisits" doc:"Rounds for which a host that no list names any more and that does not answer is still walked. 0 takes 8."`
 	Recordings      string   `toml:"recordings" doc:"Private folder for the raw recordings, by week. Empty keeps none."`
 	RecordingsWeeks int      `toml:"recordings_weeks" doc:"Weeks whose recordings are kept. 0 takes 13."`
@@ -55,6 +56,13 @@ type DiscoveryConfig struct {
 
 const defaultRecordingsWeeks = 13
 
+// The bounds of source_time: a catalogue of one page takes seconds, and a roster that is closed
+// later than a quarter of a day after it was begun is missed by walks of that day.
+const (
+	leastSourceTime = time.Minute
+	mostSourceTime  = 6 * time.Hour
+)
+
 // The names of the sources that are not configured by name.
 const (
 	sourceDeclared  = "declared"
@@ -71,6 +79,15 @@ func (c *Config) checkCensus() error {
 		if n < 0 {
 			fail("census.%s is negative: 0 takes the usual", name)
 		}
+	}
+	for name, d := range map[string]Duration{"spacing": c.Census.Spacing, "lease": c.Census.Lease} {
+		if d < 0 {
+			fail("census.%s is negative: 0s takes the usual", name)
+		}
+	}
+	if d := time.Duration(c.Census.SourceTime); d != 0 && (d < leastSourceTime || d > mostSourceTime) {
+		fail("census.source_time is %s: set it from %s to %s, or to 0s for %s", d, leastSourceTime, mostSourceTime,
+			census.DefaultSourceTime)
 	}
 	if u, err := url.Parse(c.Census.Control); c.Census.Control != "" &&
 		(err != nil || u.Scheme != "https" || u.Host == "") {
@@ -221,7 +238,8 @@ func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folde
 	}
 	cfg = census.Config{
 		Week: o.Week, Owner: rand.Text(), Store: roster.New(db), Cap: c.Census.Cap, Workers: c.Census.Workers,
-		Shard: c.Census.Shard, Lease: time.Duration(c.Census.Lease), Progress: o.Progress, Log: o.Log, Now: o.Now,
+		Shard: c.Census.Shard, Lease: time.Duration(c.Census.Lease),
+		SourceTime: time.Duration(c.Census.SourceTime), Progress: o.Progress, Log: o.Log, Now: o.Now,
 		AskFirst: true,
 	}
 	if err := c.clients(&cfg, key, o.Reach); err != nil {

@@ -118,11 +118,12 @@ func TestWalkersMayHaveAKeyOfTheirOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := observingConfig(dir)
+	c.Census.SourceTime = Duration(time.Hour)
 	c.Census.Key, c.Keys.Identity, c.Keys.Log = file, filepath.Join(dir, "absent.pem"), filepath.Join(dir, "absent.pem")
 	cfg, _, err := c.census(ledger.NewMem(ledger.MemOptions{}),
 		CensusOptions{WalkOnly: true, Log: slog.New(slog.DiscardHandler), Reach: lost})
-	if err != nil || cfg.Writer != nil {
-		t.Errorf("a walker without keys of the record: writer %v, %v", cfg.Writer, err)
+	if err != nil || cfg.Writer != nil || cfg.SourceTime != time.Hour {
+		t.Errorf("a walker without keys of the record: writer %v, %s for a source, %v", cfg.Writer, cfg.SourceTime, err)
 	}
 	if got, err := c.walkerKey(); err != nil || got.KID() != key.KID() {
 		t.Errorf("the walker's key: %v", err)
@@ -136,6 +137,9 @@ func TestWalkersMayHaveAKeyOfTheirOwn(t *testing.T) {
 func TestCensusConfigIsChecked(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"a negative cap":         func(c *Config) { c.Census.Cap = -1 },
+		"a negative lease":       func(c *Config) { c.Census.Lease = -1 },
+		"no time for a source":   func(c *Config) { c.Census.SourceTime = Duration(time.Minute - 1) },
+		"a day for a source":     func(c *Config) { c.Census.SourceTime = Duration(24 * time.Hour) },
 		"a control without TLS":  func(c *Config) { c.Census.Control = "http://control.test/" },
 		"a source without a URL": func(c *Config) { c.Discovery = []DiscoveryConfig{{Name: "x"}} },
 		"a slash at the end": func(c *Config) {

@@ -65,8 +65,8 @@ func verbs() []verb {
 		{"init", "DIR", "make a keeper's site in DIR", false, runInit},
 		{"config", "", "print an annotated example of the configuration file", false, runConfig},
 		{"key", "init | list | handover | tls | walker", "make keys, list them, hand over to a new one", true, runKey},
-		{"build", "", "render content into the published tree", false, runBuild},
-		{"watch", "", "build on every change and show it in a browser", false, runWatch},
+		{"build", "", "render content into the published tree", false, stoppable(runBuild)},
+		{"watch", "", "build on every change and show it in a browser", false, stoppable(runWatch)},
 		{"publish", "PLACE", "bring the published tree to a repository, or to s3://BUCKET/FOLDER", false, runPublish},
 		{"serve", "", "serve the store", false, runServe},
 		{"doctor", "", "look at all that a store stands on, and say what mends what is wrong", false, runDoctor},
@@ -138,6 +138,31 @@ func untilSignal() context.Context {
 		cancel()
 	}()
 	return ctx
+}
+
+// grace is how long the work of a stoppable verb may take to end well after a signal.
+const grace = 5 * time.Second
+
+// stoppable has a verb end within grace of a signal whatever it waits for: a pipe, a disk or a
+// network folder that gives no answer takes no part in a context. It is for verbs that may be
+// killed at any point, because the next run takes up whatever they leave.
+func stoppable(run func(context.Context, *call) error) func(context.Context, *call) error {
+	return func(ctx context.Context, c *call) error {
+		ended := make(chan error, 1)
+		go func() { ended <- run(ctx, c) }()
+		select {
+		case err := <-ended:
+			return err
+		case <-ctx.Done():
+		}
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(grace):
+			return fmt.Errorf("told to stop, and still waiting %s later for something that gives no answer, such as a "+
+				"pipe or a network folder among what it reads: left as it is; run it again once that is mended", grace)
+		}
+	}
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {

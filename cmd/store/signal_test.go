@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -51,5 +53,37 @@ func TestTheSecondSignalEndsAtOnce(t *testing.T) {
 		if got := child.ProcessState.Sys().(syscall.WaitStatus); !got.Signaled() || got.Signal() != signals[1] {
 			t.Errorf("after %v it ended with %v", signals, child.ProcessState)
 		}
+	}
+}
+
+// A signal ends every build, also one that waits for what never comes.
+func TestASignalEndsABuildThatWaits(t *testing.T) {
+	for _, verb := range []string{"build", "watch"} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			pipe := filepath.Join(t.TempDir(), "store.toml")
+			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			child := exec.CommandContext(t.Context(), os.Args[0], verb, "-config", pipe)
+			child.Env = append(os.Environ(), verbVariable+"=1")
+			var said strings.Builder
+			child.Stderr = &said
+			if err := child.Start(); err != nil {
+				t.Fatal(err)
+			}
+			open, err := os.OpenFile(pipe, os.O_WRONLY, 0) // once it reads
+			if err == nil {
+				defer open.Close()
+				err = child.Process.Signal(syscall.SIGTERM)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = child.Wait() // how it ended is looked at
+			if child.ProcessState.ExitCode() != 1 || !strings.Contains(said.String(), "told to stop") {
+				t.Errorf("%v: %s", child.ProcessState, said.String())
+			}
+		})
 	}
 }

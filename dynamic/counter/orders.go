@@ -172,6 +172,7 @@ type OrderView struct {
 	WindowHours    int               `json:"window_hours"`
 	DueAt          string            `json:"due_at"`
 	CompletedAt    string            `json:"completed_at,omitzero"`
+	CertID         string            `json:"cert_id,omitzero"` // of the certificate, once it is completed
 	Deliverable    *goods.HumanGoods `json:"deliverable,omitempty"`
 	Breach         *WindowBreach     `json:"window_breached,omitempty"`
 	Term           *TermView         `json:"term,omitempty"`   // of what is kept by itself, reading by reading
@@ -196,6 +197,9 @@ func (c *Counter) orderView(o till.HumanOrder) OrderView {
 	v := OrderView{OrderID: o.ID, ItemID: o.Purchase.Item, Status: o.Status(), OrderedAt: o.Purchase.Date,
 		WindowHours: o.Window, DueAt: stampOf(o.Work.DueAt), CompletedAt: stampOf(o.Work.CompletedAt),
 		VerifyURL: c.BaseURL + "/api/verify/" + o.ID}
+	if v.Status == till.OrderCompleted {
+		v.CertID = o.Purchase.CertID
+	}
 	switch v.Status {
 	case till.OrderQueued:
 		v.NextCheckAfter = stamp(o.At.Add(till.PollEvery))

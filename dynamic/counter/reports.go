@@ -2,15 +2,10 @@ package counter
 
 import (
 	"net/http"
-	"strings"
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/problem"
-	"store.example/agentstore/dynamic/route"
 )
-
-// reportForms are those in which a report is given, the first where nothing else is wanted.
-var reportForms = []string{api.JSON, "text/html", "text/markdown"}
 
 // reportFace is the route that gives the reports of a class by their ids.
 func reportFace(name, pattern, of, class string) face {
@@ -48,17 +43,8 @@ func (c *Counter) serveReport(w http.ResponseWriter, r *http.Request, name strin
 	h := w.Header()
 	h.Set("Vary", "Accept, Accept-Encoding, User-Agent")
 	h.Set("Cache-Control", "no-cache")
-	form := reportForms[max(route.Negotiate(strings.Join(r.Header.Values("Accept"), ","), reportForms), 0)]
-	render := map[string]func(string, Verification) ([]byte, error){"text/html": class.Page,
-		"text/markdown": class.Markdown}[form]
-	if render == nil {
-		return writeJSON(w, v)
-	}
-	b, err := render(id, v)
-	if err != nil {
+	if shown, err := class.show(w, r, id, v); shown || err != nil {
 		return err
 	}
-	h.Set("Content-Type", form+"; charset=utf-8")
-	_, _ = w.Write(b) // the client went away: nobody is left to tell
-	return nil
+	return writeJSON(w, v)
 }

@@ -12,9 +12,11 @@ import (
 	"strings"
 	"time"
 
+	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/templates/drawing"
 )
@@ -113,17 +115,8 @@ func (c *Counter) serveVerify(w http.ResponseWriter, r *http.Request) error {
 	if class.Private {
 		h["Cache-Control"] = privateNoStore
 	}
-	if class.Page != nil && prefersHTML(r) {
-		page, err := class.Page(id, v)
-		if err != nil {
-			return err
-		}
-		h.Set("Content-Type", "text/html; charset=utf-8")
-		if v.Reason == unknownID {
-			w.WriteHeader(http.StatusNotFound)
-		}
-		_, _ = w.Write(page)
-		return nil
+	if shown, err := class.show(w, r, id, v); shown || err != nil {
+		return err
 	}
 	if v.Reason == unknownID {
 		return &problem.Error{Code: "not_found",
@@ -132,6 +125,32 @@ func (c *Counter) serveVerify(w http.ResponseWriter, r *http.Request) error {
 			Extra: map[string]any{"valid": false, "reason": unknownID}}
 	}
 	return writeJSON(w, v)
+}
+
+// show answers with a verification in the form that Accept prefers, where that is another than JSON
+// and the class has it.
+func (k Class) show(w http.ResponseWriter, r *http.Request, id string, v Verification) (shown bool, err error) {
+	types, renders := []string{api.JSON}, []func(string, Verification) ([]byte, error){nil}
+	if k.Page != nil {
+		types, renders = append(types, "text/html"), append(renders, k.Page)
+	}
+	if k.Markdown != nil {
+		types, renders = append(types, "text/markdown"), append(renders, k.Markdown)
+	}
+	i := route.Negotiate(strings.Join(r.Header.Values("Accept"), ","), types)
+	if i <= 0 { // below /api/ nothing is refused for its Accept
+		return false, nil
+	}
+	b, err := renders[i](id, v)
+	if err != nil {
+		return false, err
+	}
+	w.Header().Set("Content-Type", types[i]+"; charset=utf-8")
+	if v.Reason == unknownID {
+		w.WriteHeader(http.StatusNotFound)
+	}
+	_, _ = w.Write(b) // the client went away: nobody is left to tell
+	return true, nil
 }
 
 // serveVerifyForm answers GET /api/verify?id=, which a form can ask for, with the address of what

@@ -153,7 +153,7 @@ func (d *Desk) declared(ctx context.Context, host string, at time.Time) (Declari
 	if err != nil {
 		return Declaring{}, failed(err)
 	}
-	own := report.File.On(host, func(raw string) (string, error) { return d.cfg.Client.Parse(raw, fetch.Rule{}) })
+	own := d.ownDoors(report, host)
 	if report.File.OptOut {
 		own = doors.Own{Doors: []probe.DeclaredDoor{}} // what it lists beside is not for us
 	}

@@ -77,6 +77,8 @@ type ask struct {
 	host   string
 	url    string // "" until the host's door is known
 	inputs map[string]string
+	// declared is how the host's own file says that the door is asked, where that named it.
+	declared probe.Declaration
 }
 
 // parse brings an order into its one spelling. It sends nothing.
@@ -123,6 +125,9 @@ func (d *Desk) parse(battery string, inputs map[string]string) (sale, ask, error
 func unreadTarget(err error) error {
 	e, ok := errors.AsType[*problem.Error](err)
 	switch {
+	case errors.Is(err, errBusy):
+		return &goods.Unread{Code: goods.CodeBudget, Until: time.Now().Add(turn),
+			Detail: "So many doors are being read that this one had no turn. It was not begun."}
 	case !ok:
 		return err
 	case e.Code == fetch.CodeTarget || e.Code == fetch.CodeOwnHost:
@@ -184,15 +189,11 @@ func (s Sold) Read(ctx context.Context, battery string, inputs map[string]string
 		}
 	}
 	if a.url == "" {
-		if a.url, err = d.doorOf(ctx, a.host); err != nil {
+		if a.url, a.declared, err = d.doorOf(ctx, a.host); err != nil {
 			return nil, err
 		}
 	}
 	r, err := row.read(d, ctx, a)
-	if errors.Is(err, errBusy) {
-		return nil, &goods.Unread{Code: goods.CodeBudget, Until: time.Now().Add(turn),
-			Detail: "So many doors are being read that this one had no turn. It was not begun."}
-	}
 	if err != nil {
 		return nil, unreadTarget(err)
 	}
@@ -220,27 +221,42 @@ func (d *Desk) mayRead(ctx context.Context, host string) error {
 	return nil
 }
 
-// doorOf is the door that stands for a host: the one that the census walked last, else the first
+// doorOf is the door that stands for a host and how it is asked, where that is known: the one that
+// the census walked last, else the first that the host's own file declares now, else the first
 // that it declared here, else its front page.
-func (d *Desk) doorOf(ctx context.Context, host string) (string, error) {
+func (d *Desk) doorOf(ctx context.Context, host string) (string, probe.Declaration, error) {
+	var none probe.Declaration
 	held, err := d.cfg.Record.Host(ctx, host)
 	if err != nil {
-		return "", err
+		return "", none, err
 	}
 	if held.LastProbed != nil && held.LastProbed.URL != "" {
-		return held.LastProbed.URL, nil
+		return held.LastProbed.URL, none, nil
+	}
+	file, _, err := read(d, ctx, doors.Checker{Host: host},
+		walk.Start{URL: doors.Start(host), Kinds: []string{"get"}})
+	if err != nil {
+		return "", none, unreadTarget(refused(err))
+	}
+	if own := d.ownDoors(file, host); len(own.Doors) > 0 {
+		return own.Doors[0].URL, probe.Declaration{Method: own.Doors[0].Method, By: "well-known"}, nil
 	}
 	var declared *feed.Declared
 	if err := d.cfg.DB.View(ctx, func(tx ledger.Tx) (err error) {
 		declared, err = feed.HostDeclared(tx, host)
 		return err
 	}); err != nil {
-		return "", err
+		return "", none, err
 	}
 	if declared != nil && len(declared.Doors) > 0 {
-		return declared.Doors[0], nil
+		return declared.Doors[0], none, nil
 	}
-	return "https://" + host + "/", nil
+	return "https://" + host + "/", none, nil
+}
+
+// ownDoors are the doors on the host itself that its own file lists.
+func (d *Desk) ownDoors(file doors.Report, host string) doors.Own {
+	return file.File.On(host, func(raw string) (string, error) { return d.cfg.Client.Parse(raw, fetch.Rule{}) })
 }
 
 // reported is what one checker said, with what it rests on.
@@ -306,9 +322,12 @@ func seen(x exchange.Exchange) attest.Seen {
 
 // soldProbe looks at a door under the battery in force. What says nothing of the door is not sold.
 func (d *Desk) soldProbe(ctx context.Context, a ask) (look, *probe.Preflight, error) {
-	declared, err := d.declaration(ctx, a.url)
-	if err != nil {
-		return look{}, nil, err
+	declared := a.declared
+	if declared.Method == "" {
+		var err error
+		if declared, err = d.declaration(ctx, a.url); err != nil {
+			return look{}, nil, err
+		}
 	}
 	checker, err := probe.NewPreflight(probe.Current(), a.url, declared)
 	if err != nil {

@@ -176,6 +176,42 @@ func TestAHostThatOptedOut(t *testing.T) {
 	}
 }
 
+// A host that no round has met is read at the door that its own file declares, as that says.
+func TestTheDoorThatAHostDeclares(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ what, path, file, wantMethod, wantDoor string }{
+		{"its file", "/.well-known/x402", `{"version":1,"resources":["https://elsewhere.example/","POST /a","/b"]}`,
+			"POST", "/a"},
+		{"the file its card names", "/files/x402", `{"version":1,"resources":["https://door.example.com/b"]}`, "GET", "/b"},
+		{"none on its own host", "/.well-known/x402", `{"version":1,"resources":["https://elsewhere.example/"]}`,
+			"GET", "/"},
+		{"a file that cannot be read", "/.well-known/x402", `{`, "GET", "/"},
+	} {
+		s := openSold(t, street(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.Method + " " + r.URL.Path {
+			case "GET " + c.path:
+				fmt.Fprint(w, c.file)
+			case "GET /.well-known/agent.json":
+				fmt.Fprint(w, `{"x402Discovery":"/files/x402"}`)
+			case c.wantMethod + " " + c.wantDoor:
+				door(nil)(w, r)
+			default:
+				http.Error(w, "no door here", http.StatusNotFound)
+			}
+		})))
+		for _, battery := range []string{content.KindSpot, content.KindRefresh} {
+			r, err := s.Read(t.Context(), battery, map[string]string{"host": "door.example.com"})
+			if err != nil || r.Verdict != "ready" {
+				t.Errorf("%s, %s: %v, %+v", c.what, battery, err, r)
+				continue
+			}
+			if o := r.Observation; o != nil && o.Refresh.URL != "https://door.example.com"+c.wantDoor {
+				t.Errorf("%s: the record is told of %s", c.what, o.Refresh.URL)
+			}
+		}
+	}
+}
+
 // A door at which something can be bought is read for a launch check, and told with how it is
 // asked; where nothing can be, nothing is sold.
 func TestADoorThatIsToBeBoughtAt(t *testing.T) {

@@ -29,7 +29,8 @@ func (s *shop) ordered(item, detail string) (r tilltest.Reply, id string, again 
 	s.want(item, r, 200, "")
 	id = s.besides(r, attest.ClassOrder, "order_")
 	if r.Str("order_id") != id || r.Str("order_url") != s.url+"/api/order/"+id || r.Str("status") != "queued" ||
-		r.Body["window_hours"] != 168.0 || r.Body["next_check_after"] == nil || r.Body["certificate"] != nil {
+		r.Body["window_hours"] != 168.0 || r.Body["next_check_after"] == nil || r.Body["certificate"] != nil ||
+		r.Body["patron_number"] == nil {
 		s.t.Errorf("ordered %s: %s", item, r.Raw)
 	}
 	s.state(r.Purchase(), till.Promised)
@@ -63,8 +64,8 @@ func TestTheKeeperAnswersAnOrder(t *testing.T) {
 	read := func() tilltest.Reply { return s.do("GET", "/api/order/"+id, nil) }
 	got := read()
 	if got.Status != 200 || got.Str("status") != "queued" || got.Body["deliverable"] != nil ||
-		got.Str("next_check_after") == "" || got.Body["window_breached"] != nil || strings.Contains(string(got.Raw),
-		"rewrite") || strings.Contains(string(got.Raw), r.Purchase()) {
+		got.Str("next_check_after") == "" || got.Body["window_breached"] != nil || got.Str("cert_id") != "" ||
+		strings.Contains(string(got.Raw), "rewrite") || strings.Contains(string(got.Raw), r.Purchase()) {
 		t.Errorf("queued: %d %s", got.Status, got.Raw)
 	}
 	ordered, err := time.Parse(time.RFC3339, got.Str("ordered_at"))
@@ -130,7 +131,8 @@ func TestTheKeeperAnswersAnOrder(t *testing.T) {
 	// The status has changed, so it is read without waiting.
 	got = read()
 	if got.Status != 200 || got.Str("status") != "completed" || got.Str("deliverable", "text") != answer.Text ||
-		got.Str("deliverable", "link") != answer.Link || got.Body["window_breached"] != nil {
+		got.Str("deliverable", "link") != answer.Link || got.Body["window_breached"] != nil ||
+		got.Str("cert_id") == "" {
 		t.Errorf("completed: %d %s", got.Status, got.Raw)
 	}
 	sum := sha256.Sum256(file.Data)

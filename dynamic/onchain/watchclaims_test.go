@@ -28,7 +28,8 @@ func TestAWatchIsClaimed(t *testing.T) {
 	}
 	w := watches[0].(map[string]any)
 	term, _ := w["term"].(map[string]any)
-	if w["order_id"] != r.Str("order_id") || w["status"] != "queued" || term["readings"] != 7.0 ||
+	if r.Body["patron_number"] == nil || w["order_id"] != r.Str("order_id") ||
+		w["status"] != "queued" || term["readings"] != 7.0 ||
 		term["next_due_at"] == nil {
 		t.Errorf("the watch: %v", w)
 	}

@@ -258,12 +258,13 @@ func (p *Purchase) paidUSDC() string {
 
 // AccountDelivery is what a purchase on account delivered.
 type AccountDelivery struct {
-	Message     string          `json:"message"`
-	ItemID      string          `json:"item_id"`
-	Deliverable json.RawMessage `json:"deliverable"`
-	Delivered   bool            `json:"delivered"` // false for an order that is completed later
-	Billed      bool            `json:"billed"`
-	Account     BilledTo        `json:"account"`
+	Message      string          `json:"message"`
+	ItemID       string          `json:"item_id"`
+	Deliverable  json.RawMessage `json:"deliverable"`
+	Delivered    bool            `json:"delivered"` // false for an order that is completed later
+	Billed       bool            `json:"billed"`
+	Account      BilledTo        `json:"account"`
+	PatronNumber int64           `json:"patron_number"` // 0 in the sandbox
 	*Ordered
 	Artifact *Beside `json:"artifact,omitempty"`
 	*Minted
@@ -290,9 +291,8 @@ func deliveryBody(p *Purchase, d *Delivery) ([]byte, error) {
 	}
 	back := d.Recovery
 	return json.Marshal(AccountDelivery{Message: d.Message, ItemID: d.ItemID, Deliverable: d.Deliverable,
-		Delivered: d.Minted != nil, Billed: true, Account: p.Account.billedTo(), Ordered: d.Ordered,
-		Artifact: d.Artifact,
-		Minted:   d.Minted, Recovery: &back})
+		Delivered: d.Minted != nil, Billed: true, Account: p.Account.billedTo(), PatronNumber: d.PatronNumber,
+		Ordered: d.Ordered, Artifact: d.Artifact, Minted: d.Minted, Recovery: &back})
 }
 
 func (a *OnAccount) billedTo() BilledTo {

@@ -16,8 +16,8 @@ import (
 const (
 	nameAnswered      = "answered"
 	nameAnsweredUntil = "answered_until"
-	// maxAnswered is how many one purchase answers.
-	maxAnswered = 40
+	// MaxAnswered is how many one purchase answers.
+	MaxAnswered = 40
 	// answeredKept is for how long after its end an authorization is kept: by then every network
 	// is final beyond it, and the token itself refuses it, used or not.
 	answeredKept = 24 * time.Hour
@@ -29,7 +29,7 @@ const (
 var errAnswered = errors.New("till: the purchase has answered too many authorizations")
 
 func manyAnswered() error {
-	return (&Error{Code: CodeManyAnswered, Count: maxAnswered, Retry: answeredKept}).paid("no", "never")
+	return (&Error{Code: CodeManyAnswered, Count: MaxAnswered, Retry: answeredKept}).paid("no", "never")
 }
 
 // answer records that the payment of an order came for a purchase that exists, in the transaction
@@ -40,7 +40,7 @@ func (o *matched) answer(tx ledger.Tx, purchase string) error {
 		if err != nil {
 			return err
 		}
-		if n++; n >= maxAnswered {
+		if n++; n >= MaxAnswered {
 			return errAnswered
 		}
 	}

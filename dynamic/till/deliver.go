@@ -188,20 +188,21 @@ type Delivery struct {
 	Deliverable json.RawMessage `json:"deliverable"` // goods.Schema describes it
 	PaidUSDC    string          `json:"paid_usdc"`
 	TipUSDC     string          `json:"tip_usdc"`
-	*Ordered                    // nil for what the keeper has no hand in
-	Artifact    *Beside         `json:"artifact,omitempty"` // what is signed beside the certificate
-	*Minted                     // nil for what mints nothing, or not yet
-	Receipt     string          `json:"receipt"` // compact JWS
-	Recovery    Recovery        `json:"recovery"`
+	// PatronNumber is the buyer's, from the settlement on; 0 for what mints nothing.
+	PatronNumber int64    `json:"patron_number,omitzero"`
+	*Ordered              // nil for what the keeper has no hand in
+	Artifact     *Beside  `json:"artifact,omitempty"` // what is signed beside the certificate
+	*Minted               // nil for what mints nothing, or not yet
+	Receipt      string   `json:"receipt"` // compact JWS
+	Recovery     Recovery `json:"recovery"`
 	Replayed
 }
 
 // Minted is what stands in a delivery that makes its buyer a patron.
 type Minted struct {
-	PatronNumber int64              `json:"patron_number"`
-	CertID       string             `json:"cert_id"`
-	BadgeURL     string             `json:"badge_url"`
-	Certificate  attest.Certificate `json:"certificate"`
+	CertID      string             `json:"cert_id"`
+	BadgeURL    string             `json:"badge_url"`
+	Certificate attest.Certificate `json:"certificate"`
 	attest.Proof
 	VerifyURL string `json:"verify_url"`
 }
@@ -309,7 +310,7 @@ func (t *Till) delivery(p *Purchase) (*Delivery, *attest.Key, error) {
 		return nil, nil, err
 	}
 	d := &Delivery{Message: p.Made.Message, ItemID: p.Item, Deliverable: p.Made.Deliverable, PaidUSDC: p.paidUSDC(),
-		TipUSDC: usdc(p.Tip), Recovery: t.Recovery(p.ID)}
+		TipUSDC: usdc(p.Tip), PatronNumber: p.Number, Recovery: t.Recovery(p.ID)}
 	if p.Account != nil {
 		return d, key, nil
 	}
@@ -334,7 +335,7 @@ func (t *Till) mint(p *Purchase, key *attest.Key, crossRef string) (*Minted, err
 	if err != nil {
 		return nil, fmt.Errorf("signing the certificate of %s: %w", p.ID, err)
 	}
-	return &Minted{PatronNumber: p.Number, CertID: p.CertID, BadgeURL: t.cfg.BaseURL + "/badges/" +
+	return &Minted{CertID: p.CertID, BadgeURL: t.cfg.BaseURL + "/badges/" +
 		strconv.FormatInt(p.Number, 10) + ".svg",
 		Certificate: cert, Proof: signed.Proof, VerifyURL: t.cfg.BaseURL + "/api/verify/" + p.CertID}, nil
 }

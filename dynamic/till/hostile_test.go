@@ -11,10 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/settle/checks"
 	"store.example/agentstore/dynamic/settle/gas"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/till/tilltest"
@@ -45,6 +48,11 @@ var hostileKinds = map[string]struct {
 	"burns among others":     {},
 	"changes among others":   {},
 	"re-enters among others": {},
+	// TestPaymentsThatAreRefusedHaveABound, and the rail's TestAWrongSignatureCostsOneQuestion and
+	// TestACallIntoAContractHasItsGas.
+	"signs for others":       {},
+	"burns in its signature": {},
+	"repeats":                {}, // TestAnsweredAuthorizationsHaveABound
 }
 
 func traps(c *fakeChain, p fakePayload) { c.traps[p.Payer] = true }
@@ -54,17 +62,26 @@ func empties(c *fakeChain, p fakePayload) { c.poor[p.Payer] = true }
 // The table of the package comment has the figures that the tests hold the store to.
 func TestPackageCommentStatesWhatHostilePayersCost(t *testing.T) {
 	t.Parallel()
-	if railtest.MostLost != gas.DefaultReverts {
-		t.Errorf("a day's budget is %d, stated is %d", gas.DefaultReverts, railtest.MostLost)
+	coded, all := gas.Most(gas.DefaultReverts)
+	for what, n := range map[string][2]int64{"payers with code": {coded, railtest.MostLost},
+		"all payers": {all, railtest.MostLostPlain}, "refused payments": {checks.DefaultProcess, railtest.MostChecked},
+		"refused payments at a time": {checks.Places, railtest.MostAtOnce},
+		"answered payments":          {till.MaxAnswered, railtest.MostAnswered}} {
+		if n[0] != n[1] {
+			t.Errorf("the limit of %s is %d, stated is %d", what, n[0], n[1])
+		}
 	}
 	f, err := parser.ParseFile(gotoken.NewFileSet(), "till.go", nil, parser.ParseComments|parser.PackageClauseOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, rest, found := strings.Cut(f.Doc.Text(), "\n\tpayer ")
+	table, _, ended := strings.Cut("\tpayer "+rest, "\n\n")
+	want := "\t" + strings.Join(railtest.Table(all), "\n\t")
+	if d := cmp.Diff(want, table); !found || !ended || d != "" {
+		t.Errorf("the table of till.go's package comment is not what the limits come to (-want +found):\n%s", d)
+	}
 	for _, row := range railtest.Hostile {
-		if !strings.Contains(f.Doc.Text(), "\t"+row.String()+"\n") {
-			t.Errorf("till.go's package comment lacks the line\n\t%s", row)
-		}
 		if _, ok := hostileKinds[row.Name]; !ok {
 			t.Errorf("no test of the till meets a payer that %s", row.Name)
 		}

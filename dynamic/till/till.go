@@ -19,29 +19,35 @@
 // (railtest.Hostile has the rows). Reverts and gas are of one authorization, in brackets what was
 // measured on a local chain; open is how many of its authorizations may be under way at once, of
 // all wallets where a row speaks of several; a day is per network, beside what was gained from
-// those who paid. Package gas keeps the limits. TestHostileContractsCostOneRevert,
+// those who paid. What costs no money is how many refused payments a process checks in a minute,
+// before so many of a client are checked at a time, what a node spends on reading one, and how much
+// is kept. Packages gas and checks keep the limits. TestHostileContractsCostOneRevert,
 // TestHostilePayersCostTheirBudget, TestMoneyThatIsGoneInEachBlock, TestOneWalletHoldsOneUnit,
 // TestHoldEndsAtTheFirstRevert, TestMoneyForOnePaysForOne and the conformance test of rails show
 // them.
 //
 //	payer                                            reverts  gas                open  a day
-//	code that accepts while simulated, then reverts  1        300,000 (43,000)   8     the budget
-//	the same, and burns all it is given              1        300,000 (118,600)  8     the budget
+//	code that accepts while simulated, then reverts  1        300,000 (43,000)   8     1 USDC
+//	the same, and burns all it is given              1        300,000 (118,600)  8     1 USDC
 //	an estimate made to burn                         0        0 (0)              0     nothing
-//	code that looks at the block number              1        300,000 (45,100)   8     the budget
-//	code that flips when it sees the settlement      1        300,000 (45,100)   8     the budget
-//	one code for any number of wallets               1        300,000 (43,000)   24    the budget
-//	a wallet that its payment deploys, then reverts  1        600,000 (111,000)  8     the budget
-//	the same, and its creation burns all it is given 1        600,000 (600,000)  8     the budget
-//	a plain wallet that cancels                      2        600,000 (39,600)   8     four budgets
-//	a plain wallet that spends the money elsewhere   2        600,000 (140,000)  8     four budgets
-//	a plain wallet that moves account or allowance   1        300,000 (60,000)   8     four budgets
-//	a plain wallet that holds a counted good         1        300,000 (70,000)   1     four budgets, a unit 120 s
-//	code that holds a counted good                   1        300,000 (43,000)   1     the budget, a unit 120 s
+//	code that looks at the block number              1        300,000 (45,100)   8     1 USDC
+//	code that flips when it sees the settlement      1        300,000 (45,100)   8     1 USDC
+//	one code for any number of wallets               1        300,000 (43,000)   24    1 USDC
+//	a wallet that its payment deploys, then reverts  1        600,000 (111,000)  8     1 USDC
+//	the same, and its creation burns all it is given 1        600,000 (600,000)  8     1 USDC
+//	a plain wallet that cancels                      2        600,000 (39,600)   8     4 USDC
+//	a plain wallet that spends the money elsewhere   2        600,000 (140,000)  8     4 USDC
+//	a plain wallet that moves account or allowance   1        300,000 (60,000)   8     4 USDC
+//	a plain wallet that holds a counted good         1        300,000 (70,000)   1     4 USDC, a unit 120 s
+//	code that holds a counted good                   1        300,000 (43,000)   1     1 USDC, a unit 120 s
 //	a plain wallet with money for one of hundreds    0        0 (0)              1     nothing
-//	one of three with code by the block, burns       1        900,000 (226,000)  8     the budget
-//	the same, and would accept alone                 1        900,000 (56,000)   8     the budget
-//	the same, and calls the token back               1        900,000 (226,000)  8     the budget
+//	one of three with code by the block, burns       1        900,000 (226,000)  8     1 USDC
+//	the same, and would accept alone                 1        900,000 (56,000)   8     1 USDC
+//	the same, and calls the token back               1        900,000 (226,000)  8     1 USDC
+//	anybody, with signatures that are not its own    0        0 (0)              0     600 checks/min, then 4
+//	code that burns when its signature is read       0        0 (0)              0     the same, of 300,000 gas
+//	who bought once, with fresh payments of its key  0        0 (0)              0     40 rows a purchase
+//	all of these together, on one network                                              4 USDC
 //
 // The budget is 1 USDC. What a payer with code may burn is held against it when its settlement is
 // signed for, so that any number at once pass it by nothing. When it is spent, payers with code are

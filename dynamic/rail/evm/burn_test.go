@@ -7,6 +7,8 @@ import (
 
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/rail/railtest"
 	"store.example/agentstore/dynamic/rail/rpc"
 )
 
@@ -16,6 +18,9 @@ var endless = []byte{0x5b, 0x60, 0x00, 0x56}
 // A contract that takes all gas to say nothing is a payment that is refused, and no outage: it gets
 // no more of the node than the row of its purpose (package till, M15).
 func TestACallIntoAContractHasItsGas(t *testing.T) {
+	if evm.SignatureGas != railtest.MostRead {
+		t.Errorf("a contract has %d to read a signature, stated is %d", evm.SignatureGas, railtest.MostRead)
+	}
 	n := chaintest.New(t, chaintest.Options{Manual: true, Code: [][]byte{endless}})
 	r := newRail(t, config(t, n))
 	pay := n.SignTransfer(n.Buyers[0], n.PayTo, 500_000)

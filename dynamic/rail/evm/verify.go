@@ -24,9 +24,9 @@ const (
 	plainBelieved = time.Minute
 	// maxCoded bounds the memory of contracts seen, and of accounts without code.
 	maxCoded = 4096
-	// signatureGas is what a contract may take to say whether a signature is good (EIP-1271). What
+	// SignatureGas is what a contract may take to say whether a signature is good (EIP-1271). What
 	// takes more is refused: a node gives a call that names none all the gas it has.
-	signatureGas = 300_000
+	SignatureGas = 300_000
 )
 
 // Verify implements rail.Rail, in the order and with the codes of the stock facilitator (x402 2.3).
@@ -246,7 +246,7 @@ func (r *Rail) validSignature(ctx context.Context, wallet common.Address, hash c
 	}
 	var out hexutil.Bytes
 	ask := ethCall(common.Address{}, wallet, validSignatureCall(hash, sig))
-	ask["gas"] = hexutil.EncodeUint64(signatureGas)
+	ask["gas"] = hexutil.EncodeUint64(SignatureGas)
 	k := &call{method: "eth_call", params: []any{ask, "latest"}, out: &out}
 	if err := r.rpc.batch(ctx, k); err != nil {
 		return false, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"strconv"
+	"strings"
 	"time"
 
 	"store.example/agentstore/dynamic/rail"
@@ -22,6 +23,14 @@ const MostDeploying = 600_000
 const (
 	MostLost      = 1_000_000
 	MostLostPlain = 4 * MostLost
+)
+
+// What payments cost that are refused, or that come again.
+const (
+	MostChecked  = 600     // refused in a minute by a process
+	MostAtOnce   = 4       // then, of one client
+	MostRead     = 300_000 // gas of a node, for one signature that a contract reads
+	MostAnswered = 40      // of one purchase
 )
 
 // HostilePayer is a kind of payer that means to make the store lose gas, or to keep its stock from
@@ -45,6 +54,13 @@ type HostilePayer struct {
 	Holds time.Duration
 	// Day is what it makes the store lose in a day on one network, atomic units.
 	Day int64
+	// Checks is how many payments of it are checked and refused in a minute, by a process and
+	// whatever it is called, before AtOnce of each client are at a time; 0: they are not many.
+	Checks, AtOnce int
+	// Call is what a node spends on its code for each of them, in gas that nobody pays.
+	Call uint64
+	// Rows is how many records it leaves for one purchase that it pays for.
+	Rows int
 
 	needs Trait
 	shows func(*suite, HostilePayer)
@@ -89,6 +105,12 @@ var Hostile = []HostilePayer{
 		Reverts: 1, Gas: 3 * MostGas, Measured: 56_000, Open: 8, Day: MostLost, shows: amongOthers},
 	{Name: "re-enters among others", Does: "the same, and calls the token back", Payer: ReentererLater,
 		Reverts: 1, Gas: 3 * MostGas, Measured: 226_000, Open: 8, Day: MostLost, shows: amongOthers},
+	// Of these the rail has nothing to show: nothing of them is claimed, or settled.
+	{Name: "signs for others", Does: "anybody, with signatures that are not its own", Payer: Plain,
+		Checks: MostChecked, AtOnce: MostAtOnce},
+	{Name: "burns in its signature", Does: "code that burns when its signature is read", Payer: Burner,
+		Checks: MostChecked, AtOnce: MostAtOnce, Call: MostRead},
+	{Name: "repeats", Does: "who bought once, with fresh payments of its key", Payer: Poor, Rows: MostAnswered},
 }
 
 // HostileNamed returns the row of Hostile with a name, which there must be.
@@ -101,20 +123,47 @@ func HostileNamed(name string) HostilePayer {
 	panic("railtest: no hostile payer is named " + name)
 }
 
-// String is the payer's line in the till's package comment.
+// Table is the table of the till's package comment, a line each: what a day costs of each payer,
+// and of all together, by whom so much may be lost on one network.
+func Table(all int64) []string {
+	lines := []string{line("payer", "reverts", "gas", "open", "a day")}
+	for _, h := range Hostile {
+		lines = append(lines, h.String())
+	}
+	return append(lines, line("all of these together, on one network", "", "", "", usdc(all)))
+}
+
+func line(does, reverts, gas, open, day string) string {
+	return fmt.Sprintf("%-49s%-9s%-19s%-6s%s", does, reverts, gas, open, day)
+}
+
+// String is the payer's line of Table.
 func (h HostilePayer) String() string {
-	day := "nothing"
-	switch h.Day {
-	case MostLost:
-		day = "the budget"
-	case MostLostPlain:
-		day = "four budgets"
+	var day []string
+	if h.Day > 0 {
+		day = append(day, usdc(h.Day))
 	}
 	if h.Holds > 0 {
-		day += fmt.Sprintf(", a unit %.0f s", h.Holds.Seconds())
+		day = append(day, fmt.Sprintf("a unit %.0f s", h.Holds.Seconds()))
 	}
-	return fmt.Sprintf("%-49s%-9d%-19s%-6d%s", h.Does, h.Reverts, thousands(h.Gas)+" ("+thousands(h.Measured)+")",
-		h.Open, day)
+	switch {
+	case h.Call > 0:
+		day = append(day, fmt.Sprintf("the same, of %s gas", thousands(h.Call)))
+	case h.Checks > 0:
+		day = append(day, fmt.Sprintf("%d checks/min, then %d", h.Checks, h.AtOnce))
+	}
+	if h.Rows > 0 {
+		day = append(day, fmt.Sprintf("%d rows a purchase", h.Rows))
+	}
+	if len(day) == 0 {
+		day = append(day, "nothing")
+	}
+	return line(h.Does, strconv.Itoa(h.Reverts), thousands(h.Gas)+" ("+thousands(h.Measured)+")", strconv.Itoa(h.Open),
+		strings.Join(day, ", "))
+}
+
+func usdc(atomic int64) string {
+	return strconv.FormatFloat(float64(atomic)/1e6, 'f', -1, 64) + " USDC"
 }
 
 func thousands(n uint64) string {
@@ -130,7 +179,7 @@ func hostile(s *suite) {
 	for _, h := range Hostile {
 		t := s.terms(price)
 		t.Payer = h.Payer
-		if s.has(h.needs) && s.h.Sign(t) != nil {
+		if h.shows != nil && s.has(h.needs) && s.h.Sign(t) != nil {
 			h.shows(s, h)
 		}
 	}

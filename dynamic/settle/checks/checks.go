@@ -21,9 +21,9 @@ import (
 const (
 	DefaultClient  = 30  // refused payments of one client a minute
 	DefaultProcess = 600 // of all together
-	// places is how many payments of one client are checked at a time once a count is reached, and
+	// Places is how many payments of one client are checked at a time once a count is reached, and
 	// waiting how many wait for a place, for as long as patience.
-	places   = 4
+	Places   = 4
 	waiting  = 16
 	patience = 5 * time.Second
 	// maxClients bounds the memory of a minute; clients beyond it share one count.
@@ -113,10 +113,10 @@ func (c *Checks) enter(ctx context.Context, client string) (leave func(), err er
 		if c.busy == nil {
 			c.busy = make(map[string]*queue)
 		}
-		q = &queue{free: make(chan struct{}, places)}
+		q = &queue{free: make(chan struct{}, Places)}
 		c.busy[client] = q
 	}
-	full := q.n >= places+waiting
+	full := q.n >= Places+waiting
 	if !full {
 		q.n++
 	}

@@ -43,6 +43,10 @@ const (
 	DefaultReverts = 1_000_000 // 1 USDC
 )
 
+// Most is what a network may lose in a day at most, of a budget for reverts: to payers with code
+// the budget itself, to all payers together what those without code may burn beside it.
+func Most(budget int64) (coded, all int64) { return budget, (1 + rest) * budget }
+
 const (
 	// patience is how long one reading of a network may take.
 	patience = 3 * time.Second
