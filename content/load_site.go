@@ -36,16 +36,13 @@ func (l *loader) config() (Config, map[string]bool) {
 		return Config{}, nil
 	}
 	f := sourceFile{l: l, name: siteFile, text: text}
-	f.prose("title", raw.Title, 60)
+	f.prose("title", raw.Title, maxTitle)
 	f.prose("tagline", raw.Tagline, 160)
-	f.prose("keeper", raw.Keeper, 80)
+	f.prose("keeper", raw.Keeper, maxKeeper)
 	if why := checkBaseURL(raw.BaseURL); why != "" {
 		f.fail("base_url", "%s", why)
 	}
-	u, err := url.Parse(raw.Contact)
-	if err != nil || !(u.Scheme == "mailto" && strings.Contains(u.Opaque, "@") || u.Scheme == "https" && u.Host != "") {
-		f.fail("contact", "must be a mailto: or https: address")
-	}
+	f.contact(raw.Contact)
 	c := Config{Title: raw.Title, Tagline: raw.Tagline, BaseURL: raw.BaseURL, Keeper: raw.Keeper, Contact: raw.Contact}
 	c.Date = f.date("date", raw.Date)
 	c.SecurityExpires = f.date("security_expires", raw.SecurityExpires)
@@ -54,6 +51,39 @@ func (l *loader) config() (Config, map[string]bool) {
 		f.fail("security_expires", "must be after date and within a year of it")
 	}
 	return c, raw.Parts
+}
+
+// CheckConfig says what is wrong with a value of site.toml, by its key: title, keeper, base_url or
+// contact.
+func CheckConfig(key, value string) error {
+	l := &loader{}
+	f := sourceFile{l: l, name: siteFile}
+	switch key {
+	case "title":
+		f.prose(key, value, maxTitle)
+	case "keeper":
+		f.prose(key, value, maxKeeper)
+	case "base_url":
+		if why := checkBaseURL(value); why != "" {
+			f.fail(key, "%s", why)
+		}
+	case "contact":
+		f.contact(value)
+	}
+	return l.err()
+}
+
+// Characters of a title and of a keeper's name.
+const (
+	maxTitle  = 60
+	maxKeeper = 80
+)
+
+func (f sourceFile) contact(value string) {
+	u, err := url.Parse(value)
+	if err != nil || !(u.Scheme == "mailto" && strings.Contains(u.Opaque, "@") || u.Scheme == "https" && u.Host != "") {
+		f.fail("contact", "must be an address such as mailto:me@shop.example, or one with https:")
+	}
 }
 
 // WithBaseURL returns a copy of the site under another address, for a shop

@@ -34,8 +34,9 @@ type Config struct {
 	Site *Site       // the published tree; nil: no document is served
 	// Serves reports whether a path is an address of this store, of which parts may be off; nil: all
 	// are.
-	Serves  func(path string) bool
-	BaseURL string         // of the service, without a slash at its end; never taken from a request
+	Serves func(path string) bool
+	// BaseURL is that of the service, without a slash at its end; never taken from a request.
+	BaseURL string
 	Log     *slog.Logger   // nil: nothing is logged
 	Level   *slog.LevelVar // of Log; changed on the debug listener; nil: cannot be changed
 	Metrics *Metrics       // nil: its own

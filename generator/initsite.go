@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,17 +22,15 @@ This folder is the private side of a shop: what you write, what you sell and wha
 nobody else may read. What is published is built from it and lives in a repository
 of its own.
 
-    content/     site.toml, the shelf, the pages: yours to rewrite
-    var/stock/   the pools your goods draw from and the pages you sell: private, never committed
+    content/     site.toml, the shelf, the pages: yours to write
+    var/stock/   what your goods are made of and the pages you sell: private, never committed
     var/         everything else that is private or can be made again
 
-It starts as a copy of the specimen. Before it sells for real money:
-
 1. Set title, base_url, keeper, contact and the two dates in content/site.toml.
-2. Write your own pools in var/stock. The ones there now are the specimen's, which
-   everyone can read, so a shop that is open to others refuses to sell from them.
+2. Write your own goods: store new good ID makes a file with every key that counts.
+   What came with the program is public, and a shop that is open to others refuses to sell it.
 3. Make keys: store key init. They are not part of this folder's history.
-4. store build, then store serve.
+4. store build, then store serve. store doctor says what is missing.
 5. To publish: git init --bare -b main somewhere, then store publish.
 `
 
@@ -41,12 +40,41 @@ const siteIgnore = `# Private or made again by a build: never committed.
 *.pem
 `
 
-// Init makes a keeper's site in dir, which must be empty or missing: the
-// specimen's content to start from, its pools and paid pages in the private stock
-// folder var/stock, a .gitignore that keeps var out of history, a .gitattributes that keeps
-// bytes as they are, and a README. Keys are not made here. A folder that holds anything is
-// left as it is (ErrNotEmpty).
-func Init(dir string) error {
+//go:embed starter
+var starter embed.FS
+
+// Start is what a shop begins with: files, and where each of them stands in the shop's folder.
+type Start struct {
+	files fs.FS
+	place func(name string) string
+}
+
+// What a shop may begin with: Empty has one example good and one page, both to be replaced, and
+// LikeSpecimen is a copy of the specimen.
+var (
+	Empty = Start{starter, func(name string) string {
+		name = strings.TrimPrefix(name, "starter/")
+		if strings.HasPrefix(name, "stock/") {
+			return "var/" + name
+		}
+		return name
+	}}
+	LikeSpecimen = Start{content.Specimen, func(name string) string {
+		if pool, ok := strings.CutPrefix(name, "pools/"); ok {
+			return "var/stock/" + pool
+		}
+		if strings.HasPrefix(name, "paid/") {
+			return "var/stock/" + name
+		}
+		return "content/" + name
+	}}
+)
+
+// Init makes a keeper's site in dir, which must be empty or missing: content and the private stock
+// folder var/stock, a .gitignore that keeps var out of history, a .gitattributes that keeps bytes
+// as they are, and a README. Keys are not made here. A folder that holds anything is left as it is
+// (ErrNotEmpty).
+func Init(dir string, from Start) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the site: %w", err)
 	}
@@ -75,21 +103,19 @@ func Init(dir string) error {
 		}
 		return nil
 	}
-	err = fs.WalkDir(content.Specimen, ".", func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(from.files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		body, err := fs.ReadFile(content.Specimen, name)
+		body, err := fs.ReadFile(from.files, name)
 		if err != nil {
 			return err
 		}
-		if pool, ok := strings.CutPrefix(name, "pools/"); ok {
-			return write(path.Join("var/stock", pool), body, 0o600)
+		to, mode := from.place(name), fs.FileMode(0o644)
+		if strings.HasPrefix(to, "var/") {
+			mode = 0o600
 		}
-		if strings.HasPrefix(name, "paid/") {
-			return write(path.Join("var/stock", name), body, 0o600)
-		}
-		return write(path.Join("content", name), body, 0o644)
+		return write(to, body, mode)
 	})
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ import (
 // TestInitMakesASiteThatBuilds goes from an empty folder to pages.
 func TestInitMakesASiteThatBuilds(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "shop")
-	if err := Init(dir); err != nil {
+	if err := Init(dir, LikeSpecimen); err != nil {
 		t.Fatal(err)
 	}
 	site, err := content.Load(SiteSources(dir))
@@ -67,7 +67,7 @@ func TestInitMakesASiteThatBuilds(t *testing.T) {
 func TestInitLeavesAFolderInUseAlone(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "notes.txt"), "mine")
-	if err := Init(dir); !errors.Is(err, ErrNotEmpty) || !strings.Contains(err.Error(), "hint: ") {
+	if err := Init(dir, LikeSpecimen); !errors.Is(err, ErrNotEmpty) || !strings.Contains(err.Error(), "hint: ") {
 		t.Fatalf("Init: %v", err)
 	}
 	if d := diffTrees(map[string]string{"notes.txt": "mine"}, readTree(t, dir)); d != "" {
@@ -79,7 +79,7 @@ func TestInitLeavesAFolderInUseAlone(t *testing.T) {
 // browser.
 func TestWatchRebuildsAndReloads(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "shop")
-	if err := Init(dir); err != nil {
+	if err := Init(dir, LikeSpecimen); err != nil {
 		t.Fatal(err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -18,7 +18,7 @@ import (
 func TestFaultsInABrowser(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "shop")
-	if err := Init(dir); err != nil {
+	if err := Init(dir, LikeSpecimen); err != nil {
 		t.Fatal(err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -177,6 +177,9 @@ func run(ctx context.Context, f flags, stdout, stderr io.Writer) (err error) {
 // furnish writes the configuration and makes the record where they are asked for, and builds the
 // site.
 func furnish(ctx context.Context, f flags, cfg *shop.Config, began time.Time, stdout io.Writer) error {
+	if f.config == "" && f.state != "" {
+		f.config = filepath.Join(f.state, "store.toml") // which store init -demo reads
+	}
 	if f.config != "" {
 		text := "# Written by the devnet for this run; its chains end with it.\n\n" + shop.Annotated(*cfg)
 		if err := os.WriteFile(f.config, []byte(text), 0o600); err != nil {

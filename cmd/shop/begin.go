@@ -2,6 +2,11 @@ package shop
 
 import (
 	"errors"
+	"net"
+	"path/filepath"
+	"strconv"
+	"time"
+
 	"fmt"
 	"net/url"
 	"slices"
@@ -18,6 +23,32 @@ type Beginning struct {
 	Networks []string // CAIP-2 ids, or names such as base
 	PayTo    []string // the address for each network; one of the EVM stands for all of that family
 	RPC      []string // a node for each network; none: a file of each network names them
+	// CoinPrices is what one coin of each network is worth in USDC; none: nothing is offered until
+	// the configuration says it.
+	CoinPrices []string
+	// Demo is the store of a demo whose chains the new one shares, nil for none. Its networks stand
+	// in the place of those that are named, and PayTo in the place of where it is paid.
+	Demo *Config
+}
+
+// CheckNetworks says what is wrong with the names of networks.
+func CheckNetworks(names []string) error {
+	if len(names) == 0 {
+		return errors.New("name one network at least")
+	}
+	b := Beginning{PayTo: []string{exampleAddress("eip155"), exampleAddress("solana")}}
+	for _, name := range names {
+		if _, err := b.network(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OnLoopback reports whether an address is for its own machine alone.
+func OnLoopback(base string) bool {
+	u, err := url.Parse(base)
+	return err == nil && loopback(u.Hostname())
 }
 
 // LocalURL is where a store is reached that is for its own machine alone.
@@ -36,6 +67,19 @@ func Begin(b Beginning) (Config, error) {
 	}
 	if u, err := url.Parse(b.BaseURL); err == nil && loopback(u.Hostname()) && u.Port() != "" {
 		c.Listen = u.Host
+		if port, err := strconv.Atoi(u.Port()); err == nil && port < 1<<16-1 {
+			c.DebugListen = net.JoinHostPort(u.Hostname(), strconv.Itoa(port+1))
+		}
+		if u.Scheme == "https" {
+			c.TLS.Certificate, c.TLS.Key = "var/keys/tls.pem", "var/keys/tls.key"
+		}
+	}
+	if len(b.CoinPrices) > 0 && len(b.CoinPrices) != len(b.Networks) {
+		return c, fmt.Errorf("%d prices of coins for %d networks: name one for each, in their order, or none",
+			len(b.CoinPrices), len(b.Networks))
+	}
+	if b.Demo != nil {
+		return b.onDemo(c)
 	}
 	for i, name := range b.Networks {
 		n, err := b.network(name)
@@ -44,6 +88,23 @@ func Begin(b Beginning) (Config, error) {
 		}
 		if len(b.RPC) > 0 {
 			n.RPC, n.RPCFile = []string{b.RPC[i]}, ""
+		}
+		if len(b.CoinPrices) > 0 {
+			n.CoinPrice, n.PriceDate = b.CoinPrices[i], time.Now().UTC().Format(time.DateOnly)
+		}
+		c.Networks = append(c.Networks, n)
+	}
+	return c, c.check()
+}
+
+// onDemo adds the networks of a demo, with copies of its relayers among the store's own keys.
+func (b Beginning) onDemo(c Config) (Config, error) {
+	for _, n := range b.Demo.Networks {
+		n.RelayerKey, n.RelayerKeys = "var/keys/"+filepath.Base(n.RelayerKey), nil
+		for _, a := range b.PayTo {
+			if strings.HasPrefix(a, "0x") == strings.HasPrefix(n.ID, "eip155:") {
+				n.PayTo = a
+			}
 		}
 		c.Networks = append(c.Networks, n)
 	}
