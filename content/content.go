@@ -13,8 +13,10 @@
 //	pages/problems/<code>.md
 //	pools/<name>.toml      the texts a good gives out, as [[entry]] tables
 //	paid/<publication>/<name>.md  one page that is paid for (Publications), or those of a week
+//	files/…                a file that a good sells, or a folder of which each file is sold once
+//	texts/<name>.md        a text that a good sells, with words in braces for what an order says
 //
-// A keeper's pools and paid pages are private and may live in a folder of their
+// A keeper's pools, paid pages, files and texts are private and may live in a folder of their
 // own (Sources.Stock), the vault. Loading is strict: an unknown key, an unknown file, a
 // duplicate or a value over its limit is an error that names file and line.
 // Names that start with a dot are skipped, as version control and editors
@@ -48,10 +50,13 @@ var Specimen embed.FS
 type Sources struct {
 	// Content holds site.toml, shelf and pages; nil means Specimen.
 	Content fs.FS
-	// Stock holds the pools, <name>.toml at its root, and the folder paid; nil
-	// means the folders pools and paid of Content. When it is set, Content may
+	// Stock holds the pools, <name>.toml at its root, and the folders paid, files and texts; nil
+	// means the folders pools, paid, files and texts of Content. When it is set, Content may
 	// not hold them as well.
 	Stock fs.FS
+	// StockName is what errors call the folder of Stock, such as var/stock; "" calls what is in it
+	// by its name in a site without one, such as pools/tea.toml.
+	StockName string
 }
 
 // Site is everything loaded and checked. It is read-only after Load and may be
@@ -170,23 +175,46 @@ func gather(src Sources) *loader {
 	if src.Content == nil {
 		src.Content = Specimen
 	}
-	l := &loader{files: make(map[string][]byte), used: make(map[string]bool)}
+	l := newLoader()
 	l.read(src.Content, "", true)
+	private := src.Content
 	if src.Stock != nil {
-		for folder, what := range map[string]string{poolFolder: "the pools", paidFolder: "the paid pages"} {
+		private, l.stock = src.Stock, src.StockName
+		for folder, what := range map[string]string{poolFolder: "the pools", paidFolder: "the paid pages",
+			textFolder: "the texts"} {
 			if l.has(folder) {
 				l.fail(strings.TrimSuffix(folder, "/"), 0,
 					"%s are kept in the stock folder, so this folder must not exist", what)
 			}
 		}
+		if _, err := fs.Stat(src.Content, strings.TrimSuffix(fileFolder, "/")); err == nil {
+			l.fail("files", 0, "the files are kept in the stock folder, so this folder must not exist")
+		}
 		l.read(src.Stock, poolFolder, false)
-		if paid, err := fs.Sub(src.Stock, strings.TrimSuffix(paidFolder, "/")); err == nil {
-			if _, err := fs.Stat(paid, "."); err == nil {
-				l.read(paid, paidFolder, true)
+		for _, folder := range []string{paidFolder, textFolder} {
+			if sub, ok := folderOf(src.Stock, folder); ok {
+				l.read(sub, folder, true)
 			}
 		}
 	}
+	if files, ok := folderOf(private, fileFolder); ok {
+		l.weigh(files)
+	}
 	return l
+}
+
+func newLoader() *loader {
+	return &loader{files: make(map[string][]byte), used: make(map[string]bool), units: make(map[string]Pool)}
+}
+
+// folderOf is a folder of a file system, where there is one.
+func folderOf(fsys fs.FS, folder string) (fs.FS, bool) {
+	name := strings.TrimSuffix(folder, "/")
+	if info, err := fs.Stat(fsys, name); err != nil || !info.IsDir() {
+		return nil, false
+	}
+	sub, err := fs.Sub(fsys, name)
+	return sub, err == nil
 }
 
 // site reads and checks what was gathered.
@@ -238,7 +266,12 @@ type loader struct {
 	packed bool
 	// told are the files of which something was said: one that was refused is not missing too.
 	told map[string]bool
-	errs []error
+	// stock is what errors call the folder of the private sources, "" for what they are called in a
+	// site that has them among the others.
+	stock string
+	// units are the folders of files of which each is sold once, by the names of their pools.
+	units map[string]Pool
+	errs  []error
 }
 
 // maxFile bounds a source file; a pool of a few thousand entries fits.
@@ -257,8 +290,8 @@ func (l *loader) read(fsys fs.FS, prefix string, deep bool) {
 				return fs.SkipDir
 			}
 			return nil
-		case prefix == poolFolder && name == strings.TrimSuffix(paidFolder, "/") && d.IsDir():
-			return fs.SkipDir // the paid pages of a stock, read by themselves
+		case d.IsDir() && l.apart(prefix, name+"/"):
+			return fs.SkipDir
 		case prefix == "" && name == "api" && d.IsDir():
 			return fs.SkipDir // the package in the specimen's folder, with its released descriptions
 		case d.IsDir() && slices.Contains([]string{".md", ".toml"}, path.Ext(name)):
@@ -290,6 +323,14 @@ func (l *loader) read(fsys fs.FS, prefix string, deep bool) {
 	if err := errors.Join(append(errs, err)...); err != nil {
 		l.errs = append(l.errs, fmt.Errorf("reading %ssources: %w", prefix, err))
 	}
+}
+
+// apart reports whether a folder is read by itself: those of a stock, and files, which are weighed.
+func (l *loader) apart(prefix, folder string) bool {
+	if prefix == poolFolder {
+		return slices.Contains([]string{paidFolder, fileFolder, textFolder}, folder)
+	}
+	return prefix == "" && folder == fileFolder && !l.packed
 }
 
 // readable reports whether a name that is no regular file leads to one, and otherwise refuses it: a
@@ -355,7 +396,13 @@ func (l *loader) under(folder string) []string {
 
 func (l *loader) refuseUnread() {
 	for _, name := range slices.Sorted(maps.Keys(l.files)) {
-		if !l.used[name] && !(l.lost && strings.HasPrefix(name, poolFolder)) {
+		folder, _, _ := strings.Cut(name, "/")
+		drawn := slices.Contains([]string{poolFolder, fileFolder, textFolder}, folder+"/")
+		switch {
+		case l.used[name], l.lost && drawn: // or that of the good that could not be read
+		case drawn:
+			l.fail(name, 0, "unknown file: no good is made of it")
+		default:
 			l.fail(name, 0, "unknown file")
 		}
 	}
@@ -368,12 +415,22 @@ func (l *loader) missing(file, why string) {
 	}
 }
 
+// real is where a file, or a folder, of the sources lies.
+func (l *loader) real(name string) string {
+	for _, folder := range []string{poolFolder, paidFolder, fileFolder, textFolder} {
+		if rest, private := strings.CutPrefix(name, folder); private && l.stock != "" {
+			return path.Join(l.stock, strings.TrimPrefix(folder, poolFolder), rest)
+		}
+	}
+	return name
+}
+
 func (l *loader) fail(file string, line int, format string, args ...any) {
 	if l.told == nil {
 		l.told = make(map[string]bool)
 	}
 	l.told[file] = true
-	msg := fmt.Sprintf(format, args...)
+	msg, file := fmt.Sprintf(format, args...), l.real(file)
 	if line > 0 {
 		l.errs = append(l.errs, fmt.Errorf("%s:%d: %s", file, line, msg))
 		return

@@ -28,13 +28,21 @@ type Good struct {
 	WindowHours, WeeklyInventory int
 	// Cadence is "one_off" or "term".
 	Cadence string
-	// Artifact is the class of what is signed, such as "certificate".
+	// Artifact is the class of what is signed, such as "certificate", or ArtifactNone.
 	Artifact string
 	// Pool names the pool the good draws from.
 	Pool string
 	// Stock says that each entry of the pool is given once, so that the good
 	// can sell out.
 	Stock bool
+	// Stored is the file that a good of kind file gives to everybody; nil where each buyer gets one
+	// of the entries of its pool.
+	Stored *File
+	// Text is what a good of kind text gives: Markdown in which words in braces are inputs of the
+	// order, and those of Site.Expand. It is private.
+	Text string
+	// Upstream is what a good of kind upstream asks; nil for the others.
+	Upstream *Upstream
 	// Inputs are the good's own inputs; AllInputs adds the common ones.
 	Inputs []Input
 	// Description, one sentence or two, for lists and machines.

@@ -45,6 +45,9 @@ const (
 	KindProvenance = "provenance" // what the record holds about one receiving address
 	KindDays       = "days"       // a reading a day for seven days
 	KindHours      = "hours"      // a reading an hour for seven days
+	KindFile       = "file"       // a file of the stock, the same for everybody or one a unit
+	KindText       = "text"       // Markdown, with the order's inputs in it
+	KindUpstream   = "upstream"   // the answer of an HTTP address to the order's inputs
 )
 
 // Field is a field of a pool entry.
@@ -66,51 +69,84 @@ var strengths = []string{"solid", "strong", "still proving itself"}
 // kindRow is what the loader must know of a kind.
 type kindRow struct {
 	name   string
+	says   string  // what such a good is, a phrase
 	fields []Field // beside text, all required
 	unique Field   // the field that may not repeat in the pool, "" for none
 	max    int     // characters in an entry's text; 0: such goods draw from no pool
+	// least is how many entries a pool of the kind holds at least: MinEntries where no two buyers
+	// may get the same, two where nobody may get the same twice running; 0 is one.
+	least int
 	// arrives says how a good comes to its buyer, where the answer to the purchase does not bring
 	// it though nobody makes it by hand; "" for the others.
 	arrives string
+	// fulfilment, artifact, reads, signs and proves are what stands in a file that does not say;
+	// "" is what stands in most (Key.Default).
+	fulfilment           Fulfilment
+	artifact             string
+	reads, signs, proves string
+	// bare goods may come without a certificate (ArtifactNone).
+	bare bool
 }
 
 const defaultMax = 240
 
 var kinds = []kindRow{
-	{name: KindGreeting, max: defaultMax},
-	{name: KindBlessing, max: defaultMax},
-	{name: KindDaily, max: defaultMax},
-	{name: KindConfession, max: defaultMax},
-	{name: KindClaim, max: defaultMax},
-	{name: KindName, fields: []Field{FieldName}, unique: FieldName, max: defaultMax},
-	{name: KindTuesday, fields: []Field{FieldDate}, unique: FieldDate, max: 400},
-	{name: KindRock, fields: []Field{FieldName, FieldTemperament}, unique: FieldName, max: defaultMax},
-	{name: KindLuckies, fields: []Field{FieldAnimal, FieldStrength}, unique: FieldAnimal, max: defaultMax},
-	{name: KindGrudge, max: defaultMax},
-	{name: KindPortrait, max: defaultMax},
-	{name: KindDrawer, fields: []Field{FieldName}, unique: FieldName, max: 400},
-	{name: KindSecret, max: 400},
-	{name: KindWord, fields: []Field{FieldWord}, unique: FieldWord, max: defaultMax},
-	{name: KindPatronage, max: defaultMax},
-	{name: KindAnchor},
-	{name: KindBitcoin},
-	{name: KindPass},
-	{name: KindHuman},
-	{name: KindPhantom, arrives: "The promise at once, in the answer to the paid request; what was seen about six " +
-		"hours later. The answer says where to read it."},
-	{name: KindDays},
-	{name: KindHours},
-	{name: KindSpot},
-	{name: KindAudit},
-	{name: KindOnpage},
-	{name: KindBuyer},
-	{name: KindCard},
-	{name: KindRefresh},
-	{name: KindLaunch, arrives: "Within half an hour, when the chain is sure of the purchase at the door. The answer " +
-		"carries an order id to ask after."},
-	{name: KindRepair},
-	{name: KindProvenance},
+	{name: KindGreeting, says: "any entry of the pool", max: defaultMax},
+	{name: KindBlessing, says: "any entry of the pool but the one its payer was given last", max: defaultMax, least: 2},
+	{name: KindDaily, says: "one entry of the pool a payer and UTC day", max: defaultMax},
+	{name: KindConfession, says: "the input is kept private and its digest signed; the entry is the answer",
+		max: defaultMax},
+	{name: KindClaim, says: "the input, dated and public; the entry is the keeper's line beside it", max: defaultMax},
+	{name: KindName, says: "a name with its reason", fields: []Field{FieldName}, unique: FieldName, max: defaultMax},
+	{name: KindTuesday, says: "an entry once for ever, numbered in order of sale", fields: []Field{FieldDate},
+		unique: FieldDate, max: 400, least: MinEntries},
+	{name: KindRock, says: "an entry with a drawn rock", fields: []Field{FieldName, FieldTemperament},
+		unique: FieldName, max: defaultMax},
+	{name: KindLuckies, says: "an animal with a drawing", fields: []Field{FieldAnimal, FieldStrength},
+		unique: FieldAnimal, max: defaultMax},
+	{name: KindGrudge, says: "the input is held; the entry says how", max: defaultMax},
+	{name: KindPortrait, says: "a drawing of the paying wallet; the entry is its caption", max: defaultMax},
+	{name: KindDrawer, says: "an entry once for ever", fields: []Field{FieldName}, unique: FieldName, max: 400,
+		least: MinEntries},
+	{name: KindSecret, says: "an entry once for ever, on no certificate", max: 400, least: MinEntries},
+	{name: KindWord, says: "the input or an entry, once for ever, on the public register",
+		fields: []Field{FieldWord}, unique: FieldWord, max: defaultMax, least: MinEntries},
+	{name: KindPatronage, says: "thanks, and the nicer badge", max: defaultMax},
+	{name: KindAnchor, says: "a text that is signed as it was written, to be read back", artifact: "context_anchor"},
+	{name: KindBitcoin, says: "a digest that is timestamped by Bitcoin", artifact: "bitcoin_anchor"},
+	{name: KindPass, says: "thirty days of a pass"},
+	{name: KindHuman, says: "what the keeper does by hand, within a window", fulfilment: Human},
+	{name: KindPhantom, says: "a look at an address some hours later", reads: "The address that you name, later.",
+		arrives: "The promise at once, in the answer to the paid request; what was seen about six " +
+			"hours later. The answer says where to read it."},
+	{name: KindDays, says: "a reading a day for seven days", fulfilment: Term, artifact: audited},
+	{name: KindHours, says: "a reading an hour for seven days", fulfilment: Term, artifact: audited},
+	{name: KindSpot, says: "one run of the battery at a door, signed", artifact: audited},
+	{name: KindAudit, says: "four readings of a service in one report", artifact: audited},
+	{name: KindOnpage, says: "a page as it is served", artifact: "onpage_audit"},
+	{name: KindBuyer, says: "what a stock client would sign at a door", artifact: audited},
+	{name: KindCard, says: "a signature directory, or a card of one", artifact: audited},
+	{name: KindRefresh, says: "a spot check that the record is told of", artifact: audited},
+	{name: KindLaunch, says: "a purchase at a door, by the store's own wallet", artifact: audited,
+		arrives: "Within half an hour, when the chain is sure of the purchase at the door. The answer " +
+			"carries an order id to ask after."},
+	{name: KindRepair, says: "an agent card as it should be", artifact: audited},
+	{name: KindProvenance, says: "what the record holds about one receiving address", artifact: "provenance_check"},
+	{name: KindFile, says: "a file of the stock, the same for everybody, or of a folder one a buyer", bare: true,
+		signs:  "A salted digest of the file, the date, your name if you gave one, and the facts of the payment.",
+		proves: "That the file is fit for what you want it for. It proves which bytes you were sold, and when.",
+		arrives: "The answer to the paid request says where the file is fetched, at once and as often as you like, " +
+			"with the token that stands in it."},
+	{name: KindText, says: "Markdown, with the order's inputs in it", bare: true,
+		signs:  "A salted digest of the text, the date, your name if you gave one, and the facts of the payment.",
+		proves: "That what the text says is so. It proves which words you were sold, and when."},
+	{name: KindUpstream, says: "the answer of an HTTP address to the order's inputs", bare: true,
+		reads:  "A service behind the store, which is asked with your inputs.",
+		signs:  "A salted digest of the answer, the date, your name if you gave one, and the facts of the payment.",
+		proves: "That the answer is right. It proves which bytes the service gave, and when."},
 }
+
+const audited = "service_audit"
 
 func kindOf(name string) (kindRow, bool) {
 	for _, k := range kinds {

@@ -3,6 +3,7 @@ package content
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -15,9 +16,9 @@ const (
 	poolFolder  = "pools/"
 )
 
-// artifacts are the classes of what a good signs.
+// artifacts are the classes of what a good signs, the usual one first.
 var artifacts = []string{"certificate", "context_anchor", "bitcoin_anchor", "service_audit", "onpage_audit",
-	"provenance_check"}
+	"provenance_check", ArtifactNone}
 
 // rawGood is the front matter of a shelf file.
 type rawGood struct {
@@ -32,6 +33,10 @@ type rawGood struct {
 	WeeklyInventory   int      `toml:"weekly_inventory"`
 	Cadence           string   `toml:"cadence"`
 	Artifact          string   `toml:"artifact"`
+	File              string   `toml:"file"`
+	Folder            string   `toml:"folder"`
+	MediaType         string   `toml:"media_type"`
+	Text              string   `toml:"text"`
 	Pool              string   `toml:"pool"`
 	Stock             bool     `toml:"stock"`
 	Description       string   `toml:"description"`
@@ -39,12 +44,25 @@ type rawGood struct {
 	Signs             string   `toml:"signs"`
 	DoesNotProve      string   `toml:"does_not_prove"`
 	Constraints       []string `toml:"constraints"`
-	Certificate       struct {
-		Note    string `toml:"note"`
-		Attests string `toml:"attests"`
-		Purpose string `toml:"purpose"`
-	} `toml:"certificate"`
-	Input []rawInput `toml:"input"`
+
+	Certificate rawCertificate `toml:"certificate"`
+	Input       []rawInput     `toml:"input"`
+	Upstream    *rawUpstream   `toml:"upstream"`
+}
+
+type rawCertificate struct {
+	Note    string `toml:"note"`
+	Attests string `toml:"attests"`
+	Purpose string `toml:"purpose"`
+}
+
+type rawUpstream struct {
+	URL        string `toml:"url"`
+	Method     string `toml:"method"`
+	Repeatable bool   `toml:"repeatable"`
+	Answer     string `toml:"answer"`
+	Seconds    int    `toml:"seconds"`
+	Unpaid     int    `toml:"unpaid_a_day"`
 }
 
 type rawInput struct {
@@ -79,7 +97,7 @@ func (l *loader) goods() []Good {
 	if len(goods) == 0 {
 		l.fail("shelf", 0, "has no goods: put one into the folder; store init makes a site that has one")
 	}
-	slices.SortStableFunc(goods, func(a, b Good) int { return cmp.Compare(a.Order, b.Order) })
+	inOrder(goods)
 	for i := 1; i < len(goods); i++ {
 		if goods[i].Order == goods[i-1].Order {
 			l.fail(shelfFolder+goods[i].ID+".md", 0, "order: %d is also that of %s", goods[i].Order, goods[i-1].ID)
@@ -95,71 +113,144 @@ func (l *loader) goods() []Good {
 	return goods
 }
 
+// inOrder sorts the shelf and gives those goods a place that have none: behind the others, by name.
+func inOrder(goods []Good) {
+	slices.SortStableFunc(goods, func(a, b Good) int {
+		return cmp.Or(cmp.Compare(orderless(a), orderless(b)), cmp.Compare(a.Order, b.Order),
+			strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)))
+	})
+	for i := range goods {
+		if goods[i].Order != 0 {
+			continue
+		}
+		goods[i].Order = 1
+		if i > 0 {
+			goods[i].Order = goods[i-1].Order + 1
+		}
+	}
+}
+
+func orderless(g Good) int {
+	if g.Order == 0 {
+		return 1
+	}
+	return 0
+}
+
+// maxPrice is the most that a good may cost, in USDC.
+const maxPrice = 10_000
+
 func (f sourceFile) good(id string, raw rawGood, body string) Good {
 	if !IsID(id) {
 		f.fail("file name", "%q is not an id: lower-case words joined by underscores", id)
 	}
-	price, err := ParseUSDC(raw.Price)
-	switch {
-	case err != nil:
-		f.fail("price", "%q is %v", raw.Price, err)
-	case price <= 0 || price > 10_000*USDC:
-		f.fail("price", "must be more than 0 and at most 10000")
-	case FormatUSDC(price) != raw.Price:
-		f.fail("price", "write it %q", FormatUSDC(price))
-	}
-	if raw.Order <= 0 {
-		f.fail("order", "must be a positive number")
+	if raw.Kind == "" {
+		raw.Kind = raw.kind()
 	}
 	kind, known := kindOf(raw.Kind)
-	if !known {
+	switch {
+	case raw.Kind == "":
+		f.fail("kind", "missing: nothing in the file tells it. It is one of: %s", strings.Join(Kinds(), ", "))
+	case !known:
 		f.fail("kind", "%q is none of: %s", raw.Kind, strings.Join(Kinds(), ", "))
 	}
-	f.oneOf("fulfilment", raw.Fulfilment, string(Instant), string(Human), string(Term))
-	human := raw.Fulfilment == string(Human)
-	if human != (raw.WindowHours > 0) || raw.WindowHours < 0 {
-		f.fail("window_hours", "human goods need one, others have none")
+	if raw.Fulfilment == "" && raw.Cadence == "" {
+		raw.Cadence = cadenceOf(cmp.Or(kind.fulfilment, Instant))
+	} else if raw.Cadence == "" {
+		raw.Cadence = cadenceOf(Fulfilment(raw.Fulfilment))
 	}
-	if human != (raw.WeeklyInventory > 0) || raw.WeeklyInventory < 0 {
-		f.fail("weekly_inventory", "human goods need one, others have none")
-	}
-	if want := map[bool]string{true: "term", false: "one_off"}[raw.Fulfilment == string(Term)]; raw.Cadence != want {
-		f.fail("cadence", "is %q, must be %q", raw.Cadence, want)
-	}
-	f.oneOf("artifact", raw.Artifact, artifacts...)
-	switch {
-	case known && kind.max == 0:
-		if raw.Pool != "" || raw.Stock {
-			f.fail("pool", "a %s draws from none", raw.Kind)
-		}
-	case !IsID(raw.Pool):
-		f.fail("pool", "%q is not the name of a pool", raw.Pool)
-	}
-	f.prose("name", raw.Name, 60)
-	f.optional("subtitle", raw.Subtitle, 100)
-	f.prose("description", raw.Description, 300)
-	f.prose("what_it_reads", raw.WhatItReads, 240)
-	f.prose("signs", raw.Signs, 240)
-	f.prose("does_not_prove", raw.DoesNotProve, 240)
-	for _, c := range raw.Constraints {
-		f.prose("constraints", c, 240)
-	}
-	f.optional("note", raw.Certificate.Note, 240)
-	f.optional("attests", raw.Certificate.Attests, 240)
-	f.optional("purpose", raw.Certificate.Purpose, 240)
-	if body == "" {
-		f.fail("body", "missing")
-	}
-	f.l.checkPlaceholders(f.name, body)
-	return Good{
+	f.keys("", &raw, kind, known)
+	f.keys("certificate", &raw.Certificate, kind, known)
+	g := Good{
 		ID: id, Name: raw.Name, Subtitle: raw.Subtitle, Kind: raw.Kind, Order: raw.Order,
-		Price: price, PayWhatItDeserves: raw.PayWhatItDeserves,
+		Price: f.price(raw.Price), PayWhatItDeserves: raw.PayWhatItDeserves,
 		Fulfilment: Fulfilment(raw.Fulfilment), WindowHours: raw.WindowHours, WeeklyInventory: raw.WeeklyInventory,
 		Cadence: raw.Cadence, Artifact: raw.Artifact, Pool: raw.Pool, Stock: raw.Stock,
 		Inputs:      f.inputs(raw.Input),
 		Description: raw.Description, WhatItReads: raw.WhatItReads, Signs: raw.Signs, DoesNotProve: raw.DoesNotProve,
-		Constraints: raw.Constraints, Certificate: CertificateText(raw.Certificate), Body: body,
+		Constraints: raw.Constraints, Certificate: CertificateText(raw.Certificate),
+		Body: cmp.Or(body, raw.Description),
 	}
+	if known {
+		f.promise(g)
+		f.drawn(g, kind)
+		f.made(&g, raw)
+	}
+	f.l.checkPlaceholders(f.name, body)
+	return g
+}
+
+// kind is that of a good by what its file has, "" where that does not tell.
+func (raw rawGood) kind() string {
+	switch {
+	case raw.File != "" || raw.Folder != "":
+		return KindFile
+	case raw.Text != "":
+		return KindText
+	case raw.Upstream != nil:
+		return KindUpstream
+	case raw.WindowHours > 0 || raw.Fulfilment == string(Human):
+		return KindHuman
+	case raw.Pool != "" && !raw.Stock:
+		return KindGreeting
+	}
+	return ""
+}
+
+func (f sourceFile) price(text string) int64 {
+	price, err := ParseUSDC(text)
+	switch {
+	case text == "": // said already
+	case err != nil:
+		f.fail("price", "%q is %v", text, err)
+	case price <= 0 || price > maxPrice*USDC:
+		f.fail("price", "must be more than 0 and at most %d", maxPrice)
+	}
+	return price
+}
+
+// promise checks how and when a good reaches its buyer.
+func (f sourceFile) promise(g Good) {
+	f.oneOf("fulfilment", string(g.Fulfilment), string(Instant), string(Human), string(Term))
+	human := g.Fulfilment == Human
+	if human != (g.WindowHours > 0) {
+		f.fail("window_hours", "human goods need one, others have none")
+	}
+	if human != (g.WeeklyInventory > 0) {
+		f.fail("weekly_inventory", "human goods need one, others have none")
+	}
+	if want := cadenceOf(g.Fulfilment); g.Cadence != want {
+		f.fail("cadence", "is %q, must be %q", g.Cadence, want)
+	}
+}
+
+// cadenceOf is the cadence of what reaches its buyer in a way.
+func cadenceOf(by Fulfilment) string {
+	if by == Term {
+		return "term"
+	}
+	return "one_off"
+}
+
+// drawn checks what a good draws from, and what is signed for it.
+func (f sourceFile) drawn(g Good, kind kindRow) {
+	if kind.max > 0 && !IsID(g.Pool) {
+		f.fail("pool", "%q is not the name of a pool: lower-case words joined by underscores", g.Pool)
+	}
+	f.oneOf("artifact", g.Artifact, artifacts...)
+	if g.Artifact == ArtifactNone && !kind.bare {
+		f.fail("artifact", "a %s has one: %s is for %s", kind.name, ArtifactNone, strings.Join(bareKinds(), ", "))
+	}
+}
+
+// bareKinds are the kinds whose goods may come without a certificate.
+func bareKinds() (names []string) {
+	for _, k := range kinds {
+		if k.bare {
+			names = append(names, k.name)
+		}
+	}
+	return names
 }
 
 func (f sourceFile) inputs(raw []rawInput) []Input {
@@ -179,14 +270,14 @@ func (f sourceFile) inputs(raw []rawInput) []Input {
 			f.fail("input", "%s stands twice", r.Name)
 		}
 		seen[r.Name] = true
-		if r.Max < 0 || r.Max > in.Max {
+		if r.Max > in.Max {
 			f.fail("max", "%d, must be at most %d", r.Max, in.Max)
 		}
 		if r.Max > 0 {
 			in.Max = r.Max
 		}
 		in.Required, in.Pattern, in.Help, in.Example = r.Required, r.Pattern, r.Help, r.Example
-		f.prose("help", in.Help, 160)
+		f.keys("input", &r, kindRow{}, true)
 		f.example(in, f.anchored(in.Pattern))
 		inputs = append(inputs, in)
 	}
@@ -213,7 +304,11 @@ func (f sourceFile) example(in Input, pattern *regexp.Regexp) {
 	if in.Example == "" && (!in.Required || f.l.packed) {
 		return
 	}
-	f.prose(key, in.Example, min(in.Max, maxExample))
+	if in.Example == "" {
+		f.fail(key, "missing: what is required has one")
+	} else if in.Max < maxExample {
+		f.prose(key, in.Example, in.Max)
+	}
 	_, err := strconv.ParseFloat(in.Example, 64)
 	at, wrong := url.Parse(in.Example)
 	switch {
@@ -243,7 +338,7 @@ type rawEntry struct {
 // pools reads the pools that the goods draw from; a pool nobody draws from is
 // an unknown file.
 func (l *loader) pools(goods []Good) map[string]Pool {
-	pools := make(map[string]Pool)
+	pools := maps.Clone(l.units)
 	drawnBy := make(map[string]Good)
 	texts := make(map[string]string) // text → where it stands
 	for _, g := range goods {
@@ -277,8 +372,8 @@ func (l *loader) pools(goods []Good) map[string]Pool {
 }
 
 func (f sourceFile) entries(raw []rawEntry, kind kindRow, texts map[string]string) []Entry {
-	if len(raw) < MinEntries {
-		f.l.fail(f.name, 0, "holds %d entries, must hold at least %d", len(raw), MinEntries)
+	if least := max(kind.least, 1); len(raw) < least {
+		f.l.fail(f.name, 0, "holds %d entries, must hold at least %d for a %s", len(raw), least, kind.name)
 	}
 	lines := linesOf(f.text, "entry")
 	uniques := make(map[string]bool)

@@ -27,7 +27,7 @@ func (s *Site) Of(string) *Site { return s }
 
 // Pack writes the files that Load would read, pools included, as one archive, and returns it with
 // the site that they are. Unpack reads it back. The same files give the same bytes. It holds
-// private texts.
+// private texts, and of the files that are sold their digests alone.
 func Pack(src Sources) ([]byte, *Site, error) {
 	l := gather(src)
 	if l.err() != nil {
@@ -57,7 +57,8 @@ func Unpack(packed []byte) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpacking the sources: %w", err)
 	}
-	l := gather(Sources{Content: fs.FS(r)})
+	l := newLoader()
 	l.packed = true
+	l.read(fs.FS(r), "", true)
 	return l.site()
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// MinEntries is the least a pool may hold.
+// MinEntries is the least a pool may hold whose entries are given once for ever.
 const MinEntries = 40
 
 // Pool is the texts a good draws from: pools/<name>.toml.
@@ -62,6 +62,9 @@ type Entry struct {
 	Temperament string
 	// Date of a Tuesday, midnight UTC.
 	Date time.Time
+	// File is what an entry of a folder of files is, all else but the digest being empty; nil for
+	// the others. Its digest is that of the file.
+	File *File
 }
 
 // canonical is every field that is set, in this order, each as its name, a

@@ -98,7 +98,7 @@ func TestProblemPages(t *testing.T) {
 		"invalid_input": 400, "ledger_unavailable": 503, "method_not_allowed": 405, "no_callback": 409,
 		"not_acceptable": 406,
 		"not_found":      404, "own_host_refused": 400, "page_unreadable": 503, "payment_already_used": 409,
-		"not_read": 409, "opted_out": 409, "target_held": 409,
+		"not_read": 409, "opted_out": 409, "target_held": 409, "upstream_failed": 409,
 		"payment_invalid": 402, "payment_not_settled": 409, "payment_refused_for_now": 429, "payment_required": 402,
 		"payment_unknown": 503, "precondition_failed": 412, "range_not_satisfiable": 416, "poll_too_soon": 429,
 		"rate_limited": 429, "read_today": 429, "request_timeout": 408, "settlement_unavailable": 503, "sold_out": 409,

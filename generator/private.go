@@ -2,7 +2,9 @@ package generator
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +36,9 @@ type private struct {
 	texts  []privateText
 	blocks map[uint64][]place
 	filter []uint64 // one bit for each hash, so that most lookups end here
+	// files are the files that are sold, by digest. Their bytes may be anybody's, such as a
+	// licence's or a picture's head, so that only a whole one is known again.
+	files map[string]string
 }
 
 type privateText struct {
@@ -45,7 +50,7 @@ type place struct{ text, offset int }
 
 const filterBits = 1 << 20
 
-// newPrivate collects the texts of pools and paid pages, also as they would look in HTML and
+// newPrivate collects the texts of pools, paid pages and goods, also as they would look in HTML and
 // JSON. What has been put on the public register is private no more.
 func newPrivate(site *content.Site, register []templates.RetiredWord) *private {
 	public := make(map[string]bool)
@@ -60,6 +65,13 @@ func newPrivate(site *content.Site, register []templates.RetiredWord) *private {
 			}
 			p.add("pools/"+name+" "+e.Digest[:12], e.Text)
 		}
+	}
+	for _, g := range site.Goods {
+		p.add("texts of "+g.ID, g.Text)
+	}
+	p.files = make(map[string]string)
+	for _, f := range site.Files() {
+		p.files[f.SHA256] = "files/" + f.Path
 	}
 	for _, i := range site.Issues {
 		p.add("paid/"+i.ID, i.Body)
@@ -97,6 +109,12 @@ func (p *private) add(source, text string) {
 // check returns ErrPrivate if body holds leakLength bytes in a row of a
 // private text.
 func (p *private) check(name string, body []byte) error {
+	if len(p.files) > 0 {
+		sum := sha256.Sum256(body)
+		if source, sold := p.files[hex.EncodeToString(sum[:])]; sold {
+			return fmt.Errorf("%w: %s is %s, which is sold", ErrPrivate, name, source)
+		}
+	}
 	if len(p.texts) == 0 {
 		return nil
 	}

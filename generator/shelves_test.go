@@ -1,7 +1,9 @@
 package generator
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -107,5 +109,22 @@ func TestArchivePageStaysShort(t *testing.T) {
 		!strings.Contains(string(page), "1 older week stands") ||
 		strings.Contains(string(page), "W40") {
 		t.Errorf("%v %s", err, page)
+	}
+}
+
+// Texts and files that goods sell are private: a run of a text, and a whole file, are found.
+func TestWhatGoodsSellIsPrivate(t *testing.T) {
+	sold, file := strings.Repeat("Tea is drunk at four. ", 9), []byte("%PDF tea")
+	sum := sha256.Sum256(file)
+	guard := newPrivate(&content.Site{Goods: []content.Good{{ID: "letter", Text: sold},
+		{ID: "tea", Stored: &content.File{Path: "tea.pdf", SHA256: hex.EncodeToString(sum[:])}}}}, nil)
+	for said, body := range map[string][]byte{"texts of letter": []byte("It says: " + sold[10:90]),
+		"files/tea.pdf": file} {
+		if err := guard.check("what", body); !errors.Is(err, ErrPrivate) || !strings.Contains(err.Error(), said) {
+			t.Errorf("%s: %v", said, err)
+		}
+	}
+	if err := guard.check("what", append(file, '.')); err != nil {
+		t.Error(err)
 	}
 }

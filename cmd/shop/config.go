@@ -55,6 +55,7 @@ type Config struct {
 	Launch      LaunchConfig      `toml:"launch" doc:"Launch checks: a purchase of at most 0.05 USDC at a stranger's door, for whoever paid for that. They are not sold until key is given."`
 	Bounties    BountiesConfig    `toml:"bounties" doc:"The bounty board: rewards, posted with store keeper post-bounty, for who buys once at a named door and shows the transaction."`
 	Trade       []TradeConfig     `toml:"trade" doc:"Who buys on account: marketplaces that order by signed webhooks and pay later. store keeper accounts says what each owes. The account sandbox is always there."`
+	Upstreams   []UpstreamConfig  `toml:"upstream" doc:"The HTTP addresses that goods of kind upstream may ask: any service of yours, sold by its answers. See /docs/goods."`
 	Desk        DeskConfig        `toml:"desk" doc:"The keeper's desk in a browser: what waits, answers to orders, the monthly note, sales. It is off until listen is given. Payouts and key handover are done on the command line alone."`
 	Server      ServerConfig      `toml:"server" doc:"Limits of the server. The defaults are right for one machine."`
 }
@@ -218,7 +219,8 @@ func Example() Config {
 		Launch:      LaunchConfig{Key: "var/keys/launch.key", Daily: "1"},
 		Trade: []TradeConfig{{Account: "bazaar", Partner: "The Bazaar", Secret: "var/keys/bazaar.secret", Credit: "250",
 			Daily: "100", Items: []string{}}},
-		Desk: DeskConfig{Token: "var/keys/desk.token", Hosts: []string{}},
+		Upstreams: []UpstreamConfig{{URL: "https://api.example/v1/", Headers: "var/keys/api.headers"}},
+		Desk:      DeskConfig{Token: "var/keys/desk.token", Hosts: []string{}},
 		Server: ServerConfig{TrustedProxies: []string{}, SettleWait: Duration(45 * time.Second), MaxInFlight: 512,
 			LogLevel: "info"},
 	}
@@ -272,6 +274,9 @@ func (c *Config) resolve(dir string) {
 	}
 	for i := range c.Trade {
 		paths = append(paths, &c.Trade[i].Secret)
+	}
+	for i := range c.Upstreams {
+		paths = append(paths, &c.Upstreams[i].Headers)
 	}
 	for i := range c.Networks {
 		paths = append(paths, &c.Networks[i].RPCFile, &c.Networks[i].RelayerKey)
@@ -349,7 +354,8 @@ func (c *Config) check() error {
 	}
 	_, err = c.Gas.amounts()
 	errs = append(errs, err, c.TLS.check(c.BaseURL), c.Instruments.check(), c.checkCensus(), c.Timestamps.check(),
-		c.checkWitnesses(), c.Facilitator.check(), c.Desk.check(), c.Launch.check(), c.Bounties.check(), c.checkTrade())
+		c.checkWitnesses(), c.Facilitator.check(), c.Desk.check(), c.Launch.check(), c.Bounties.check(), c.checkTrade(),
+		c.checkUpstreams())
 	return errors.Join(errs...)
 }
 

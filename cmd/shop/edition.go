@@ -18,8 +18,9 @@ import (
 )
 
 // A tree names the digest of the content that it was built from, and a build keeps that content,
-// pools included, in a private folder under that digest. So a store that starts between an edit and
-// a build serves and sells what the tree says, and a purchase is finished with what it was claimed
+// pools included, in a private folder under that digest, and beside it, in a folder of their own
+// that nothing is swept from, the files that it sells. So a store that starts between an edit and a
+// build serves and sells what the tree says, and a purchase is finished with what it was claimed
 // under.
 
 // keptFor is how long content that no tree names is kept after its last build: longer than a
@@ -51,6 +52,9 @@ func KeepSources(c *Config, site *content.Site) error {
 	}
 	if now.Digest != site.Digest {
 		return errors.New("the sources changed while they were read; hint: run store build again")
+	}
+	if err := keepFiles(c, site); err != nil {
+		return err
 	}
 	dir, at := SourcesDir(c), keptFile(c, site.Digest)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -84,7 +88,7 @@ func SweepSources(c *Config) error {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || named[e.Name()] || time.Since(info.ModTime()) < keptFor {
+		if err != nil || info.IsDir() || named[e.Name()] || time.Since(info.ModTime()) < keptFor {
 			continue
 		}
 		if err := os.Remove(filepath.Join(SourcesDir(c), e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -196,6 +196,10 @@ func (s *Shop) openTill(o Options, metrics *dynamic.Metrics, guard *gas.Guard, h
 	if err != nil {
 		return nil, err
 	}
+	ask, err := s.upstreams(o)
+	if err != nil {
+		return nil, err
+	}
 	s.quotes = keeper.NewQuotes(s.DB)
 	s.runs = append(s.runs, s.quotes.Run, s.measure(metrics))
 	s.Till, err = till.New(till.Config{
@@ -210,6 +214,7 @@ func (s *Shop) openTill(o Options, metrics *dynamic.Metrics, guard *gas.Guard, h
 		Quoted: s.quotes.Add, Refused: s.refusals.Add, Readings: s.Desk.Sold(), Addresses: s.Desk.Sold(),
 		Timestamps: timestamp.Queue{Open: len(c.Timestamps.Calendars) > 0}, Callbacks: callback.Queue{},
 		Looks: look.Queue{Client: looks}, Watches: watch.Queue{}, Launches: s.launches(),
+		Files: filesOf(c), Upstreams: ask,
 	})
 	if err != nil {
 		return nil, err
@@ -294,6 +299,11 @@ func (s *Shop) openSite() error {
 		if err != nil {
 			return err
 		}
+		if SourcesDir(c) != "" {
+			if err := keepFiles(c, site); err != nil {
+				return err
+			}
+		}
 		e, err := s.editionOf(site)
 		if err != nil {
 			return err
@@ -344,7 +354,7 @@ func sources(c *Config) (src content.Sources) {
 		src.Content = os.DirFS(c.Content)
 	}
 	if c.Stock != "" {
-		src.Stock = os.DirFS(c.Stock)
+		src.Stock, src.StockName = os.DirFS(c.Stock), stockName(c)
 	}
 	return src
 }

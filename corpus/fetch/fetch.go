@@ -50,6 +50,7 @@ const (
 	DefaultConcurrent = 256
 	MaxHeaderBytes    = exchange.MaxHeader
 	MaxRequestBody    = 256 << 10
+	MaxUnrecorded     = 4 << 20 // of Config.MaxBytes, where nothing is kept as a recording
 )
 
 // A Resolver finds the addresses of a name; *net.Resolver is one. The client asks it once a
@@ -91,10 +92,13 @@ type Config struct {
 
 	Timeout  time.Duration // of one request, from the lookup of the name to the last byte; 0 is DefaultTimeout
 	MaxBytes int64         // of one body, after decompression; 0 is DefaultMaxBytes, at most exchange.MaxBody
-	Spacing  time.Duration // between the end of a request to a host and the next one to it
+	// Unrecorded says that no exchange is encoded, so that MaxBytes may be up to MaxUnrecorded.
+	Unrecorded bool
+	Spacing    time.Duration // between the end of a request to a host and the next one to it
 	// OnePerAddress lets one request at a time go to an address, whatever the names, and spaces
 	// them: another is a *Busy.
 	OnePerAddress bool
+	PerHost       int // requests to one host at once; 0 is one, and with Spacing there is no more
 	Concurrent    int // requests under way at once, which bounds memory; 0 is DefaultConcurrent
 
 	Now    func() time.Time // the clock of recordings, signatures and certificates; nil is time.Now
@@ -151,7 +155,12 @@ func New(cfg Config) (*Client, error) {
 	if !cfg.Unsigned && !isOrigin(cfg.Agent) {
 		return nil, fmt.Errorf("making a client: signature agent %q is not an origin", cfg.Agent)
 	}
-	if cfg.MaxBytes < 0 || cfg.MaxBytes > exchange.MaxBody || cfg.Timeout < 0 || cfg.Spacing < 0 || cfg.Concurrent < 0 {
+	most := int64(exchange.MaxBody)
+	if cfg.Unrecorded {
+		most = MaxUnrecorded
+	}
+	if cfg.MaxBytes < 0 || cfg.MaxBytes > most || cfg.Timeout < 0 || cfg.Spacing < 0 || cfg.Concurrent < 0 ||
+		cfg.PerHost < 0 || cfg.PerHost > 1 && cfg.Spacing > 0 {
 		return nil, errors.New("making a client: bounds out of range")
 	}
 	g, err := newGuard(cfg)
@@ -171,8 +180,9 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Allow != nil && cfg.Allow.Roots != nil {
 		cfg.Roots = cfg.Allow.Roots
 	}
-	c := &Client{cfg: cfg, guard: g, lanes: lanes{spacing: cfg.Spacing}, slots: make(chan struct{}, cfg.Concurrent),
-		ways: ways{alone: cfg.OnePerAddress, spacing: cfg.Spacing}}
+	c := &Client{cfg: cfg, guard: g, lanes: lanes{spacing: cfg.Spacing, wide: max(cfg.PerHost, 1)},
+		slots: make(chan struct{}, cfg.Concurrent),
+		ways:  ways{alone: cfg.OnePerAddress, spacing: cfg.Spacing}}
 	if cfg.Dialer == nil {
 		c.cfg.Dialer = &net.Dialer{ControlContext: c.control}
 	}

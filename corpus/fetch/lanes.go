@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// lanes lets one request at a time go to a host, and spaces them.
+// lanes lets one request at a time go to a host, and spaces them; or several, which are not spaced.
 type lanes struct {
 	spacing time.Duration
+	wide    int // requests to a host at once; 0 is one
 
 	mu    sync.Mutex // guards what follows
 	lanes map[string]*lane
@@ -19,7 +20,7 @@ type lanes struct {
 }
 
 type lane struct {
-	turn  chan struct{} // holds one token while nobody uses the host
+	turn  chan struct{} // holds a token for each request that may go to the host
 	users int           // those in the lane or waiting for it, guarded by lanes.mu
 	// when the next may begin; owned by the holder of the token, or guarded by lanes.mu when users
 	// is 0
@@ -32,8 +33,10 @@ func (l *lanes) enter(ctx context.Context, host string) (leave func(), err error
 	n := l.lanes[host]
 	if n == nil {
 		l.tidy()
-		n = &lane{turn: make(chan struct{}, 1)}
-		n.turn <- struct{}{}
+		n = &lane{turn: make(chan struct{}, max(l.wide, 1))}
+		for range cap(n.turn) {
+			n.turn <- struct{}{}
+		}
 		l.lanes[host] = n
 	}
 	n.users++
@@ -63,7 +66,9 @@ func (l *lanes) enter(ctx context.Context, host string) (leave func(), err error
 		}
 	}
 	return func() {
-		n.free = time.Now().Add(l.spacing)
+		if l.spacing > 0 { // then there is one holder
+			n.free = time.Now().Add(l.spacing)
+		}
 		n.turn <- struct{}{}
 		out()
 	}, nil

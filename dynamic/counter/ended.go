@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/till"
@@ -24,7 +25,11 @@ func (c *Counter) tell(r request, p *till.Purchase, reason string) error {
 func (c *Counter) underWay(e *till.Error, r request) error {
 	p := e.Purchase
 	detail := "Your payment is being settled and the outcome is not known yet. Do not sign another one."
-	if e.Payment.Billed == "yes" {
+	switch {
+	case p.State == till.Asking:
+		detail = "Your payment has settled, and the service behind the good has not answered yet. It is asked again " +
+			"for an hour; then what you paid is owed to you. Do not sign another one."
+	case e.Payment.Billed == "yes":
 		detail = "Your payment has settled and the goods are being signed. Do not sign another one."
 	}
 	if err := c.tell(r, p, "settlement_pending"); err != nil {
@@ -93,6 +98,10 @@ func (c *Counter) ended(e *till.Error, r request) error {
 		}
 	case till.RefundOwed:
 		out.Extra["owed_usdc"] = content.FormatUSDC(p.Amount)
+		if why, is := strings.CutPrefix(p.Reason, goods.CodeUpstream+": "); is {
+			out.Detail = "Your payment settled, and the service behind the good gave nothing for it: " + why + ". " +
+				"What you paid is owed to you and is paid back to the wallet that paid."
+		}
 	}
 	if p.State != till.NotSettled {
 		return out

@@ -68,7 +68,7 @@ func faces(protocols []pay.Row) []face {
 		protocols = Protocols
 	}
 	return slices.Concat(sales(protocols), pages(protocols), porch(protocols), commissions(protocols), readings(),
-		artifacts(), claims(), []face{discovery()})
+		artifacts(), claims(), []face{file(), discovery()})
 }
 
 var private = []string{"Cache-Control"}

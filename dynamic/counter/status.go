@@ -47,7 +47,7 @@ func settlementOf(p *till.Purchase) settlementView {
 	switch p.State {
 	case till.Settling, till.Unknown:
 		v.Status = "pending"
-	case till.Settled, till.Promised, till.Delivered, till.SettledLate, till.RefundOwed:
+	case till.Asking, till.Settled, till.Promised, till.Delivered, till.SettledLate, till.RefundOwed:
 		v.Status = "settled"
 		if p.Final {
 			v.Status = "final"
@@ -69,7 +69,9 @@ var nextSteps = map[till.State]string{
 	till.GoodsReady: "Wait: your payment is about to be sent. Read this again after next_check_after.",
 	till.Settling:   "Wait: your payment has been sent and is waited for. Do not sign another one.",
 	till.Unknown:    "Wait: the chain has not answered yet. Do not sign another one; this resolves by itself.",
-	till.Settled:    "Wait: your payment has settled and the goods are being signed.",
+	till.Asking: "Wait: your payment has settled, and the service behind the good is asked for what you bought. What " +
+		"it does not give within an hour is owed to you.",
+	till.Settled: "Wait: your payment has settled and the goods are being signed.",
 	till.Promised: "Wait: the order is taken and paid for. What was promised is in fulfilment.body, and what is " +
 		"delivered will be.",
 	till.Delivered: "Nothing to do: everything you bought is in fulfilment.body.",

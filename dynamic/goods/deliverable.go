@@ -45,7 +45,8 @@ var described = []string{"kind", "text", "name", "animal", "strength", "temperam
 	"window_hours", "due_at", "completed_at", "link", "file", "answer_digest", "how_to_check_answer",
 	"url", "target", "readings",
 	"every_hours", "summary", "read_at", "verdict", "evidence_sha256", "door", "method", "cap_usdc", "audit_id",
-	"report_url", "report_sha256", "network", "transaction", "usdc", "not_walked", "at_door"}
+	"report_url", "report_sha256", "network", "transaction", "usdc", "not_walked", "at_door",
+	"answer", "file_name", "media_type", "bytes", "sha256", "how_to_fetch"}
 
 // Schema describes the deliverables of kinds as one object: what a kind does not use is left out.
 func Schema(kinds []Kind) *jsonschema.Schema {

@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"store.example/agentstore/content"
@@ -82,6 +83,10 @@ type Maker struct {
 	Readings Readings
 	// Addresses is nil where there is no record to read.
 	Addresses Addresses
+	// Files is nil where no files are kept.
+	Files Files
+	// Upstreams is nil where no addresses are asked.
+	Upstreams Upstreams
 	// DB keeps what Make has read, outside of any transaction; kinds that read nothing leave it
 	// alone.
 	DB ledger.DB
@@ -126,12 +131,21 @@ type Kind struct {
 	Release func(m Maker, tx ledger.Tx, o *Order) error
 	// Make computes the good.
 	Make func(ctx context.Context, m Maker, o *Order) (*Made, error)
+	// Paid makes the good once its payment has settled, for what must not be asked for before; what
+	// Make made stands for it until then. A *NoAnswer is asked for again, or owed. nil: Make made
+	// it.
+	Paid func(ctx context.Context, m Maker, o *Order) (*Made, error)
 	// Settle fixes what only a paid order gets (a number); it may change made. nil: nothing.
 	Settle func(m Maker, tx ledger.Tx, o *Order, made *Made) error
 	// Promise begins what is completed later, once it is paid for. nil: nothing begins by itself.
 	Promise func(m Maker, tx ledger.Tx, o *Order, made *Made) error
 	// Complete changes the world: registers, remembers. nil: nothing.
 	Complete func(m Maker, tx ledger.Tx, o *Order, made *Made) error
+	// Open opens the file that a delivered order is fetched as; nil: such goods are no files.
+	Open func(ctx context.Context, m Maker, order string, f Fetched) (io.ReadSeekCloser, error)
+	// For is the kind as it makes one good, nil for itself, where goods of a kind are made in
+	// several ways. nil: all are made alike.
+	For func(content.Good) *Kind
 	// Undo takes back what Settle and Complete did, when the chain took the payment back after it
 	// was delivered. nil: nothing is taken back.
 	Undo func(m Maker, tx ledger.Tx, o *Order) error
@@ -158,6 +172,7 @@ var Kinds = []Kind{
 	daily,
 	dailyWatch,
 	drawer,
+	file,
 	greeting,
 	grudge,
 	hourlyWatch,
@@ -176,16 +191,24 @@ var Kinds = []Kind{
 	rock,
 	secret,
 	spot,
+	tellsText,
 	tuesday,
+	upstream,
 	word,
 }
 
 // Of returns the kind of a good.
 func Of(g content.Good) (Kind, error) {
 	for _, k := range Kinds {
-		if k.Name == g.Kind {
-			return k, nil
+		if k.Name != g.Kind {
+			continue
 		}
+		if k.For != nil {
+			if other := k.For(g); other != nil {
+				return *other, nil
+			}
+		}
+		return k, nil
 	}
 	return Kind{}, fmt.Errorf("goods: no kind %q for %s", g.Kind, g.ID)
 }

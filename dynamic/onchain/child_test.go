@@ -64,6 +64,8 @@ type childConfig struct {
 	Idle bool
 	// Stuck is when a transaction that waits is replaced; 0 is the rail's.
 	Stuck time.Duration
+	// Upstream is the address that goods of one's own ask; "" sells the specimen alone.
+	Upstream string
 	// Transfer is how buyers are asked to pay, and Factories may deploy their wallets, as the
 	// rail's are.
 	Transfer  string
@@ -108,6 +110,15 @@ func runChild(config string) error {
 	if err != nil {
 		return err
 	}
+	var asks goods.Upstreams
+	if c.Upstream != "" {
+		if site, err = ownSite(c.Upstream); err != nil {
+			return err
+		}
+		if asks, err = asking(c.Upstream); err != nil {
+			return err
+		}
+	}
 	var sells rail.Rail = r
 	after := killer(c)
 	switch {
@@ -128,6 +139,7 @@ func runChild(config string) error {
 		Rails: []rail.Rail{sells}, Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(),
 		Secret: []byte(strings.Repeat("s", 32)), Exclusive: !shared, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Patience: 200 * time.Millisecond, SettleWait: c.SettleWait, RepeatWait: c.SettleWait, AfterStep: after,
+		Upstreams: asks,
 	})
 	if err != nil {
 		return err

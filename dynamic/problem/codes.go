@@ -61,6 +61,7 @@ var Codes = []Code{
 	{"settlement_not_final", http.StatusConflict, "No final block has the transaction yet"},
 	{"sold_out", http.StatusConflict, "Sold out"},
 	{"target_held", http.StatusConflict, "The host is being read for another order"},
+	{"upstream_failed", http.StatusConflict, "The service behind the good gave no answer"},
 	{"word_already_retired", http.StatusConflict, "The word is already retired"},
 	{"expired", http.StatusGone, "The bounty has expired"},
 	{"gone", http.StatusGone, "No longer sold or served"},

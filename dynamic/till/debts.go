@@ -186,8 +186,9 @@ func (t *Till) debt(now time.Time, rec debtRecord, p *Purchase, orders []HumanOr
 	return d
 }
 
-// Unknown are the purchases of which it is not known whether they are paid for, and those whose
-// money came late and is not final yet, as many as are given at most, and how many there are.
+// Unknown are the purchases of which it is not known whether they are paid for, those that are paid
+// for and wait for an upstream, and those whose money came late and is not final yet, as many as
+// are given at most, and how many there are.
 func (t *Till) Unknown(ctx context.Context, most int) (list []Purchase, n int, err error) {
 	err = t.view(ctx, func(tx ledger.Tx) error {
 		list, n = nil, 0
@@ -200,7 +201,7 @@ func (t *Till) Unknown(ctx context.Context, most int) (list []Purchase, n int, e
 			if err != nil {
 				return err
 			}
-			if p.State != Unknown && p.State != SettledLate && p.State != RefundOwed {
+			if p.State != Unknown && p.State != Asking && p.State != SettledLate && p.State != RefundOwed {
 				continue
 			}
 			if n++; len(list) < most {

@@ -53,6 +53,10 @@ func (t *Till) credit(ctx context.Context, p *Purchase, from []State, to State, 
 		if to == SettledLate {
 			return t.retake(tx, p)
 		}
+		if t.asksAfter(p) {
+			p.State, p.AskedSince, p.Tries = Asking, tx.Now(), 0
+			return nil
+		}
 		return t.number(tx, p, certID, kid)
 	}, reads...)
 }
@@ -127,6 +131,9 @@ func (t *Till) retake(tx ledger.Tx, p *Purchase) error {
 		return nil
 	}
 	p.Entry, p.Word, p.Made = o.Entry, o.Word, nil
+	if k.Paid != nil {
+		p.State, p.AskedSince, p.Tries = Asking, tx.Now(), 0
+	}
 	return nil
 }
 
@@ -186,8 +193,10 @@ type Delivery struct {
 	Message     string          `json:"message"`
 	ItemID      string          `json:"item_id"`
 	Deliverable json.RawMessage `json:"deliverable"` // goods.Schema describes it
-	PaidUSDC    string          `json:"paid_usdc"`
-	TipUSDC     string          `json:"tip_usdc"`
+	// FileURL is where the holder of the status token fetches what is a file.
+	FileURL  string `json:"file_url,omitempty"`
+	PaidUSDC string `json:"paid_usdc"`
+	TipUSDC  string `json:"tip_usdc"`
 	// PatronNumber is the buyer's, from the settlement on; 0 for what mints nothing.
 	PatronNumber int64    `json:"patron_number,omitzero"`
 	*Ordered              // nil for what the keeper has no hand in
@@ -311,6 +320,13 @@ func (t *Till) delivery(p *Purchase) (*Delivery, *attest.Key, error) {
 	}
 	d := &Delivery{Message: p.Made.Message, ItemID: p.Item, Deliverable: p.Made.Deliverable, PaidUSDC: p.paidUSDC(),
 		TipUSDC: usdc(p.Tip), PatronNumber: p.Number, Recovery: t.Recovery(p.ID)}
+	file, err := goods.FileOf(p.Made)
+	if err != nil {
+		return nil, nil, err
+	}
+	if file != nil {
+		d.FileURL = d.Recovery.StatusURL + "/file"
+	}
 	if p.Account != nil {
 		return d, key, nil
 	}

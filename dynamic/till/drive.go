@@ -97,6 +97,8 @@ func (t *Till) drive(ctx context.Context, id string, p *Purchase) (_ *Purchase, 
 			p, err = t.sign(ctx, p)
 		case Settling, Unknown:
 			p, err = t.settle(ctx, p)
+		case Asking:
+			p, err = t.ask(ctx, p)
 		case Settled, SettledLate:
 			p, err = t.deliver(ctx, p)
 		case Promised, Delivered, Refused, Failed, NotSettled, RefundOwed:

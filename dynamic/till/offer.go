@@ -73,12 +73,13 @@ func Goods(site *content.Site, id string) *Offer {
 	if !ok {
 		return nil
 	}
+	g.Text = site.Expand(g.Text)
 	k, err := goods.Of(g)
 	if err != nil { // New has looked at all, and so does whoever changes the site
 		return nil
 	}
 	return &Offer{ID: id, Path: "/api/buy/" + id, About: "/menu/" + id, Name: g.Name, Description: g.Description,
-		Tiers: g.Tiers(), Inputs: g.AllInputs(), Mints: true, Kind: k, Good: g}
+		Tiers: g.Tiers(), Inputs: g.AllInputs(), Mints: g.Artifact != content.ArtifactNone, Kind: k, Good: g}
 }
 
 // Pages is the shelf of pages that are paid for.
@@ -164,7 +165,7 @@ func (t *Till) offerOf(p *Purchase) (*Offer, error) {
 func (t *Till) makerOn(site *content.Site) goods.Maker {
 	return goods.Maker{Pools: site, Observe: feed.Observe, Timestamps: t.cfg.Timestamps, Callbacks: t.cfg.Callbacks,
 		Readings: t.cfg.Readings, Addresses: t.cfg.Addresses, Looks: t.cfg.Looks, Watches: t.cfg.Watches,
-		Launches: t.cfg.Launches, DB: t.cfg.DB}
+		Launches: t.cfg.Launches, Files: t.cfg.Files, Upstreams: t.cfg.Upstreams, DB: t.cfg.DB}
 }
 
 func amountOf(s string) int64 {

@@ -22,6 +22,7 @@ const (
 	GoodsReady  State = "goods_ready"  // the good is made and kept
 	Settling    State = "settling"     // the settlement is signed and stored, and may have been sent
 	Unknown     State = "unknown"      // the buyer was told that the outcome is not known yet
+	Asking      State = "asking"       // the money arrived, and what it is for is asked of an upstream
 	Settled     State = "settled"      // the money arrived at the network's depth; number, id, date and key are fixed
 	Promised    State = "promised"     // answered, and to be completed by the keeper or over its term
 	Delivered   State = "delivered"    // signed and answered
@@ -76,6 +77,9 @@ type Purchase struct {
 	// Artifact is the id of what is signed beside the certificate.
 	Artifact string `json:"artifact,omitzero"`
 
+	// AskedSince is when what is asked of an upstream after the payment was first due.
+	AskedSince time.Time `json:"asked_since,omitzero"`
+
 	Reason      string    `json:"reason,omitzero"`       // why it was refused, failed or not settled
 	Final       bool      `json:"final,omitzero"`        // beyond reorganisation: nothing can change it
 	DeliveredAt time.Time `json:"delivered_at,omitzero"` // when the answer that is kept was made
@@ -99,7 +103,7 @@ type Claim struct {
 // Open reports whether the purchase is still on its way.
 func (p *Purchase) Open() bool {
 	switch p.State {
-	case Claimed, GoodsReady, Settling, Unknown, Settled, SettledLate:
+	case Claimed, GoodsReady, Settling, Unknown, Asking, Settled, SettledLate:
 		return true
 	}
 	return false
@@ -196,6 +200,8 @@ func (t *Till) nextLook(p *Purchase, now time.Time) time.Time {
 		return now.Add(patience)
 	case Unknown:
 		return now.Add(min(patience, 5*time.Second))
+	case Asking:
+		return now.Add(min(patience<<min(p.Tries, 8), 5*time.Minute))
 	case Promised, Delivered, Refused, Failed, NotSettled, RefundOwed:
 		// Watched to finality: often at first, then less so, never less than every five minutes.
 		return now.Add(min(patience<<min(p.Tries, 8), 5*time.Minute))

@@ -159,7 +159,7 @@ func (t *Till) answer(p *Purchase, replay bool) (*Sale, error) {
 // notYet is the answer while a purchase is on its way.
 func (t *Till) notYet(p *Purchase) error {
 	billed := "unknown"
-	if p.State == Settled || p.State == SettledLate {
+	if p.State == Asking || p.State == Settled || p.State == SettledLate {
 		billed = "yes"
 	}
 	return (&Error{Code: CodeUnderWay, Retry: 5 * time.Second, Purchase: p}).paid(billed, "same_payment")

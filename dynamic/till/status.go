@@ -48,7 +48,7 @@ func (t *Till) status(p *Purchase) (s Status, err error) {
 // Billed says what a buyer may believe of the money in a state: yes, no or unknown.
 func (p *Purchase) Billed() string {
 	switch p.State {
-	case Settled, Promised, Delivered, SettledLate, RefundOwed, FromChain, Uncredited:
+	case Asking, Settled, Promised, Delivered, SettledLate, RefundOwed, FromChain, Uncredited:
 		return "yes"
 	case Settling, Unknown, Claimed, GoodsReady:
 		return "unknown"

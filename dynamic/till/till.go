@@ -6,6 +6,7 @@
 //	(challenge: stateless) ─► claimed ─► (goods_ready ─►) settling ─► settled ─► (promised ─►) delivered
 //	                             │             │            ├──► not_settled  (final only past validBefore, at depth)
 //	                             └─ refused    └─ failed    └──► unknown ──(the worker reads the chain)──► settled | not_settled
+//	settling | unknown ─► asking ─► settled | refund_owed, where what was bought is asked of an upstream once it is paid for
 //	a Transfer that lands after failed | refused | not_settled ─► settled_late ─► delivered | refund_owed
 //	promised | delivered, then reorganised away ─► reversed
 //
@@ -177,6 +178,10 @@ type Config struct {
 	Readings goods.Readings
 	// Addresses are looked up in the record; nil sells nothing of it.
 	Addresses goods.Addresses
+	// Files hold what goods of files are made of; nil sells none of them.
+	Files goods.Files
+	// Upstreams ask the addresses whose answers are sold; nil sells none of them.
+	Upstreams goods.Upstreams
 	// Outcome is told of each purchase that came to rest, by network and state; nil tells nobody.
 	Outcome func(network string, s State)
 	// Money is told of the same, with what was paid, in atomic units; nil tells nobody.

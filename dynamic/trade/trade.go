@@ -132,6 +132,9 @@ func (d *Desk) sells(a *Account, o *till.Offer) error {
 	case g.Fulfilment == content.Human:
 		why = "what the keeper does by hand is not sold on account: a window that is missed is paid back to the " +
 			"wallet that paid"
+	case o.Kind.Paid != nil:
+		why = "it is asked of a service once it is paid for, and what that does not give is paid back to the " +
+			"wallet that paid"
 	case g.Kind == content.KindPortrait:
 		why = "it is drawn of the wallet that pays"
 	case o.Price() < account.MinRetail:

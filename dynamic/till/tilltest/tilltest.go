@@ -295,7 +295,7 @@ func SettlementOf(t testing.TB, db ledger.DB, p till.Purchase) *settle.Settlemen
 // Resting reports whether nothing more is to become of a purchase by itself.
 func Resting(p till.Purchase) bool {
 	switch p.State {
-	case till.Claimed, till.GoodsReady, till.Settling, till.Unknown, till.Settled, till.SettledLate:
+	case till.Claimed, till.GoodsReady, till.Settling, till.Unknown, till.Asking, till.Settled, till.SettledLate:
 		return false
 	}
 	return true
