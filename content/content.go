@@ -84,6 +84,7 @@ type Site struct {
 	Digest string
 
 	off     []string // names of parts
+	stock   string   // what errors call the folder of the private sources
 	goods   map[string]int
 	pages   map[string]int
 	retired map[string]int
@@ -129,39 +130,6 @@ func (s *Site) RetiredGood(id string) (RetiredGood, bool) {
 		return RetiredGood{}, false
 	}
 	return s.Retired[i], true
-}
-
-// Borrowed returns the names, sorted, of the pools and publications that still
-// hold at least one text of the specimen. Those are public, so a shop that sells
-// for real money must have none.
-func (s *Site) Borrowed() ([]string, error) {
-	specimen, err := Load(Sources{})
-	if err != nil {
-		return nil, fmt.Errorf("loading the specimen: %w", err)
-	}
-	public := make(map[string]bool)
-	for _, p := range specimen.Pools {
-		for _, e := range p.Entries {
-			public[e.Digest] = true
-		}
-	}
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(s.Pools)) {
-		if slices.ContainsFunc(s.Pools[name].Entries, func(e Entry) bool { return public[e.Digest] }) {
-			names = append(names, name)
-		}
-	}
-	bodies := make(map[string]bool)
-	for _, i := range specimen.Issues {
-		bodies[i.Body] = true
-	}
-	for _, i := range s.Issues {
-		if name := i.Publication.Name; bodies[i.Body] && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names, nil
 }
 
 // Load reads and checks a whole site. The error joins everything that is
@@ -222,7 +190,7 @@ func (l *loader) site() (*Site, error) {
 	if l.err() != nil {
 		return nil, l.err()
 	}
-	s, digest := new(Site), make(chan string, 1)
+	s, digest := &Site{stock: l.stock}, make(chan string, 1)
 	go func() { digest <- l.digest() }()
 	config, parts := l.config()
 	s.Config = config
@@ -416,10 +384,13 @@ func (l *loader) missing(file, why string) {
 }
 
 // real is where a file, or a folder, of the sources lies.
-func (l *loader) real(name string) string {
+func (l *loader) real(name string) string { return lies(l.stock, name) }
+
+// lies is where a file, or a folder, of the sources lies by what their private folder is called.
+func lies(stock, name string) string {
 	for _, folder := range []string{poolFolder, paidFolder, fileFolder, textFolder} {
-		if rest, private := strings.CutPrefix(name, folder); private && l.stock != "" {
-			return path.Join(l.stock, strings.TrimPrefix(folder, poolFolder), rest)
+		if rest, private := strings.CutPrefix(name, folder); private && stock != "" {
+			return path.Join(stock, strings.TrimPrefix(folder, poolFolder), rest)
 		}
 	}
 	return name

@@ -70,6 +70,18 @@ var (
 	}}
 )
 
+// LoadEmpty loads the site that Empty begins with.
+func LoadEmpty() (*content.Site, error) {
+	of := func(folder string) fs.FS {
+		sub, err := fs.Sub(starter, "starter/"+folder)
+		if err != nil {
+			panic(err) // the folder is part of the program
+		}
+		return sub
+	}
+	return content.Load(content.Sources{Content: of("content"), Stock: of("stock")})
+}
+
 // Init makes a keeper's site in dir, which must be empty or missing: content and the private stock
 // folder var/stock, a .gitignore that keeps var out of history, a .gitattributes that keeps bytes
 // as they are, and a README. Keys are not made here. A folder that holds anything is left as it is
@@ -133,6 +145,6 @@ func Init(dir string, from Start) error {
 func SiteSources(dir string) content.Sources {
 	return content.Sources{
 		Content: os.DirFS(filepath.Join(dir, "content")),
-		Stock:   os.DirFS(filepath.Join(dir, "var", "stock")),
+		Stock:   os.DirFS(filepath.Join(dir, "var", "stock")), StockName: "var/stock",
 	}
 }

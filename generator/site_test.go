@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -37,8 +38,9 @@ func TestInitMakesASiteThatBuilds(t *testing.T) {
 		t.Errorf("%d goods and %d pools, want %d and %d", len(site.Goods), len(site.Pools), len(specimen.Goods),
 			len(specimen.Pools))
 	}
-	if borrowed, err := site.Borrowed(); err != nil || len(borrowed) != len(site.Pools)+len(content.Publications) {
-		t.Errorf("borrowed pools: %v, %v", borrowed, err)
+	if borrowed := site.Borrowed(specimen); len(borrowed) != len(site.Pools)+len(content.Publications)+3 ||
+		!slices.Contains(borrowed, "var/stock/dibs.toml") {
+		t.Errorf("borrowed: %v", borrowed)
 	}
 	in := specimenInput(t, t.TempDir())
 	in.Site, in.PublicPools = site, false

@@ -66,7 +66,7 @@ func TestLongFirstSale(t *testing.T) {
 		t.Fatalf("%d programs", len(programs))
 	}
 	host := laboratory.FreeHost(t)
-	demo, rpc, shop, debug := host+":4020", host+":4041", host+":4030", host+":4060"
+	demo, rpc, shop := host+":4020", host+":4041", host+":4050"
 	public := "https://" + shop
 	env := []string{"HOME=" + dir, "PATH=" + bin + ":/usr/bin:/bin"}
 
@@ -77,11 +77,7 @@ func TestLongFirstSale(t *testing.T) {
 	args := append([]string{"-i", "-C", dir, "PATH=" + t.TempDir(), filepath.Join(bin, "store")}, call[1:]...)
 	daemon.Start(t, "Now you. The shop is at ", "/usr/bin/env", append(args, "-listen", demo, "-rpc", rpc)...)
 
-	script := inPlace(t, programs[1], "https://127.0.0.1:4030", public, "-host 127.0.0.1 ", "-host "+host+" ",
-		"http://127.0.0.1:4041", "http://"+rpc,
-		"\" store.toml\n",
-		"\" store.toml\nsed -i.second 's/^debug_listen = .*/debug_listen = \""+debug+
-			"\"/' store.toml\n")
+	script := inPlace(t, programs[1], "https://127.0.0.1:4050", public, "store init ", "store init -base-url "+public+" ")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/bash", "-ec", "trap 'kill $(jobs -p); wait' EXIT\n"+script)
@@ -91,13 +87,13 @@ func TestLongFirstSale(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s\nthe store says: %s", err, out, served)
 	}
-	for _, says := range []string{"Word ", public + "/api/buy/good_word", "verified"} {
+	for _, says := range []string{"tea.txt", public + "/api/buy/tea", "verified"} {
 		if !strings.Contains(string(out), says) {
 			t.Errorf("nothing says %q in: %s", says, out)
 		}
 	}
 	bought, err := os.ReadFile(filepath.Join(dir, "shop", "bought.json"))
-	if err != nil || !strings.Contains(string(bought), "of forty.") || !strings.Contains(string(bought), "cert_") {
+	if err != nil || !strings.Contains(string(bought), "tea.txt") || !strings.Contains(string(bought), "cert_") {
 		t.Errorf("what was bought is %s, %v", bought, err)
 	}
 	// The log of a store that has ended says so, and durations as people read them.

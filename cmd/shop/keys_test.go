@@ -116,7 +116,7 @@ func TestSpecimenNameStaysOnLoopback(t *testing.T) {
 		{"https://shop.example", "127.0.0.1:4020", site.Config.Keeper, "mailto:me@shop.example", "keeper = "},
 		{"https://shop.example", "", "A. Keeper", site.Config.Contact, "contact = "},
 		{"http://127.0.0.1:4020", "0.0.0.0:4020", site.Config.Keeper, site.Config.Contact, "keeper = "},
-		{"https://shop.example", "127.0.0.1:4020", "A. Keeper", "mailto:me@shop.example", "pools still hold texts"},
+		{"https://shop.example", "127.0.0.1:4020", "A. Keeper", "mailto:me@shop.example", "files still hold texts"},
 	} {
 		mine := *site
 		mine.Config.Keeper, mine.Config.Contact = c.keeper, c.contact

@@ -10,6 +10,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/generator"
 )
 
 // errSpecimen refuses to sell what is public.
@@ -58,36 +59,38 @@ func (s *Shop) maySell(site *content.Site) error {
 	if here, err := local(&s.Config); err != nil || here {
 		return err
 	}
-	if err := ownName(site); err != nil {
-		return err
-	}
-	borrowed, err := site.Borrowed()
+	specimen, err := LoadSpecimen()
 	if err != nil {
 		return err
 	}
-	if len(borrowed) > 0 {
-		return fmt.Errorf("%w: these pools still hold texts of the specimen: %s; write your own into stock, then run "+
-			"store build", errSpecimen, strings.Join(borrowed, ", "))
+	empty, err := generator.LoadEmpty()
+	if err != nil {
+		return err
+	}
+	if err := ownName(site, specimen, empty); err != nil {
+		return err
+	}
+	if borrowed := site.Borrowed(specimen, empty); len(borrowed) > 0 {
+		return fmt.Errorf("%w: these files still hold texts that came with the program: %s; write your own there, or "+
+			"delete them, then run store build", errSpecimen, strings.Join(borrowed, ", "))
 	}
 	return nil
 }
 
-// ownName refuses a site that still names the specimen's keeper or address: whoever has a question
-// or found a hole would write to nobody.
-func ownName(site *content.Site) error {
-	first, err := LoadSpecimen()
-	if err != nil {
-		return err
-	}
+// ownName refuses a site that still has the keeper or the address of one that came with the
+// program: whoever has a question or found a hole would write to nobody.
+func ownName(site *content.Site, from ...*content.Site) error {
 	var left []string
-	if site.Config.Keeper == first.Config.Keeper {
-		left = append(left, fmt.Sprintf("keeper = %q", site.Config.Keeper))
-	}
-	if site.Config.Contact == first.Config.Contact {
-		left = append(left, fmt.Sprintf("contact = %q", site.Config.Contact))
+	for _, other := range from {
+		if site.Config.Keeper == other.Config.Keeper {
+			left = append(left, fmt.Sprintf("keeper = %q", site.Config.Keeper))
+		}
+		if site.Config.Contact == other.Config.Contact {
+			left = append(left, fmt.Sprintf("contact = %q", site.Config.Contact))
+		}
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("%w: site.toml still has the specimen's %s; write your own there, then run store build",
+		return fmt.Errorf("%w: site.toml still has the program's own %s; write your own there, then run store build",
 			errSpecimen, strings.Join(left, " and "))
 	}
 	return nil

@@ -203,7 +203,7 @@ func (c *Counter) orderView(o till.HumanOrder) OrderView {
 	switch v.Status {
 	case till.OrderQueued:
 		v.NextCheckAfter = stamp(o.At.Add(till.PollEvery))
-		v.NextStep = "Wait for the keeper: he has until due_at. Read this again after next_check_after; work by hand " +
+		v.NextStep = "Wait for the keeper, who has until due_at. Read this again after next_check_after; work by hand " +
 			"takes hours."
 	case till.OrderCompleted:
 		if o.Term != nil {

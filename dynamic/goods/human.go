@@ -76,7 +76,7 @@ var human = Kind{
 	Make: func(_ context.Context, _ Maker, o *Order) (*Made, error) {
 		private, attests := seal(o.Inputs["detail"])
 		g := made(o, handwork{sealed: private, WindowHours: o.Good.WindowHours},
-			fmt.Sprintf("Taken down, and put before the keeper. He has %d hours.", o.Good.WindowHours), "")
+			fmt.Sprintf("Taken down, and put before the keeper. There are %d hours for it.", o.Good.WindowHours), "")
 		g.Attests = attests
 		return g, nil
 	},

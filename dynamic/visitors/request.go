@@ -111,11 +111,11 @@ func (d *Desk) postRequest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := RequestFiled{Message: "Filed. The keeper reads it and, if he takes it on, names a price.", RequestID: p.ID,
+	out := RequestFiled{Message: "Filed. The keeper reads it and, to take it on, names a price.", RequestID: p.ID,
 		StatusURL: d.cfg.BaseURL + "/api/commission/" + p.ID, VerifyURL: d.cfg.BaseURL + "/api/verify/" + p.ID,
 		Asked: asked,
 		NextStep: "Ask at status_url, once a day is enough: 409 not_quoted until there is a price, then 402 with the " +
-			"terms, and 410 if he does not take it on.", Identity: p.Identity.told()}
+			"terms, and 410 if it is not taken on.", Identity: p.Identity.told()}
 	return d.answer(w, r, http.StatusCreated, out, func() *templates.SheetView {
 		return &templates.SheetView{Page: templates.Page{Title: "A request for the keeper", Summary: out.Message,
 			Path: "/api/request"}, Sections: []templates.Section{{Facts: []templates.Fact{
