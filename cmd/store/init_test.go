@@ -17,7 +17,7 @@ func TestInit(t *testing.T) {
 	}{
 		"empty": {nil, []string{"is a site"}},
 		"faults": {[]string{"-contact", "joe@shop.example", "-base-url", "https://shop.example/x", "-networks", "mars"},
-			[]string{"-contact: ", "-base-url: ", "-networks: ", "base, polygon", "!"}},
+			[]string{"-contact: ", "-base-url: ", "-networks: ", "polygon, base", "!"}},
 		"nobody's":   {[]string{"-base-url", "https://shop.example"}, []string{"-pay-to: ", "https://shop.example", "!"}},
 		"prices":     {[]string{"-coin-price", "1,2"}, []string{"-coin-price: ", "2 prices of coins for 1 networks", "!"}},
 		"no demo":    {[]string{"-demo", "nowhere"}, []string{"store demo -dir nowhere", "!"}},

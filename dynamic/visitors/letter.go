@@ -58,8 +58,8 @@ func (d *Desk) postLetter(w http.ResponseWriter, r *http.Request) error {
 	if err := d.leave(r.Context(), v, &p, nil); err != nil {
 		return err
 	}
-	out := LetterLeft{Message: "The letter is in the box. The keeper reads letters on Sundays, and answers when there is " +
-		"something to say.", LetterID: p.ID, PickupURL: d.cfg.BaseURL + "/api/letter/" + p.ID,
+	out := LetterLeft{Message: "The letter is in the box. The keeper reads letters on Sundays, and answers when " +
+		"there is something to say.", LetterID: p.ID, PickupURL: d.cfg.BaseURL + "/api/letter/" + p.ID,
 		VerifyURL: d.cfg.BaseURL + "/api/verify/" + p.ID, Privacy: letterPrivacy, Wrote: wrote,
 		Identity: p.Identity.told()}
 	return d.answer(w, r, http.StatusCreated, out, func() *templates.SheetView {
