@@ -58,14 +58,15 @@ func idSet(lists ...[]string) map[string]bool {
 // text: letters, marks and digits of every script, in lower case, with hyphens for blanks, hyphens
 // and low lines. Where it is taken, by another heading or by the frame, a number is behind it.
 func identify(src []byte, doc ast.Node, around frame) map[string]bool {
-	ids := make(map[string]bool)
+	ids, last := make(map[string]bool), make(map[string]int)
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the walker itself never fails
 		if !entering || n.Kind() != ast.KindHeading {
 			return ast.WalkContinue, nil
 		}
 		id := idOf(plainTextOf(src, n))
-		for base, i := id, 1; ids[id] || around.ids[id]; i++ {
-			id = fmt.Sprintf("%s-%d", base, i)
+		for base := id; ids[id] || around.ids[id]; {
+			last[base]++
+			id = fmt.Sprintf("%s-%d", base, last[base])
 		}
 		ids[id] = true
 		n.SetAttributeString("id", []byte(id))

@@ -87,6 +87,28 @@ func TestProseWithFaultsIsNotBuilt(t *testing.T) {
 	}
 }
 
+// A link into a page is looked at again where that page changes, and nothing else does.
+func TestALinkIsCheckedWhereItLeads(t *testing.T) {
+	src, in := sourceTree(t), specimenInput(t, t.TempDir())
+	in.Corpus, in.Bulk, in.Record = nil, nil, filepath.Join(t.TempDir(), "record")
+	page := func(body string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte("+++\ntitle = \"A page\"\nsummary = \"S.\"\n+++\n" + body)}
+	}
+	src["pages/about.md"] = page("See [it]({base_url}/other#one).\n")
+	for i, want := range []string{"", "pages/about.md:5: link to {base_url}/other#one: ", ""} {
+		src["pages/other.md"] = page([]string{"## One\n", "## Two\n", "Two.\n\n## One\n"}[i])
+		site, err := content.Load(content.Sources{Content: src})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Site = site
+		_, err = Build(t.Context(), in)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("build %d: %v, want %q", i, err, want)
+		}
+	}
+}
+
 func lineAfter(text, needle string) string {
 	before, _, _ := strings.Cut(text, needle)
 	return fmt.Sprintf("%d: link to /nowhere", 1+strings.Count(before, "\n"))

@@ -291,7 +291,7 @@ func deliveryBody(p *Purchase, d *Delivery) ([]byte, error) {
 	}
 	back := d.Recovery
 	return json.Marshal(AccountDelivery{Message: d.Message, ItemID: d.ItemID, Deliverable: d.Deliverable,
-		Delivered: d.Minted != nil, Billed: true, Account: p.Account.billedTo(), PatronNumber: d.PatronNumber,
+		Delivered: d.Minted != nil, Billed: true, Account: p.Account.billedTo(), PatronNumber: p.Number,
 		Ordered: d.Ordered, Artifact: d.Artifact, Minted: d.Minted, Recovery: &back})
 }
 

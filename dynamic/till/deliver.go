@@ -194,17 +194,21 @@ type Delivery struct {
 	ItemID      string          `json:"item_id"`
 	Deliverable json.RawMessage `json:"deliverable"` // goods.Schema describes it
 	// FileURL is where the holder of the status token fetches what is a file.
-	FileURL  string `json:"file_url,omitempty"`
-	PaidUSDC string `json:"paid_usdc"`
-	TipUSDC  string `json:"tip_usdc"`
-	// PatronNumber is the buyer's, from the settlement on; 0 for what mints nothing.
-	PatronNumber int64    `json:"patron_number,omitzero"`
-	*Ordered              // nil for what the keeper has no hand in
-	Artifact     *Beside  `json:"artifact,omitempty"` // what is signed beside the certificate
-	*Minted               // nil for what mints nothing, or not yet
-	Receipt      string   `json:"receipt"` // compact JWS
-	Recovery     Recovery `json:"recovery"`
+	FileURL   string   `json:"file_url,omitempty"`
+	PaidUSDC  string   `json:"paid_usdc"`
+	TipUSDC   string   `json:"tip_usdc"`
+	*Numbered          // nil for what mints nothing
+	*Ordered           // nil for what the keeper has no hand in
+	Artifact  *Beside  `json:"artifact,omitempty"` // what is signed beside the certificate
+	*Minted            // nil for what mints nothing, or not yet
+	Receipt   string   `json:"receipt"` // compact JWS
+	Recovery  Recovery `json:"recovery"`
 	Replayed
+}
+
+// Numbered is what stands in a delivery from the settlement on, also while it is promised (M7).
+type Numbered struct {
+	PatronNumber int64 `json:"patron_number"`
 }
 
 // Minted is what stands in a delivery that makes its buyer a patron.
@@ -319,7 +323,10 @@ func (t *Till) delivery(p *Purchase) (*Delivery, *attest.Key, error) {
 		return nil, nil, err
 	}
 	d := &Delivery{Message: p.Made.Message, ItemID: p.Item, Deliverable: p.Made.Deliverable, PaidUSDC: p.paidUSDC(),
-		TipUSDC: usdc(p.Tip), PatronNumber: p.Number, Recovery: t.Recovery(p.ID)}
+		TipUSDC: usdc(p.Tip), Recovery: t.Recovery(p.ID)}
+	if p.Number > 0 {
+		d.Numbered = &Numbered{p.Number}
+	}
 	file, err := goods.FileOf(p.Made)
 	if err != nil {
 		return nil, nil, err
