@@ -130,8 +130,8 @@ var goodKeys = []Key{
 			"an answer it is application/json.", standard: always("")},
 	{Name: "text", Type: KeyText, Max: 200, of: only(KindText), Example: `"letter.md"`,
 		Meaning: "The Markdown that is sold, below the folder texts of the stock; at most 64 KiB. {detail} in it is " +
-			"what the order says for the input detail, and {base_url}, {base_host}, {did}, {keeper} and {title} are " +
-			"facts of the site."},
+			"what the order says for the input detail; the words base_url, base_host, did, keeper and title in " +
+			"braces are facts of the site."},
 	{Name: "pool", Type: KeyText, of: draws, Example: `"tea"`,
 		Meaning: "The pool that it draws from: NAME.toml in the stock, of [[entry]] tables."},
 	{Name: "stock", Type: KeySwitch, of: draws, Meaning: "Each entry of the pool is given once, so that the good can " +
@@ -144,8 +144,9 @@ var goodKeys = []Key{
 		Meaning: "How many orders are taken in an ISO week.", Example: "5"},
 	{Name: "cadence", Type: KeyText, Meaning: "one_off, or term for what goes on for days. It follows from fulfilment.",
 		standard: func(k kindRow) string { return cadenceOf(cmp.Or(k.fulfilment, Instant)) }, Example: `"one_off"`},
-	{Name: "artifact", Type: KeyText, Meaning: "What is signed for its buyer: " + strings.Join(artifacts, ", ") +
-		", or none for goods of the kinds file, text and upstream that come with a signed receipt alone.",
+	{Name: "artifact", Type: KeyText, Meaning: "What is signed for its buyer: " +
+		strings.Join(artifacts[:len(artifacts)-1], ", ") + ", or none for goods of the kinds file, text and upstream " +
+		"that come with a signed receipt alone.",
 		standard: func(k kindRow) string { return cmp.Or(k.artifact, artifacts[0]) }, Example: `"certificate"`},
 	{Name: "what_it_reads", Type: KeyText, Max: 240, Meaning: "What outside the store the good reads.",
 		standard: func(k kindRow) string { return cmp.Or(k.reads, "Nothing outside the store.") }},

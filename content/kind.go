@@ -97,15 +97,16 @@ var kinds = []kindRow{
 	{name: KindConfession, says: "the input is kept private and its digest signed; the entry is the answer",
 		max: defaultMax},
 	{name: KindClaim, says: "the input, dated and public; the entry is the keeper's line beside it", max: defaultMax},
-	{name: KindName, says: "a name with its reason", fields: []Field{FieldName}, unique: FieldName, max: defaultMax},
+	{name: KindName, says: "a name with its reason", fields: []Field{FieldName}, unique: FieldName, max: defaultMax,
+		least: 2},
 	{name: KindTuesday, says: "an entry once for ever, numbered in order of sale", fields: []Field{FieldDate},
 		unique: FieldDate, max: 400, least: MinEntries},
 	{name: KindRock, says: "an entry with a drawn rock", fields: []Field{FieldName, FieldTemperament},
-		unique: FieldName, max: defaultMax},
+		unique: FieldName, max: defaultMax, least: 2},
 	{name: KindLuckies, says: "an animal with a drawing", fields: []Field{FieldAnimal, FieldStrength},
-		unique: FieldAnimal, max: defaultMax},
-	{name: KindGrudge, says: "the input is held; the entry says how", max: defaultMax},
-	{name: KindPortrait, says: "a drawing of the paying wallet; the entry is its caption", max: defaultMax},
+		unique: FieldAnimal, max: defaultMax, least: 2},
+	{name: KindGrudge, says: "the input is held; the entry says how", max: defaultMax, least: 2},
+	{name: KindPortrait, says: "a drawing of the paying wallet; the entry is its caption", max: defaultMax, least: 2},
 	{name: KindDrawer, says: "an entry once for ever", fields: []Field{FieldName}, unique: FieldName, max: 400,
 		least: MinEntries},
 	{name: KindSecret, says: "an entry once for ever, on no certificate", max: 400, least: MinEntries},
@@ -171,4 +172,25 @@ func Kinds() []string {
 		names[i] = k.name
 	}
 	return names
+}
+
+// KindFacts are what is told of a kind of goods.
+type KindFacts struct {
+	Name, Says string
+	// Least is how many entries its pool holds at least, 0 for kinds that draw from none; Fields
+	// are what each entry has beside its text.
+	Least  int
+	Fields []Field
+}
+
+// KindTable tells of all kinds, in the order of their table.
+func KindTable() []KindFacts {
+	all := make([]KindFacts, len(kinds))
+	for i, k := range kinds {
+		all[i] = KindFacts{Name: k.name, Says: k.says, Fields: k.fields}
+		if k.max > 0 {
+			all[i].Least = max(k.least, 1)
+		}
+	}
+	return all
 }

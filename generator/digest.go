@@ -84,6 +84,19 @@ func (d *digester) terms(g *content.Good) {
 	d.flag(g.PayWhatItDeserves)
 	d.flag(g.Stock)
 	d.text(g.Constraints...)
+	d.text(g.Text)
+	d.flag(g.Stored != nil)
+	if f := g.Stored; f != nil {
+		d.text(f.Path, f.Name, f.MediaType, f.SHA256)
+		d.number(f.Size)
+	}
+	d.flag(g.Upstream != nil)
+	if u := g.Upstream; u != nil {
+		d.text(u.URL, u.Method, u.MediaType)
+		d.flag(u.Repeatable)
+		d.flag(u.File)
+		d.number(int64(u.Seconds), int64(u.Unpaid))
+	}
 	for i := range g.Inputs {
 		in := &g.Inputs[i]
 		d.text(in.Name, in.Help, in.Pattern, in.Type, in.Format, in.Example)

@@ -69,6 +69,9 @@ func fill(t *testing.T, v reflect.Value, name string) map[string]reflect.Value {
 		for i := range v.NumField() {
 			add(v.Field(i), name+"."+v.Type().Field(i).Name)
 		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		add(v.Elem(), name)
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
 		for i := range v.Len() {

@@ -178,6 +178,7 @@ func shopRows() []output {
 		{name: "trust_schema", render: renderTrustSchema},
 		{name: "x402", deps: depsPaid, render: renderX402},
 		{name: "docs", deps: depsPage("docs"), render: renderProse("docs")},
+		{name: "docs_goods", deps: goodsReference.deps, render: goodsReference.render},
 		{name: "docs_page", keys: docsTopics, deps: depsDocs, render: renderDocs},
 		{name: "openapi", deps: depsAPI, render: renderOpenAPI},
 		{name: "openapi_tools", deps: depsAPI, render: renderTools},

@@ -128,3 +128,23 @@ func TestWhatGoodsSellIsPrivate(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The reference of goods has a row for each key, kind and input that the loader knows.
+func TestGoodsReference(t *testing.T) {
+	page := goodTables()
+	for _, k := range content.Keys() {
+		if !strings.Contains(page, "\n| `"+k.Name+"` | "+string(k.Type)) {
+			t.Errorf("no row of the key %s", k.Name)
+		}
+	}
+	for _, name := range content.Kinds() {
+		if !strings.Contains(page, "\n| `"+name+"` | ") {
+			t.Errorf("no row of the kind %s", name)
+		}
+	}
+	for _, in := range content.EveryInput() {
+		if !strings.Contains(page, "\n| `"+in.Name+"` | "+in.Type) {
+			t.Errorf("no row of the input %s", in.Name)
+		}
+	}
+}

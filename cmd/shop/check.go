@@ -170,7 +170,7 @@ func unknownKeys(file, text string, unknown []toml.Key) error {
 			at = fmt.Sprintf("%s:%d", file, line)
 		}
 		hint := "store config prints the known keys"
-		if meant := nearest(name, known[table]); meant != "" {
+		if meant := Nearest(name, known[table]); meant != "" {
 			hint = "do you mean " + meant + "?"
 		} else {
 			for _, other := range slices.Sorted(slices.Values(keysOf(known))) {
@@ -231,8 +231,8 @@ func lineOfKey(text, table, key string) int {
 	return 0
 }
 
-// nearest is the word that a misspelt one may be, "" for none.
-func nearest(word string, words []string) string {
+// Nearest is the word that a misspelt one may be, "" for none.
+func Nearest(word string, words []string) string {
 	best, least := "", max(2, len(word)/3)+1
 	for _, w := range words {
 		if d := distance(strings.ToLower(word), w); d < least {

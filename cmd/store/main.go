@@ -23,6 +23,8 @@ import (
 
 	"github.com/lmittmann/tint"
 	"golang.org/x/term"
+
+	"store.example/agentstore/cmd/shop"
 )
 
 // verb is one thing the binary does.
@@ -35,7 +37,7 @@ type verb struct {
 }
 
 // tables are the words of those verbs that have too many for a line.
-var tables = map[string]func() []word{"keeper": keeperWords}
+var tables = map[string]func() []word{"keeper": keeperWords, "new": newWords}
 
 // word is one thing that a verb does, in the table of its help.
 type word struct{ name, about, short string }
@@ -63,6 +65,8 @@ func verbs() []verb {
 		{"practice", "", "run practice doors beside such a shop, and score what your client does at each",
 			false, runPractice},
 		{"init", "DIR", "make a keeper's site in DIR", false, runInit},
+		{"new", "good ID | page PATH | publication NAME", "write a new file of the site with what it needs", true,
+			runNew},
 		{"config", "", "print an annotated example of the configuration file", false, runConfig},
 		{"key", "init | list | handover | tls | walker", "make keys, list them, hand over to a new one", true, runKey},
 		{"build", "", "render content into the published tree", false, stoppable(runBuild)},
@@ -205,9 +209,25 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return 1
 	}
+	if args[0] == "--version" || args[0] == "-version" {
+		return run(ctx, []string{"version"}, stdout, stderr)
+	}
 	fmt.Fprintf(stderr, "store: there is no verb %q\n", args[0])
+	if meant := meant(args[0]); meant != "" {
+		fmt.Fprintf(stderr, "Do you mean: store %s\n", meant)
+		return 2
+	}
 	usage(stderr)
 	return 2
+}
+
+// meant is the verb that a misspelt one may be, "" for none.
+func meant(word string) string {
+	var names []string
+	for _, v := range verbs() {
+		names = append(names, v.name)
+	}
+	return shop.Nearest(word, names)
 }
 
 func usage(w io.Writer) {

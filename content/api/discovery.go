@@ -46,6 +46,10 @@ var discoveryDocuments = []Document{
 		Tags: []string{tagStorefront}, Files: pages("/docs", HTML, Markdown),
 	},
 	{
+		Name: "docs_goods", Path: "/docs/goods", Summary: "Goods of one's own: every key, kind and input.",
+		Tags: []string{tagStorefront}, Files: pages("/docs/goods", HTML, Markdown),
+	},
+	{
 		Name: "docs_page", Path: "/docs/{topic}", Summary: "One page of the documentation.",
 		Tags: []string{tagStorefront},
 		Params: []Param{{Name: "topic", In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 40,
