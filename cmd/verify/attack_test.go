@@ -49,7 +49,8 @@ func lived(t testing.TB, salt int) *seal.Writer {
 	w := storeOf(t)
 	for n := range int64(4) {
 		walkAll(t, w, n+1, 18+int(n), salt)
-		if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z",
+		at := time.Date(2026, 9, 13, 12, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(n)).Format(time.RFC3339)
+		if _, err := w.Observe(t.Context(), record.Observation{At: at,
 			Kind: record.ObservationRetiredWord, Word: &record.Said{Text: fmt.Sprintf("word%d", n)}}); err != nil {
 			t.Fatal(err)
 		}
