@@ -203,9 +203,9 @@ func (b *build) git(ctx context.Context, before map[string]recordUnit) (units []
 //go:embed clone.md
 var cloneText string
 
-// bytesAsTheyAre is a .gitattributes by which no git changes the ends of lines, as Git for Windows
+// BytesAsTheyAre is a .gitattributes by which no git changes the ends of lines, as Git for Windows
 // does (core.autocrlf): what is signed is bytes.
-const bytesAsTheyAre = "* -text\n"
+const BytesAsTheyAre = "* -text\n"
 
 // besideRecord is what stands beside the record in its repository: what it is, on what terms it is
 // used, how it is checked, and with what a verifier is tried.
@@ -220,7 +220,7 @@ func (s *source) besideRecord() (map[string][]byte, error) {
 		return nil, fmt.Errorf("%w: there is no page %s, which stands in %s", ErrInput, format, gitFolder)
 	}
 	out := map[string][]byte{
-		".gitattributes": []byte(bytesAsTheyAre),
+		".gitattributes": []byte(BytesAsTheyAre),
 		"README.md":      []byte(s.Site.Expand(cloneText)),
 		"LICENCE":        fmt.Appendf(nil, "The record of %s (%s): %s\n", s.Site.Config.Title, s.base, license),
 		format + ".md":   fmt.Appendf(nil, "# %s\n\n%s\n", page.Title, strings.TrimSpace(s.Site.Expand(page.Body))),

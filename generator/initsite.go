@@ -97,7 +97,7 @@ func Init(dir string) error {
 	if err := write("README.md", []byte(siteReadme), 0o644); err != nil {
 		return err
 	}
-	if err := write(".gitattributes", []byte(bytesAsTheyAre), 0o644); err != nil {
+	if err := write(".gitattributes", []byte(BytesAsTheyAre), 0o644); err != nil {
 		return err
 	}
 	return write(".gitignore", []byte(siteIgnore), 0o644)

@@ -156,9 +156,11 @@ func (s *source) newestWeek() templates.Preview {
 	return weekPreview(s.rounds[len(s.rounds)-1])
 }
 
+// weekPreview is the picture of a week. Its figures follow the errata, so that what stands beside
+// it tells none of the round's own.
 func weekPreview(r record.Round) templates.Preview {
 	return templates.Preview{Path: "/preview/week/" + r.Week + ".png", Alt: fmt.Sprintf(
-		"The record, %s: %d of %d hosts were probed", r.Week, r.Coverage.Probed, r.Rows)}
+		"The record, %s: what was seen of %d hosts", r.Week, r.Rows)}
 }
 
 func renderTouchIcon(*source, unit, string, attest.Digest) ([]byte, error) { return picture.Icon() }

@@ -68,6 +68,11 @@ func runPublish(ctx context.Context, c *call) error {
 			}
 		}
 	}
+	kept, err := keepBytes(c.flags.Arg(0), folders)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(kept) }()
 	report, err := generator.Publish(ctx, generator.PublishInput{
 		Repo: c.flags.Arg(0), Branch: *branch, Folders: folders, Message: *message,
 		Name: in.Site.Config.Keeper, Email: shop.GitEmail(in.Site), When: time.Now().UTC(),
@@ -91,6 +96,21 @@ func runPublish(ctx context.Context, c *call) error {
 		"gpg.ssh.allowedSignersFile=FILE verify-commit HEAD, where FILE holds\n%s",
 		c.flags.Arg(0), report.Commit, report.Files, report.Changed, report.Deleted, signers)
 	return nil
+}
+
+// keepBytes has a publication without a .gitattributes of its own say that no git is to change the
+// ends of lines, as what is signed is bytes. It returns a folder to be removed.
+func keepBytes(repo string, folders map[string]string) (string, error) {
+	const name = ".gitattributes"
+	if _, err := os.Lstat(filepath.Join(repo, name)); !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "store-publish-")
+	if err != nil {
+		return "", err
+	}
+	folders[name] = filepath.Join(dir, name)
+	return dir, os.WriteFile(folders[name], []byte(generator.BytesAsTheyAre), 0o644)
 }
 
 // publishBucket puts the tree into a folder of an object store.
