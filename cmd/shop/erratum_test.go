@@ -103,7 +103,7 @@ func walkOf(t *testing.T, w *seal.Writer, host string) int64 {
 	told, err := w.Observe(t.Context(), record.Observation{At: "2026-09-13T12:00:00Z", Kind: record.ObservationPaidWalk,
 		Walk: &record.PaidWalk{Host: host, URL: "https://" + host + "/paid", Network: "eip155:8453",
 			Transaction: "0xab",
-			USDC: "0.01"}})
+			USDC:        "0.01"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -411,7 +411,7 @@ func TestRowsMovedBetweenRounds(t *testing.T) {
 }
 
 // TestRewrittenHistory has the store itself, with all keys, seal other rounds: whoever saw the old
-// checkpoint refuses it, at whatever size, and a stranger cannot.
+// checkpoint does not take it, at whatever size, and a stranger cannot tell.
 func TestRewrittenHistory(t *testing.T) {
 	seen := lived(t, 0)
 	file := filepath.Join(t.TempDir(), "remembered")
@@ -427,8 +427,11 @@ func TestRewrittenHistory(t *testing.T) {
 		if code, out := checkWith(w.Dir); code != 0 {
 			t.Fatalf("a stranger: exit %d: %s", code, out)
 		}
-		if code, out := checkWith(w.Dir, "-remember", file); code != 3 ||
-			!strings.Contains(out, "log/checkpoint: rewritten") {
+		want, says := 5, "log/checkpoint: rewritten"
+		if rounds < 4 { // shorter than the one that was seen
+			want, says = 4, "UNPROVEN: that its log is the beginning of the one that was seen"
+		}
+		if code, out := checkWith(w.Dir, "-remember", file); code != want || !strings.Contains(out, says) {
 			t.Errorf("%d rounds rewritten: exit %d: %s", rounds+1, code, out)
 		}
 	}
