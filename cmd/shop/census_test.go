@@ -71,7 +71,8 @@ func TestCensusGoesThroughTheServingProcess(t *testing.T) {
 		}
 	}
 	for i, o := range []CensusOptions{{Hourly: true}, {WalkOnly: true}} {
-		if r := ask(o); r.Week != record.ISOWeek(began) || r.Outcome != census.OutcomeWalked || r.Due != 1 || r.Listed != 2 ||
+		if r := ask(o); r.Week != record.ISOWeek(began) || r.Outcome != census.OutcomeWalked || r.Due != 1 ||
+			r.Listed != 2 ||
 			r.Walked != int64(1-i) {
 			t.Errorf("%+v: %+v", o, r)
 		}
