@@ -173,6 +173,6 @@ func latest(h History, skipped int, window []Entry) *Latest {
 	return out
 }
 
-// observed is when the host was observed in a round, no later than that was taken: an erratum that is
-// dated later gives a row of the round a verdict, and no newer look.
+// observed is when the host was observed in a round, no later than that was taken: an erratum that
+// is dated later gives a row of the round a verdict, and no newer look.
 func (e *Entry) observed() string { return min(e.Row.ObservedAt, e.TakenAt) }
