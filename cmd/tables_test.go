@@ -60,7 +60,7 @@ var arrows = []arrow{
 		"corpus/attest/sshsig", "corpus/judge",
 		"corpus/audit",
 		"corpus/record",
-		"corpus/rule", "corpus/tlog", "corpus/attest", "corpus/exchange", "corpus/ots", "corpus/probe",
+		"corpus/rule/...", "corpus/tlog", "corpus/attest", "corpus/exchange", "corpus/ots", "corpus/probe",
 		"corpus/vectors"}},
 	{from: "cmd/verify/wasm", may: []string{"corpus/judge", "cmd/verify/kit", "corpus/audit", "corpus/bundle"},
 		tests: []string{"corpus/attest/filetree",
@@ -69,7 +69,7 @@ var arrows = []arrow{
 			"templates"}},
 	{from: "cmd/verify/kit", may: []string{"corpus/audit", "corpus/record", "corpus/tlog", "corpus/attest",
 		"corpus/bundle", "corpus/durable", "corpus/monitor", "corpus/visible"},
-		tests: []string{"corpus/seal",
+		tests: []string{"corpus/seal", "corpus/ots", "corpus/rule",
 			"corpus/judge", "corpus/exchange", "corpus/probe"}},
 
 	{from: "content"},

@@ -37,7 +37,7 @@ func hostPages(t *testing.T) (HostPages, *record.Record) {
 		Battery: "v2", Rows: func(yield func(record.Row, error) bool) {
 			for _, host := range []string{strings.Repeat("a.", 110) + "example", "h-" + strings.Repeat("0", 64),
 				"odd(name.example"} {
-				if odd.Host = host; !yield(odd, nil) {
+				if odd.Host, odd.URL = host, "https://"+host+"/"; !yield(odd, nil) {
 					return
 				}
 			}

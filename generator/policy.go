@@ -1,7 +1,9 @@
 package generator
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"strings"
 
@@ -39,7 +41,16 @@ func (s *source) policy() ([]byte, error) {
 	origin := s.record.Log.Head().Origin
 	p := tlog.Policy{Logs: []tlog.PolicyLog{{Origin: origin, Public: key.Public, URL: s.base + "/corpus/log"}},
 		Quorum: "none"}
-	demands := "No witness cosigns this log so far: the signature of the log's key is all that is demanded."
+	demands := "No witness is named here: the signature of the log's key is all that is demanded."
+	cosigned, err := fs.ReadDir(s.Corpus, tlog.Path("cosignatures"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if n := len(cosigned); n > 0 {
+		demands += fmt.Sprintf("\n# Others cosigned %d of its checkpoints: their lines stand in "+
+			"log/cosignatures of a clone, "+
+			"for who knows their keys.", n)
+	}
 	if n := len(s.Witnesses); n > 0 {
 		group := tlog.PolicyGroup{Name: "witnesses", Least: n/2 + 1}
 		for i, w := range s.Witnesses {
@@ -60,6 +71,6 @@ func (s *source) policy() ([]byte, error) {
 	}
 	text := append([]byte("# "+strings.Join(comment, "\n# ")+"\n\n"), p.Text()...)
 	// What is published is what others can read.
-	_, err := tlog.ParsePolicy(text)
+	_, err = tlog.ParsePolicy(text)
 	return text, err
 }

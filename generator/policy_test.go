@@ -22,7 +22,7 @@ func TestPublishedPolicyIsOfTheLog(t *testing.T) {
 		least     int
 		says      string
 	}{
-		{nil, 0, "# No witness cosigns this log so far"},
+		{nil, 0, "# No witness is named here"},
 		{[]tlog.Witness{x}, 1, "the cosignatures of 1 of 1 witnesses"},
 		{[]tlog.Witness{x, y}, 2, "the cosignatures of 2 of 2 witnesses"},
 	} {

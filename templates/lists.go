@@ -250,6 +250,11 @@ func CorpusSheet(v SheetView, d derive.DatasetView, p CorpusParts) SheetView {
 		if l.ProofURL != "" {
 			proof.Href = derive.ProofPath(l.Sequence)
 		}
+		// What is counted follows the errata, as every other figure here; the round stays as it is
+		// signed.
+		if i := slices.IndexFunc(p.Weeks, func(w derive.Week) bool { return w.Sequence == l.Sequence }); i >= 0 {
+			l.HostsObserved = p.Weeks[i].HostsProbed
+		}
 		chain.Rows = append(chain.Rows, []Cell{{Text: l.Week, Href: derive.WeekPath(l.Week), Mono: true},
 			num(l.HostsObserved), {Text: Short(l.Digest.String()), Href: derive.RoundPath(l.Sequence), Mono: true},
 			proof})

@@ -2,6 +2,7 @@ package shop
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -101,7 +102,11 @@ func (s *Shop) serveControl(ctx context.Context, spec string) error {
 			if err != nil {
 				return err
 			}
-			return s.correct(r.Context(), Erratum{leaf, q.Get("reason"), q.Get("battery")}, q.Has("dry"), out)
+			walk, err := strconv.ParseInt(cmp.Or(q.Get("walk"), "0"), 10, 64)
+			if err != nil {
+				return err
+			}
+			return s.correct(r.Context(), Erratum{leaf, q.Get("reason"), q.Get("battery"), walk}, q.Has("dry"), out)
 		})
 	})
 	mux.HandleFunc("GET /owed", func(w http.ResponseWriter, r *http.Request) {

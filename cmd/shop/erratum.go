@@ -3,6 +3,7 @@ package shop
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -27,12 +28,16 @@ type Erratum struct {
 	// Battery is the one by which what is kept of the walk is judged again, "" for a row that
 	// should have told of no observation.
 	Battery string
+	// Walk is the number of an observation of a paid walk at the row's door in its week, by which
+	// the door was ready, 0 for none.
+	Walk int64
 }
 
 // Correct puts an erratum on the feed, through the process that serves the store where there is
 // one. dry changes nothing.
 func Correct(ctx context.Context, c *Config, e Erratum, dry bool, log *slog.Logger) (feed.Corrected, error) {
-	q := url.Values{"leaf": {strconv.FormatInt(e.Leaf, 10)}, "reason": {e.Reason}, "battery": {e.Battery}}
+	q := url.Values{"leaf": {strconv.FormatInt(e.Leaf, 10)}, "reason": {e.Reason}, "battery": {e.Battery},
+		"walk": {strconv.FormatInt(e.Walk, 10)}}
 	return putOnFeed[feed.Corrected](ctx, c, "/erratum", q, dry, log,
 		func(s *Shop, out io.Writer) error { return s.correct(ctx, e, dry, out) })
 }
@@ -92,6 +97,9 @@ func rowAt(rec *record.Record, leaf int64) (record.Row, error) {
 // again is what a row should have said, and the judgement that gives it, nil for none.
 func again(rec *record.Record, row record.Row, e Erratum) (record.Erratum, []byte, error) {
 	out := record.Erratum{Leaf: e.Leaf, Reason: e.Reason, VerdictNow: record.VerdictNotProbed}
+	if e.Walk != 0 {
+		return paid(rec, row, out, e.Walk)
+	}
 	if e.Battery == "" {
 		return out, nil, nil
 	}
@@ -112,4 +120,28 @@ func again(rec *record.Record, row record.Row, e Erratum) (record.Erratum, []byt
 	}
 	out.EvidenceDigest = attest.Digest(sha256.Sum256(raw)).String()
 	return out, raw, nil
+}
+
+// paid rests an erratum of a row on a paid walk that an observation of the record tells of.
+func paid(rec *record.Record, row record.Row, e record.Erratum, walk int64) (record.Erratum, []byte, error) {
+	fail := func(err error) (record.Erratum, []byte, error) {
+		return e, nil, fmt.Errorf("observation %d as what %s of %s rests on: %w", walk, row.Host, row.Week, err)
+	}
+	leaf, ok := rec.ObservationLeaf(walk)
+	if !ok {
+		return fail(errors.New("the record has no such observation; hint: its number stands in /corpus/feed.json"))
+	}
+	raw, err := rec.Log.Entry(leaf)
+	if err != nil {
+		return fail(err)
+	}
+	o, err := record.VerifyObservation(raw, rec.Ring())
+	if err != nil {
+		return fail(err)
+	}
+	e.VerdictNow, e.EvidenceDigest = record.VerdictReady, attest.Digest(sha256.Sum256(raw)).String()
+	if err := e.RestsOnWalk(row, o, o.At); err != nil {
+		return fail(err)
+	}
+	return e, nil, nil
 }

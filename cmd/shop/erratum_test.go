@@ -12,6 +12,7 @@ import (
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
 )
@@ -33,7 +34,7 @@ func TestErrata(t *testing.T) {
 	rec := recordtest.Open(t, w)
 	other, alike := int64(-1), int64(-1) // leaves that the first battery judges in another way, and alike
 	for leaf := range rec.Rounds()[0].Rows {
-		out, err := correct(Erratum{leaf, "asked wrongly", "v1"}, true)
+		out, err := correct(Erratum{leaf, "asked wrongly", "v1", 0}, true)
 		switch {
 		case err != nil:
 			alike = leaf
@@ -48,24 +49,25 @@ func TestErrata(t *testing.T) {
 		e    Erratum
 		says string
 	}{
-		"a leaf that is no row": {Erratum{rec.Rounds()[0].RoundLeaf(), "wrong", ""}, "is no row; hint:"},
-		"a leaf before all":     {Erratum{-1, "wrong", ""}, "is no row; hint:"},
-		"an unknown battery":    {Erratum{other, "wrong", "v9"}, "v9"},
-		"the battery of before": {Erratum{other, "wrong", "v2"}, feed.ErrNoErratum.Error()},
-		"no reason":             {Erratum{other, "", ""}, "without a reason"},
+		"a leaf that is no row": {Erratum{rec.Rounds()[0].RoundLeaf(), "wrong", "", 0}, "is no row; hint:"},
+		"a leaf before all":     {Erratum{-1, "wrong", "", 0}, "is no row; hint:"},
+		"an unknown battery":    {Erratum{other, "wrong", "v9", 0}, "v9"},
+		"the battery of before": {Erratum{other, "wrong", "v2", 0}, feed.ErrNoErratum.Error()},
+		"no reason":             {Erratum{other, "", "", 0}, "without a reason"},
+		"no such walk":          {Erratum{other, "wrong", "", 7}, "the record has no such observation"},
 	} {
 		if _, err := correct(c.e, false); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	judged, err := correct(Erratum{other, "asked wrongly", "v1"}, false)
+	judged, err := correct(Erratum{other, "asked wrongly", "v1", 0}, false)
 	if err != nil || judged.Observation != 1 {
 		t.Fatalf("%+v %v", judged, err)
 	}
-	if again, err := correct(Erratum{other, "asked wrongly", "v1"}, false); err != nil || !again.Already {
+	if again, err := correct(Erratum{other, "asked wrongly", "v1", 0}, false); err != nil || !again.Already {
 		t.Errorf("once more: %+v %v", again, err)
 	}
-	if out, err := correct(Erratum{alike, "the path was down", ""}, false); err != nil || out.Observation != 2 ||
+	if out, err := correct(Erratum{alike, "the path was down", "", 0}, false); err != nil || out.Observation != 2 ||
 		out.Now != record.VerdictNotProbed || out.Evidence != "" {
 		t.Fatalf("%+v %v", out, err)
 	}
@@ -92,5 +94,55 @@ func TestErrata(t *testing.T) {
 	}
 	if _, err := os.Stat(w.Dir + "/" + record.ObservedEvidence(judged.Evidence)); err != nil {
 		t.Errorf("what it was judged by: %v", err)
+	}
+}
+
+// walkOf puts a paid walk at a host in the week of the first round on the record.
+func walkOf(t *testing.T, w *seal.Writer, host string) int64 {
+	t.Helper()
+	told, err := w.Observe(t.Context(), record.Observation{At: "2026-09-13T12:00:00Z", Kind: record.ObservationPaidWalk,
+		Walk: &record.PaidWalk{Host: host, URL: "https://" + host + "/paid", Network: "eip155:8453",
+			Transaction: "0xab",
+			USDC:        "0.01"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told[0].Number
+}
+
+// TestErratumByAPaidWalk corrects a row by a purchase at its door in its week.
+func TestErratumByAPaidWalk(t *testing.T) {
+	s, w := openRecorded(t)
+	recordtest.Seal(t, w, recordtest.Judged(t, 1, recordtest.Hosts(len(practice.All()))...))
+	rec := recordtest.Open(t, w)
+	row := int64(-1)
+	var host string
+	for r, err := range rec.Rows(1) {
+		if err == nil && r.Verdict == record.VerdictNotReady {
+			row, host = r.Leaf, r.Host
+		}
+	}
+	walk, another := walkOf(t, w, host), walkOf(t, w, "other.example")
+	var b bytes.Buffer
+	if err := s.correct(t.Context(), Erratum{row, "it sold", "", another}, true, &b); err == nil ||
+		!strings.Contains(err.Error(), "and the paid walk of") {
+		t.Errorf("a walk of another door: %v", err)
+	}
+	if err := s.correct(t.Context(), Erratum{row, "it sold", "", walk}, true, &b); err != nil {
+		t.Fatal(err)
+	}
+	var out feed.Corrected
+	if err := json.Unmarshal(b.Bytes(), &out); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-09-14T00:00:00Z", Kind: record.ObservationErratum,
+		Erratum: &record.Erratum{Leaf: row, Reason: "it sold", VerdictNow: out.Now,
+			EvidenceDigest: out.Evidence}}); err != nil {
+		t.Fatal(err)
+	}
+	report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{Judge: judge.Batteries{}})
+	if err != nil || len(report.Problems) > 0 || len(report.Errata) != 1 ||
+		report.Errata[0].Rests != audit.RestsOnWalk {
+		t.Errorf("%v %v, %+v", err, report.Problems, report.Errata)
 	}
 }

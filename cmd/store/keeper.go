@@ -122,6 +122,7 @@ type keeperCall struct {
 	file, commit         string
 	reason, network, tx  string
 	battery              string
+	walk                 int64
 	leaf                 int64
 	reward               string
 	bounty               bounty.Posting
@@ -190,6 +191,8 @@ func (k *keeperCall) declare() (file *string) {
 		"ever, so it repeats nothing of the text; erratum: why the row is wrong")
 	f.StringVar(&k.battery, "battery", "", "erratum: judge what is kept of the walk again by this one, such as v2; "+
 		"left out, the row should have told of no observation")
+	f.Int64Var(&k.walk, "walk", 0, "erratum: the number of the observation of a paid walk at the row's door in its "+
+		"week, by which the door was ready")
 	f.StringVar(&k.reward, "reward", "", "post-bounty: what is paid for a purchase, in USDC, at most 0.25")
 	f.StringVar(&k.network, "network", "", "reopen: one network, such as eip155:8453; all of them when left out")
 	f.BoolVar(&k.csv, "csv", false, "reconcile: a table for a spreadsheet in place of JSON")

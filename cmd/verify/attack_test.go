@@ -49,7 +49,8 @@ func lived(t testing.TB, salt int) *seal.Writer {
 	w := storeOf(t)
 	for n := range int64(4) {
 		walkAll(t, w, n+1, 18+int(n), salt)
-		if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z",
+		at := time.Date(2026, 9, 13, 12, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(n)).Format(time.RFC3339)
+		if _, err := w.Observe(t.Context(), record.Observation{At: at,
 			Kind: record.ObservationRetiredWord, Word: &record.Said{Text: fmt.Sprintf("word%d", n)}}); err != nil {
 			t.Fatal(err)
 		}
@@ -410,7 +411,7 @@ func TestRowsMovedBetweenRounds(t *testing.T) {
 }
 
 // TestRewrittenHistory has the store itself, with all keys, seal other rounds: whoever saw the old
-// checkpoint refuses it, at whatever size, and a stranger cannot.
+// checkpoint does not take it, at whatever size, and a stranger cannot tell.
 func TestRewrittenHistory(t *testing.T) {
 	seen := lived(t, 0)
 	file := filepath.Join(t.TempDir(), "remembered")
@@ -426,8 +427,11 @@ func TestRewrittenHistory(t *testing.T) {
 		if code, out := checkWith(w.Dir); code != 0 {
 			t.Fatalf("a stranger: exit %d: %s", code, out)
 		}
-		if code, out := checkWith(w.Dir, "-remember", file); code != 3 ||
-			!strings.Contains(out, "log/checkpoint: rewritten") {
+		want, says := 5, "log/checkpoint: rewritten"
+		if rounds < 4 { // shorter than the one that was seen
+			want, says = 4, "UNPROVEN: that its log is the beginning of the one that was seen"
+		}
+		if code, out := checkWith(w.Dir, "-remember", file); code != want || !strings.Contains(out, says) {
 			t.Errorf("%d rounds rewritten: exit %d: %s", rounds+1, code, out)
 		}
 	}

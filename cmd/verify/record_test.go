@@ -70,6 +70,10 @@ func TestRecordIsRemembered(t *testing.T) {
 		strings.Contains(out, "seen before") {
 		t.Errorf("the first time: %s", out)
 	}
+	older := filepath.Join(t.TempDir(), "older")
+	if err := os.CopyFS(older, os.DirFS(w.Dir)); err != nil {
+		t.Fatal(err)
+	}
 	grow(t, w, 3, "a.example")
 	if out := runs(w.Dir, 0); !strings.Contains(out, "goes on from the checkpoint of size 8") {
 		t.Errorf("grown: %s", out)
@@ -80,11 +84,18 @@ func TestRecordIsRemembered(t *testing.T) {
 	}
 	rewritten := writeRecord(t, "a.example", "c.example")
 	grow(t, rewritten, 3, "a.example")
-	if out := runs(rewritten.Dir, 3); !strings.Contains(out, "log/checkpoint: rewritten") {
+	if out := runs(rewritten.Dir, 5); !strings.Contains(out, "log/checkpoint: rewritten") {
 		t.Errorf("rewritten: %s", out)
 	}
 	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(held, now) {
 		t.Errorf("what was refused is remembered: %v", err)
+	}
+	if out := runs(older, 4); !strings.Contains(out, "UNPROVEN: that its log is the beginning of the one that "+
+		"was seen") {
+		t.Errorf("an older copy: %s", out)
+	}
+	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(held, now) {
+		t.Errorf("an older copy is remembered: %v", err)
 	}
 	part := filepath.Join(w.Dir, "rounds/1/part-0001.jsonl")
 	if err := os.Remove(part); err != nil {

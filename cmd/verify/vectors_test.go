@@ -1,15 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"store.example/agentstore/corpus/rule/rulebook"
 	"store.example/agentstore/corpus/vectors"
 )
 
@@ -57,6 +61,44 @@ func TestVectorsByTheVerifierFromThePage(t *testing.T) {
 		if want := string(b.Rule); named != want && (!b.Battery || named != "") {
 			t.Errorf("%s: it says %q", b.Name, says[b.Name])
 		}
+	}
+}
+
+// readsForms is what the verifier from the page is asked of the vectors of forms: which good value
+// does not fit its form, and which bad one does.
+const readsForms = `
+source = pathlib.Path(sys.argv[1]).read_text().replace("sys.exit(main())", "")
+exec(compile(source, "verify.py", "exec"))
+read_forms(pathlib.Path(sys.argv[2]).read_text("ascii"))
+def takes(kind, value):
+    try:
+        return fits(kind, value)
+    except ValueError:  # a day that no calendar has
+        return False
+for v in json.load(sys.stdin)["forms"]:
+    for want, values in ((True, v["good"]), (False, v["bad"])):
+        for value in values:
+            if takes(v["form"], value) != want:
+                print(v["form"], "fits" if not want else "does not fit", json.dumps(value)[:300])
+`
+
+// TestFormVectorsByTheVerifierFromThePage holds the vectors of forms to the same verifier.
+func TestFormVectorsByTheVerifierFromThePage(t *testing.T) {
+	needsPython(t)
+	files, err := vectors.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	forms := filepath.Join(t.TempDir(), "forms.txt")
+	if err := os.WriteFile(forms, rulebook.Forms(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(files, func(f vectors.File) bool { return f.Path == "forms.json" })
+	verify := exec.CommandContext(t.Context(), python, "-c", "import json, pathlib, sys\n"+readsForms, filepath.Join(
+		"testdata", "verify.py"), forms)
+	verify.Stdin = bytes.NewReader(files[i].Body)
+	if out, err := verify.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v:\n%s", err, out)
 	}
 }
 

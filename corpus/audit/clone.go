@@ -46,30 +46,10 @@ type CloneReport struct {
 	Beside []string `json:"not_looked_at,omitempty"`
 	// Commits is there if the commits of a clone by git could be read.
 	Commits *CommitsReport `json:"commits,omitempty"`
+	// LineEnds says that nothing else is wrong than that git changed the ends of lines.
+	LineEnds bool `json:"line_ends_changed,omitzero"`
 	// Problems name files. None: every byte is covered by the signature or named as left out.
 	Problems []Problem `json:"problems"`
-}
-
-// Sound reports whether nothing was found wrong, and nothing that was demanded is lacking.
-func (r CloneReport) Sound() bool { return len(r.Problems) == 0 && len(r.Lacking()) == 0 }
-
-// Refused reports whether something was found wrong.
-func (r CloneReport) Refused() bool { return len(r.Problems) > 0 }
-
-// Lacking is what the record does not show though it has to, or was asked to.
-func (r CloneReport) Lacking() []string {
-	if r.Record == nil {
-		return nil
-	}
-	return r.Record.Unproven
-}
-
-// Unjudged is how many verdicts were not reached again though what they rest on is kept.
-func (r CloneReport) Unjudged() int64 {
-	if r.Record == nil {
-		return 0
-	}
-	return r.Record.Verdicts.Unjudged + r.Record.Control.Unjudged + r.Record.Between.Unjudged
 }
 
 // Problem is one thing that is wrong with one file.
@@ -102,6 +82,14 @@ const PublishedFolder = "public"
 // under public.
 func Clone(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, error) {
 	tree = Plain(tree)
+	out, err := clone(ctx, tree, o)
+	if err == nil && out.Refused() {
+		out.LineEnds = lineEnds(ctx, tree, o, out.Problems)
+	}
+	return out, err
+}
+
+func clone(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, error) {
 	// The folder is the sign, and not a file in it that could be taken away.
 	if info, err := fs.Stat(tree, PublishedFolder); err == nil && info.IsDir() {
 		if _, err := fs.Stat(tree, SigningKeyFile); errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -253,5 +254,38 @@ func TestMissingAndAddedInAClone(t *testing.T) {
 	if r := verify(t, tree, CloneOptions{}); !names(r, "rounds/1/part-0001.jsonl") ||
 		!names(r, "rounds/2/part-0001.jsonl") {
 		t.Errorf("parts changed places: %v", r.Problems)
+	}
+}
+
+// TestLineEndsThatGitChanged: a clone of which nothing else is wrong says so, and no other does.
+func TestLineEndsThatGitChanged(t *testing.T) {
+	w := recordtest.Small(t)
+	if err := w.Cover(t.Context(), filetree.Meta{BaseURL: "https://store.example",
+		ContentDigest: strings.Repeat("0", 64)}); err != nil {
+		t.Fatal(err)
+	}
+	tree := recordtest.MapFS(t, w.Dir)
+	for _, f := range tree {
+		if !bytes.Contains(f.Data, []byte{0}) {
+			f.Data = bytes.ReplaceAll(f.Data, []byte("\n"), []byte("\r\n"))
+		}
+	}
+	says := func() (string, CloneReport) {
+		r, err := Clone(t.Context(), tree, CloneOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		r.Print(&out, "clone")
+		return out.String(), r
+	}
+	const why = "line ends were changed by git: clone with git -c core.autocrlf=false clone"
+	if out, r := says(); !r.Refused() || !r.LineEnds || !strings.Contains(out, why) {
+		t.Errorf("%s", out)
+	}
+	name := record.PartPath(1, 0)
+	tree[name].Data = bytes.Replace(tree[name].Data, []byte("a.example"), []byte("b.example"), 1)
+	if out, r := says(); !r.Refused() || r.LineEnds || strings.Contains(out, why) {
+		t.Errorf("with a changed row: %s", out)
 	}
 }

@@ -50,20 +50,24 @@ func (e *evidenceCheck) control(round record.Round) {
 			e.fail(rule.Or(err, rule.EvidenceGzip), e.pack, attest.ProblemChanged, "of a control walk: %v", err)
 			return
 		}
-		if e.judge == nil {
-			e.out.Unjudged++
-			continue
+		look, err := record.ReadLook(raw)
+		if err == nil && (look.OptOut || look.Battery != round.Battery || door != "" && look.URL != door) {
+			err = rule.JudgementDoor.Errorf("it is of %s by battery %s", look.URL, look.Battery)
 		}
-		walk, err := e.judge.Walk(raw)
-		if walk.URL != "" && (walk.Battery != round.Battery || door != "" && walk.URL != door) {
-			err = rule.JudgementDoor.Errorf("it is of %s by battery %s", walk.URL, walk.Battery)
+		var walk record.Walk
+		if door = look.URL; err == nil && e.judge != nil {
+			walk, err = e.judge.Walk(raw)
 		}
 		if err != nil {
 			e.fail(rule.Or(err, rule.JudgementVerdict), e.pack, ProblemMisjudged, "control walk %s: %v",
 				entry.SHA256, err)
 			return
 		}
-		if door = walk.URL; walk.Verdict == record.VerdictReady {
+		if e.judge == nil {
+			e.out.Unjudged++
+			continue
+		}
+		if walk.Verdict == record.VerdictReady {
 			ready++
 		} else {
 			failed++

@@ -148,6 +148,14 @@ func (e *evidenceCheck) judgement(row record.Row, raw []byte, digest string, all
 		e.fail(rule.Or(err, rule.EvidenceGzip), e.pack, attest.ProblemChanged, "of %s: %v", row.Host, err)
 		return
 	}
+	look, err := record.ReadLook(kept)
+	if err == nil {
+		err = look.Of(row, digest != row.EvidenceDigest)
+	}
+	if err != nil {
+		e.fail(rule.Or(err, rule.JudgementForm), e.part, ProblemMisjudged, "%v", err)
+		return
+	}
 	if e.judge == nil {
 		e.out.Unjudged++
 		return

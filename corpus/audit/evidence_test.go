@@ -219,8 +219,7 @@ func TestEvidenceIsWhatTheRowsName(t *testing.T) {
 func TestMisjudgedRowsAreRefused(t *testing.T) {
 	for name, lie := range map[string]func(*record.Row){
 		"verdict": func(r *record.Row) {
-			r.Verdict, r.Fault, r.Failed = record.VerdictReady, record.FaultNone,
-				[]string{}
+			r.Verdict, r.Fault, r.Failed, r.ReachedLevel = record.VerdictReady, record.FaultNone, []string{}, "L4"
 		},
 		"level":        func(r *record.Row) { r.ReachedLevel = "L1" },
 		"failed":       func(r *record.Row) { r.Failed = []string{"reachable"} },
@@ -233,8 +232,8 @@ func TestMisjudgedRowsAreRefused(t *testing.T) {
 		"fault": func(r *record.Row) { r.Fault = record.FaultPath }, "battery": func(r *record.Row) {
 			r.Battery,
 				r.AlsoUnder[0].Version = "v1", "v2"
-		}, "url": func(r *record.Row) { r.URL = "https://other.example/" },
-		"observed_at": func(r *record.Row) { r.ObservedAt = "2026-09-01T00:00:00Z" },
+		}, "url": func(r *record.Row) { r.URL = "https://h00000.example/other" },
+		"observed_at": func(r *record.Row) { r.ObservedAt = "2026-09-12T00:00:00Z" },
 	} {
 		w := recordtest.Writer(t)
 		d := recordtest.Judged(t, 1, recordtest.Hosts(4)...)

@@ -116,6 +116,9 @@ func (c *checker) cosignatures(head tlog.Checkpoint) {
 			if out.Checkpoints++; head.Size > out.Size {
 				out.Size, out.At = head.Size, s.At
 			}
+			if !s.At.IsZero() {
+				c.ahead(head.Size, s.At, "the cosignature of "+w.Name)
+			}
 		}
 	}
 }
@@ -165,9 +168,13 @@ func (c *checker) remember(old, head tlog.Checkpoint, root attest.Digest) {
 		c.problem(rule.LogRemembered, name, ProblemRewritten,
 			fmt.Sprintf("it is of %s; the remembered one is of %s", head.Origin, old.Origin))
 	case old.Size > head.Size:
-		c.problem(rule.LogRemembered, name, ProblemRewritten,
-			fmt.Sprintf("it is of %d leaves; one of %d was seen", head.Size, old.Size))
+		c.out.Unproven = append(c.out.Unproven, fmt.Sprintf("that its log is the beginning of the one that was "+
+			"seen: it "+
+			"has %d leaves, and %d were seen, so that this is an older copy, or what came behind was taken "+
+			"back: get a "+
+			"newer one", head.Size, old.Size))
 	case old.Root != root:
+		c.out.Forked = true
 		c.problem(rule.LogRemembered, name, ProblemRewritten,
 			fmt.Sprintf("at %d leaves its root is %s; %s was seen, signed by the same log", old.Size, root, old.Root))
 	default:

@@ -195,6 +195,9 @@ func (c *checker) round(ctx context.Context, round record.Round, observed int, n
 		}
 		c.progress(int64(len(part.rows)))
 		for _, row := range part.rows {
+			if row.corrected != nil {
+				c.corrected[g.t.Size] = *row.corrected
+			}
 			before, err := index.Row(row.host, g.t.Size, row.sum)
 			if err != nil {
 				return err
@@ -217,12 +220,8 @@ func (c *checker) round(ctx context.Context, round record.Round, observed int, n
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	counted := round
-	counted.Coverage.Probed = probed
-	counted.Count(roundBefore(c.rounds, round.Sequence))
-	if counted.Coverage != round.Coverage || counted.Roster.Walked != round.Roster.Walked {
-		c.problem(rule.RoundCoverage, record.HeaderPath(round.Sequence), attest.ProblemChanged,
-			"its coverage is not that of its rows")
+	if err := round.Counted(probed, roundBefore(c.rounds, round.Sequence)); err != nil {
+		c.problem(rule.RoundCoverage, record.HeaderPath(round.Sequence), attest.ProblemChanged, err.Error())
 	}
 	c.lot(round, observed, &lot)
 	var err error
@@ -281,6 +280,7 @@ type checkedRow struct {
 	host      string
 	previous  int64         // leaf of the host's row before it, as it says itself; -1 for none
 	leaf, sum attest.Digest // its hash as a leaf, and that of its bytes
+	corrected *record.Row   // what an erratum of it needs, nil without one
 }
 
 // parts verifies the parts of all rounds on all cores and yields them in order. Two more are under
@@ -377,6 +377,10 @@ func (c *checker) part(ctx context.Context, round record.Round, i int) (out chec
 		kept.leaf, kept.sum = attest.LeafHash(raw), sha256.Sum256(raw)
 		if row.PreviousLeaf != nil {
 			kept.previous = *row.PreviousLeaf
+		}
+		if c.errataOf[round.FirstLeaf+int64(i)*record.MaxPartRows+int64(n)] {
+			kept.corrected = &record.Row{Host: kept.host, Week: round.Week, Verdict: strings.Clone(row.Verdict),
+				URL: strings.Clone(row.URL)}
 		}
 		out.rows = append(out.rows, kept)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
@@ -317,7 +318,12 @@ func TestAnIdentityOutOfItsTimeIsRefused(t *testing.T) {
 			!errors.Is(err, attest.ErrNotInForce) {
 			t.Errorf("an observation of %s by %s: %v", c.day, c.key, err)
 		}
-		round := record.Round{Origin: recordtest.Origin, Sequence: 1, Week: "2026-W33", TakenAt: c.day + "T12:00:00Z",
+		day, err := time.Parse(time.DateOnly, c.day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		round := record.Round{Origin: recordtest.Origin, Sequence: 1, Week: record.ISOWeek(day), TakenAt: c.day +
+			"T12:00:00Z",
 			Battery: "v2", Parts: []record.Part{}}
 		_, header, err := record.SignRound(round, c.key)
 		if err != nil {
@@ -340,7 +346,10 @@ func TestAnIdentityOutOfItsTimeIsRefused(t *testing.T) {
 		Kind: record.ObservationRetiredWord, Word: recordtest.Said("early")}); err == nil {
 		t.Error("an observation of before its key is kept")
 	}
-	recordtest.Observe(t, w, "in time")
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-09-15T00:00:00Z",
+		Kind: record.ObservationRetiredWord, Word: recordtest.Said("in time")}); err != nil {
+		t.Fatal(err)
+	}
 	if r := verify(t, recordtest.MapFS(t, w.Dir), CloneOptions{}); !r.Sound() || r.Record.Observations != 1 {
 		t.Errorf("%v", r.Problems)
 	}

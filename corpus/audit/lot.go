@@ -22,13 +22,15 @@ type LotReport struct {
 // lotCheck recomputes one round's lot from its rows.
 type lotCheck struct {
 	roster *record.RosterHash
-	inside turns // of hosts within the cap
-	beyond turns // of hosts beyond it
+	inside turns  // of hosts within the cap
+	beyond turns  // of hosts beyond it
+	first  string // when the first of them was walked, "" for never
 }
 
 // add adds a host's turn.
 func (l *lotCheck) add(seed [32]byte, row record.Row) {
 	at := record.Turn(seed, row.Host)
+	l.walked(row.ObservedAt)
 	if row.Verdict == record.VerdictNotProbed && row.Reason == record.ReasonBeyondCap {
 		l.beyond.add(at)
 		return
@@ -36,8 +38,16 @@ func (l *lotCheck) add(seed [32]byte, row record.Row) {
 	l.inside.add(at)
 }
 
+// walked takes down when a host was walked, "" for never.
+func (l *lotCheck) walked(at string) {
+	if at != "" && (l.first == "" || at < l.first) {
+		l.first = at
+	}
+}
+
 // join adds the turns of a part.
 func (l *lotCheck) join(part lotCheck) {
+	l.walked(part.first)
 	for _, j := range []struct{ to, from *turns }{{&l.inside, &part.inside}, {&l.beyond, &part.beyond}} {
 		if j.from.any {
 			j.to.add(j.from.first)
@@ -128,7 +138,11 @@ func (c *checker) lot(r record.Round, before int, got *lotCheck) {
 			record.ReasonBeyondCap)
 		return
 	}
-	if err := r.Lot.Of(closed.ClosedRoster, closed.at, leastWork); err != nil {
+	err := r.Lot.Of(closed.ClosedRoster, closed.at, record.LeastWork)
+	if err == nil {
+		err = r.Lot.Walked(closed.at, got.first)
+	}
+	if err != nil {
 		fail(rule.Or(err, rule.RoundForm), "%v", err)
 		return
 	}
@@ -141,6 +155,3 @@ func (c *checker) lot(r record.Round, before int, got *lotCheck) {
 		c.out.Lots.Weak++
 	}
 }
-
-// leastWork lets every header pass that meets the difficulty it states.
-const leastWork = 1e-12

@@ -25,7 +25,7 @@ func block(at time.Time, nonce byte) attest.Hex {
 	binary.LittleEndian.PutUint32(h[68:], uint32(at.Unix()))
 	binary.LittleEndian.PutUint32(h[72:], 0x207fffff)
 	for n := uint32(0); ; n++ {
-		if binary.LittleEndian.PutUint32(h[76:], n); ots.Header(h).Work(leastWork) == nil {
+		if binary.LittleEndian.PutUint32(h[76:], n); ots.Header(h).Work(record.LeastWork) == nil {
 			return h
 		}
 	}
@@ -90,6 +90,7 @@ func sealLot(t *testing.T, w *seal.Writer, sequence int64, bend func(*aLot)) rec
 		rows = l.rows(rows)
 	}
 	slices.SortFunc(rows, func(a, b record.Row) int { return strings.Compare(a.Host, b.Host) })
+	recordtest.Date(d.TakenAt, rows)
 	d.Rows, d.Lot = recordtest.Each(rows...), &l.lot
 	shut := func() {
 		if _, err := w.Observe(t.Context(), record.Observation{At: l.at.Format(time.RFC3339),

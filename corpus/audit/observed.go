@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -11,84 +12,184 @@ import (
 	"store.example/agentstore/corpus/rule"
 )
 
+// ErratumReport says of an erratum which row it corrects, and from what to what.
+type ErratumReport struct {
+	Observation int64  `json:"observation"`
+	Leaf        int64  `json:"leaf"`
+	Host        string `json:"host"`
+	Week        string `json:"week"`
+	Signed      string `json:"verdict_signed"`
+	Now         string `json:"verdict_now"`
+	Rests       string `json:"rests_on"` // Rests…
+}
+
+// What an erratum rests on.
+const (
+	RestsOnAgain     = "judged_again" // a look of the row's week that is kept, and gives the verdict
+	RestsOnKept      = "kept"         // the same, which was not judged again: there was no record.Judge
+	RestsOnWalk      = "paid_walk"    // a purchase at the row's door in its week
+	RestsOnNotKept   = "not_kept"     // a look that this copy of the record does not keep
+	RestsOnWithdrawn = "withdrawn"    // one that was withdrawn when another erratum had taken its place
+	RestsOnNothing   = "nothing"      // it takes a verdict away, and gives none
+)
+
 // errata demands of every erratum that it is of a row, of a round that was taken before.
 func (c *checker) errata() {
-	for _, o := range c.feed {
+	for n, o := range c.feed {
 		if o.Erratum == nil {
 			continue
 		}
-		if !slices.ContainsFunc(c.rounds, func(r record.Round) bool {
-			at := o.Erratum.Leaf - r.FirstLeaf
-			return 0 <= at && at < r.Rows && r.TakenAt <= o.At
-		}) {
+		row, found := c.corrected[o.Erratum.Leaf]
+		i := slices.IndexFunc(c.rounds, func(r record.Round) bool { return r.Week == row.Week })
+		if !found || i < 0 || c.rounds[i].TakenAt > o.At {
 			c.problem(rule.ErratumRow, "observations/"+o.File(), attest.ProblemChanged,
 				fmt.Sprintf("it corrects leaf %d, which is no row of a round before it", o.Erratum.Leaf))
+			continue
+		}
+		c.out.Errata = append(c.out.Errata, ErratumReport{Observation: o.Number, Leaf: o.Erratum.Leaf, Host: row.Host,
+			Week: row.Week, Signed: row.Verdict, Now: o.Erratum.VerdictNow, Rests: RestsOnNothing})
+		if o.Erratum.EvidenceDigest == "" {
+			continue
+		}
+		on, err := c.basis(n, row)
+		if err != nil {
+			c.unfounded(o, err)
+		}
+		c.out.Errata[len(c.out.Errata)-1].Rests = on
+	}
+}
+
+// unfounded says that an observation does not rest on what it names.
+func (c *checker) unfounded(o record.Observation, err error) {
+	broken, name, kind := rule.Or(err, rule.JudgementVerdict), "observations/"+o.File(), attest.ProblemChanged
+	switch broken {
+	case rule.JudgementDoor, rule.JudgementVerdict, rule.JudgementForm:
+		kind = ProblemMisjudged
+	case rule.EvidenceMissing:
+		name, kind = record.ObservedEvidence(o.JudgedBy()), attest.ProblemMissing
+	case rule.EvidenceWithdrawn:
+		name, kind = record.ObservedEvidence(o.JudgedBy()), attest.ProblemAdded
+	case rule.EvidenceGzip, rule.EvidenceDigest:
+		name = record.ObservedEvidence(o.JudgedBy())
+	}
+	c.problem(broken, name, kind, err.Error())
+}
+
+// basis finds what the n-th observation, an erratum of a row to a verdict, rests on: a paid walk
+// that an observation before it tells of, or a look that is kept.
+func (c *checker) basis(n int, row record.Row) (string, error) {
+	o := c.feed[n]
+	digest := o.Erratum.EvidenceDigest
+	for i, raw := range c.observed[:n] {
+		if c.feed[i].Walk != nil && attest.Digest(sha256.Sum256(raw)).String() == digest {
+			return RestsOnWalk, o.Erratum.RestsOnWalk(row, c.feed[i], o.At)
+		}
+	}
+	raw, gone, err := c.looked(o)
+	switch {
+	case gone:
+		c.out.Between.Withdrawn++
+		return RestsOnWithdrawn, nil
+	case err != nil || raw == nil:
+		return RestsOnNotKept, err
+	}
+	look, err := record.ReadLook(raw)
+	if err == nil {
+		err = look.Corrects(row, o.At)
+	}
+	if err != nil || c.o.Judge == nil {
+		c.out.Between.Unjudged++
+		return RestsOnKept, err
+	}
+	walk, err := c.o.Judge.Walk(raw)
+	if err == nil && walk.Verdict != o.Erratum.VerdictNow {
+		err = fmt.Errorf("it says %s, what it was judged by gives %s", o.Erratum.VerdictNow, walk.Verdict)
+	}
+	c.out.Between.Again++
+	return RestsOnAgain, err
+}
+
+// looked reads what an observation was judged by. It is nil where this copy of the record has no
+// folder of evidence, and gone where it was withdrawn; otherwise it is there.
+func (c *checker) looked(o record.Observation) (raw []byte, gone bool, err error) {
+	digest := o.JudgedBy()
+	name := record.ObservedEvidence(digest)
+	_, there := c.files[name]
+	if there {
+		c.files[name] = true
+	}
+	by, gone := c.withdrawn[digest]
+	switch {
+	case there && gone:
+		return nil, false, rule.EvidenceWithdrawn.Errorf("what it was judged by is there, and observation %d "+
+			"withdrew it",
+			by)
+	case gone:
+		return nil, true, nil
+	case !there && !c.holds("evidence"):
+		c.out.Between.NotKept++
+		return nil, false, nil
+	case !there:
+		return nil, false, rule.EvidenceMissing.Errorf("%s is not there, by which it was judged, and nothing "+
+			"withdrew it",
+			name)
+	}
+	member, err := fs.ReadFile(c.fsys, name)
+	if err == nil {
+		raw, err = c.unpack.Open(member, record.EvidenceEntry{SHA256: digest, Bytes: int64(len(member))})
+	}
+	return raw, false, rule.EvidenceGzip.By(err)
+}
+
+// withdrawals demands that nothing was withdrawn that an observation cannot do without.
+func (c *checker) withdrawals() {
+	last := make(map[int64]int64) // the erratum that counts, by leaf
+	for _, o := range c.feed {
+		if o.Erratum != nil {
+			last[o.Erratum.Leaf] = o.Number
+		}
+	}
+	for _, o := range c.feed {
+		by, gone := c.withdrawn[o.JudgedBy()]
+		if !gone || o.JudgedBy() == "" {
+			continue
+		}
+		w := c.feed[by-1]
+		if err := o.Keeps(w, o.Erratum != nil && last[o.Erratum.Leaf] == o.Number); err != nil {
+			c.problem(rule.WithdrawnBasis, "observations/"+w.File(), attest.ProblemChanged, err.Error())
 		}
 	}
 }
 
-// judgedBetween judges what refreshes were judged by again, as far as it is kept. A copy of a
-// record without the folder of evidence has none of it; otherwise it is there, or withdrawn.
-func (c *checker) judgedBetween() {
-	here := c.holds("evidence")
-	var unpack record.Unpacker
+// refreshes judges what refreshes were judged by again, as far as it is kept.
+func (c *checker) refreshes() {
 	for _, o := range c.feed {
-		digest := o.JudgedBy()
-		if digest == "" {
+		if o.Refresh == nil {
 			continue
 		}
-		name := record.ObservedEvidence(digest)
-		by, gone := c.withdrawn[digest]
-		switch _, there := c.files[name]; {
-		case there && gone:
-			c.files[name] = true
-			c.problem(rule.EvidenceWithdrawn, name, attest.ProblemAdded, fmt.Sprintf("observation %d withdrew it", by))
-			continue
+		raw, gone, err := c.looked(o)
+		switch {
+		case err != nil:
 		case gone:
 			c.out.Between.Withdrawn++
-			continue
-		case !there && here && o.Refresh != nil:
-			c.problem(rule.EvidenceMissing, name, attest.ProblemMissing,
-				fmt.Sprintf("observation %d was judged by it, and none withdrew it", o.Number))
-			continue
-		case !there: // an erratum may rest on what the row rests on
-			c.out.Between.NotKept++
-			continue
-		}
-		c.files[name] = true
-		member, err := fs.ReadFile(c.fsys, name)
-		var raw []byte
-		if err == nil {
-			raw, err = unpack.Open(member, record.EvidenceEntry{SHA256: digest, Bytes: int64(len(member))})
-		}
-		if err != nil {
-			c.problem(rule.Or(err, rule.EvidenceGzip), name, attest.ProblemChanged, err.Error())
-			continue
-		}
-		if c.o.Judge == nil {
-			c.out.Between.Unjudged++
-			continue
-		}
-		if o.Refresh != nil {
-			err = c.o.Judge.Refresh(*o.Refresh, o.At, raw)
-		} else {
-			err = c.corrects(*o.Erratum, raw)
+		case raw != nil:
+			var look record.Look
+			if look, err = record.ReadLook(raw); err == nil {
+				err = look.OfRefresh(*o.Refresh, o.At)
+			}
+			if c.o.Judge == nil {
+				c.out.Between.Unjudged++
+				break
+			}
+			if err == nil {
+				err = c.o.Judge.Refresh(*o.Refresh, o.At, raw)
+			}
+			c.out.Between.Again++
 		}
 		if err != nil {
-			c.problem(rule.Or(err, rule.JudgementVerdict), "observations/"+o.File(), ProblemMisjudged, err.Error())
-			continue
+			c.unfounded(o, err)
 		}
-		c.out.Between.Again++
 	}
-}
-
-// corrects demands that a judgement gives the verdict of an erratum.
-func (c *checker) corrects(e record.Erratum, raw []byte) error {
-	walk, err := c.o.Judge.Walk(raw)
-	if err == nil && walk.Verdict != e.VerdictNow {
-		err = fmt.Errorf("it says %s, what it was judged by gives %s", e.VerdictNow, walk.Verdict)
-	}
-	return err
 }
 
 // issued is what observations said of artifacts so far.

@@ -58,7 +58,7 @@ func TestRefreshHoldsWhatItWasJudgedBy(t *testing.T) {
 		r.Between != (Rejudged{NotKept: 1}) {
 		t.Errorf("without any evidence: %+v %v %v", r.Between, r.Problems, err)
 	}
-	gone := record.Observation{At: at, Kind: record.ObservationWithdrawn,
+	gone := record.Observation{At: "2026-09-28T00:00:00Z", Kind: record.ObservationWithdrawn,
 		Withdrawn: &record.Withdrawn{SHA256: refresh.Refresh.EvidenceDigest, Reason: "asked for"}}
 	if _, err := w.Observe(t.Context(), gone); err != nil {
 		t.Fatal(err)
@@ -115,8 +115,15 @@ func TestErratumIsOfARow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := check(t, w); (len(r.Problems) == 0) != good {
+		r := check(t, w)
+		if (len(r.Problems) == 0) != good {
 			t.Errorf("leaf %d: %v", leaf, r.Problems)
+		}
+		var says strings.Builder
+		r.print(&says)
+		if told := recordtest.Hosts(4)[leaf%4] + " of 2026-W37: signed "; good && !strings.Contains(says.String(),
+			told) {
+			t.Errorf("leaf %d: the report says nothing of %q:\n%s", leaf, told, says.String())
 		}
 	}
 	digest := recordtest.Digest("x")

@@ -29,6 +29,10 @@ func (r CloneReport) Print(w io.Writer, dir string) {
 	}
 	if len(r.Problems) > 0 {
 		fmt.Fprintf(w, "%s: NOT verified: %s\n", dir, visible.Count(len(r.Problems), "problem"))
+		if r.LineEnds {
+			fmt.Fprintln(w, "  Nothing else is wrong than that line ends were changed by git: clone with git -c "+
+				"core.autocrlf=false clone …, and check that copy.")
+		}
 		return
 	}
 	verified := "verified"
@@ -106,6 +110,7 @@ func (r *RecordReport) print(w io.Writer) {
 	}
 	r.Lots.print(w)
 	r.Verdicts.print(w)
+	r.printErrata(w)
 	if c := r.Control; c.Again+c.Unjudged+c.NotKept+c.Withdrawn > 0 {
 		fmt.Fprintf(w, "  Control door: %d walks judged again; %d kept and not judged again; of %d the "+
 			"walk is not kept here; %d withdrawn.\n", c.Again, c.Unjudged, c.NotKept, c.Withdrawn)
@@ -157,6 +162,35 @@ func (l LotReport) print(w io.Writer) {
 		fmt.Fprintf(w, "; %d rounds do not say", l.None)
 	}
 	fmt.Fprintln(w, ".")
+}
+
+// maxErrata is how many errata are written out for people; the JSON form has all.
+const maxErrata = 12
+
+// restsWords says for people what an erratum rests on.
+var restsWords = map[string]string{
+	RestsOnAgain:     "judged again from a look of that week that is kept",
+	RestsOnKept:      "on a look of that week that is kept, NOT judged again",
+	RestsOnWalk:      "on a purchase there in that week",
+	RestsOnNotKept:   "on a look that is NOT kept here",
+	RestsOnWithdrawn: "on a look that was withdrawn; another erratum took its place",
+	RestsOnNothing:   "nothing gives another verdict",
+}
+
+// printErrata says which rows are corrected, and what that rests on.
+func (r *RecordReport) printErrata(w io.Writer) {
+	if len(r.Errata) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "  Errata: %d, which say what rows should have said:\n", len(r.Errata))
+	for _, e := range r.Errata[:min(maxErrata, len(r.Errata))] {
+		fmt.Fprintf(w, "    %s of %s: signed %s, now %s; %s (observation %d).\n", visible.Text(e.Host), e.Week,
+			e.Signed,
+			e.Now, restsWords[e.Rests], e.Observation)
+	}
+	if more := len(r.Errata) - maxErrata; more > 0 {
+		fmt.Fprintf(w, "    and %d more\n", more)
+	}
 }
 
 // subject names what a proof is about.

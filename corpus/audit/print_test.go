@@ -16,6 +16,7 @@ func TestReportsHideNothing(t *testing.T) {
 	sound := CloneReport{BaseURL: evil, SignedBy: evil, Identity: "00", LeftOut: []string{evil},
 		Beside: []string{evil, evil},
 		Record: &RecordReport{Origin: evil, Rounds: 1, Leaves: 1,
+			Errata: []ErratumReport{{Host: evil, Rests: RestsOnWalk}},
 			Proofs: []ProofReport{{Path: evil, Status: ots.Status{State: ots.StateVerified}},
 				{Path: evil, Status: ots.Status{State: ots.StateUnchecked}}, {Path: evil}}}}
 	wrong := CloneReport{Problems: []Problem{{Path: evil, Kind: "changed", Detail: evil}}}
@@ -33,7 +34,7 @@ func TestReportsHideNothing(t *testing.T) {
 			r.Problems[i].Path, r.Problems[i].Detail = "x", "x"
 		}
 		if r.Record != nil {
-			r.Record.Origin = "x"
+			r.Record.Origin, r.Record.Errata[0].Host = "x", "x"
 			for i := range r.Record.Proofs {
 				r.Record.Proofs[i].Path = "x"
 			}

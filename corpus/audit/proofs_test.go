@@ -38,6 +38,7 @@ func inBlock(t testing.TB, digest attest.Digest, height byte) (ots.Proof, ots.He
 	root := sha256.Sum256(digest[:])
 	var h ots.Header
 	copy(h[36:], root[:])
+	binary.LittleEndian.PutUint32(h[68:], 1_794_000_000) // in November 2026
 	binary.LittleEndian.PutUint32(h[72:], 0x207fffff)
 	for n := uint32(0); h.Work(1e-12) != nil; n++ {
 		binary.LittleEndian.PutUint32(h[76:], n)

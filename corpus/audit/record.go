@@ -33,8 +33,11 @@ type RecordReport struct {
 	Root   attest.Digest `json:"root"`
 	// Remembered is the size of an earlier checkpoint that this log was shown to go on from; 0 for
 	// none.
-	Remembered int64         `json:"remembered"`
-	Proofs     []ProofReport `json:"proofs"`
+	Remembered int64 `json:"remembered"`
+	// Forked says that the same log signed that checkpoint and this history, of which not both can
+	// be true.
+	Forked bool          `json:"forked,omitzero"`
+	Proofs []ProofReport `json:"proofs"`
 	// Cosigned is there if witnesses were named: what each of them signed.
 	Cosigned []CosignedReport `json:"cosigned,omitempty"`
 	// Quorum is there if a policy was named and the log has begun.
@@ -45,6 +48,8 @@ type RecordReport struct {
 	// Between counts what was judged between rounds: refreshes, and errata that rest on a judgement
 	// of their own.
 	Between Rejudged `json:"between"`
+	// Errata are the corrections of rows, in their order.
+	Errata []ErratumReport `json:"errata"`
 	// Words counts the public texts of strangers, which observations hold by digest.
 	Words WordsReport `json:"words"`
 	// Lots counts by what the orders of rounds were drawn.
@@ -103,6 +108,9 @@ type RecordOptions struct {
 	// Judge judges again what is kept of walks; nil leaves that out, and what is kept is compared
 	// with its digests all the same.
 	Judge record.Judge
+	// Now is the clock of the one who checks: nothing is dated more than a day later. The zero time
+	// leaves that out, and so does a specimen's key, of whose record every date is made up.
+	Now time.Time
 	// Progress, if there is one, is told how many of all rows were checked, now and then and at the
 	// end.
 	Progress func(done, all int64)
@@ -122,10 +130,14 @@ type checker struct {
 	// observed holds the exact bytes of the observations.
 	observed [][]byte
 	feed     []record.Observation    // the same, read
+	leaf     []int64                 // where each of them stands in the log
 	closed   map[string]closedRoster // by week
 	// withdrawn holds the digests of what was taken out, with the numbers of the observations that
 	// say so.
 	withdrawn map[string]int64
+	errataOf  map[int64]bool       // leaves that errata name
+	corrected map[int64]record.Row // what errata need of the rows that they correct, by leaf
+	unpack    record.Unpacker
 }
 
 // Record checks a whole record with the keys of a ring and no network: every header, the chain,
@@ -137,8 +149,10 @@ type checker struct {
 func Record(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) (RecordReport, error) {
 	c := &checker{fsys: Plain(fsys), ring: ring, files: make(map[string]bool), partial: make(map[string][]string),
 		closed:    make(map[string]closedRoster),
-		withdrawn: make(map[string]int64), o: o}
+		withdrawn: make(map[string]int64), corrected: make(map[int64]record.Row),
+		errataOf: make(map[int64]bool), o: o}
 	c.out.Proofs, c.out.Unproven, c.out.Problems = []ProofReport{}, []string{}, []Problem{}
+	c.out.Errata = []ErratumReport{}
 	if err := CheckAsOf(o.AsOf); err != nil {
 		return c.out, err
 	}
@@ -150,6 +164,9 @@ func Record(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) 
 	c.keys()
 	c.headers()
 	c.observations()
+	if len(c.out.Problems) == 0 {
+		c.dates()
+	}
 	// While a header or an observation is bad, what follows from them is not judged.
 	if len(c.out.Problems) == 0 {
 		c.proofs()
@@ -162,8 +179,9 @@ func Record(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) 
 	if len(c.out.Problems) == 0 {
 		c.quorum()
 		c.controls()
+		c.withdrawals()
 		c.errata()
-		c.judgedBetween()
+		c.refreshes()
 	}
 	if len(c.out.Problems) == 0 {
 		c.words()
@@ -298,10 +316,9 @@ func (c *checker) headers() {
 		round, err := record.OpenRound(raw, n, c.ring)
 		if err == nil && n > 1 {
 			err = round.Follows(c.rounds[n-2])
-			if previous := c.rounds[n-2].Coverage.Probed; err == nil && round.Coverage.PreviousProbed != previous {
-				err = rule.RoundProbed.Errorf("checking coverage: it says %d were probed in the round before, "+
-					"which were %d", round.Coverage.PreviousProbed, previous)
-			}
+		}
+		if err == nil {
+			err = round.ProbedBefore(roundBefore(c.rounds, n))
 		}
 		if err != nil {
 			c.problem(rule.Or(err, rule.RoundForm), record.HeaderPath(n), attest.ProblemChanged, err.Error())
@@ -350,7 +367,11 @@ func (c *checker) observations() {
 		case o.Issued != nil:
 			err = before.add(*o.Issued)
 		case o.Withdrawn != nil:
-			c.withdrawn[o.Withdrawn.SHA256] = n
+			if c.withdrawn[o.Withdrawn.SHA256] == 0 {
+				c.withdrawn[o.Withdrawn.SHA256] = n
+			}
+		case o.Erratum != nil:
+			c.errataOf[o.Erratum.Leaf] = true
 		case o.Release != nil && released[o.Release.Version] > 0:
 			err = rule.ReleaseTwice.Errorf("it is of version %s, which observation %d told: a version is released once",
 				o.Release.Version, released[o.Release.Version])
@@ -385,27 +406,6 @@ func (c *checker) keyEvent(h attest.Handover, told map[string]bool) error {
 	return rule.HandoverTold.Errorf("the handover of %s that it tells of is not in the keys of the record", h.FromKID)
 }
 
-// anchors are the digests of the anchors that the observations give.
-func (c *checker) anchors() ([]attest.Digest, error) {
-	var feed []record.Observation
-	for _, o := range c.feed {
-		if o.Handover != nil || o.Issued != nil {
-			feed = append(feed, o)
-		}
-	}
-	chain, err := record.Anchors(c.ring, feed)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]attest.Digest, len(chain))
-	for i, a := range chain {
-		if out[i], err = a.Digest(); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
 // proofs reads every proof of time: it must be about its round's or anchor's digest, and a block at
 // hand must commit to it.
 func (c *checker) proofs() {
@@ -433,7 +433,7 @@ func (c *checker) proofs() {
 		}
 		headers[path.Dir(name)][n] = h
 	}
-	anchors, err := c.anchors()
+	anchors, anchored, err := c.anchors()
 	if err != nil {
 		c.problem(rule.ObservationForm, "observations", attest.ProblemChanged, err.Error())
 		return
@@ -448,21 +448,28 @@ func (c *checker) proofs() {
 			continue
 		}
 		p, err := ots.Parse(raw)
+		if len(raw) > ots.MaxProof {
+			err = rule.FileSize.Errorf("larger than %d bytes, which no proof is", ots.MaxProof)
+		}
+		dated := ""
 		if n, ok := record.AnchorOf(path.Dir(name)); err == nil && ok {
 			if report.Anchor = n; n < 1 || n > int64(len(anchors)) || attest.Digest(p.Digest) != anchors[n-1] {
 				err = rule.ProofDigest.Errorf("it is not about the digest of its anchor")
+			} else {
+				dated = anchored[n-1]
 			}
 		} else if err == nil {
 			n, err = strconv.ParseInt(path.Base(path.Dir(name)), 10, 64)
 			if report.Sequence = n; err == nil &&
 				(n < 1 || n > int64(len(c.rounds)) || attest.Digest(p.Digest) != c.rounds[n-1].Digest) {
 				err = rule.ProofDigest.Errorf("it is not about the digest of its round")
+			} else if err == nil {
+				dated = c.rounds[n-1].TakenAt
 			}
 		}
 		if err == nil {
-			if report.Status = p.Check(headers[path.Dir(name)], c.o.Difficulty); report.State == ots.StateMismatch {
-				err = rule.ProofBlock.Errorf("block %d does not commit to it", report.Height)
-			}
+			report.Status = p.Check(headers[path.Dir(name)], c.o.Difficulty)
+			err = proven(p, report.Status, dated, headers[path.Dir(name)])
 		}
 		if err != nil {
 			c.problem(rule.Or(err, rule.ProofForm), name, attest.ProblemChanged, err.Error())

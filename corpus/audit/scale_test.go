@@ -23,7 +23,7 @@ func sealAndVerify(t *testing.T, n int) (uint64, time.Duration) {
 	most := recordtest.Peak(func() {
 		for i, rows := range []int{n, n, fewRows} {
 			d := recordtest.Draft(int64(i) + 1)
-			d.Rows = recordtest.ManyRows(rows)
+			d.Rows = recordtest.ManyRows(rows, d.TakenAt)
 			began := time.Now()
 			recordtest.Seal(t, w, d)
 			t.Logf("%d rows of %d hosts sealed in %v", rows, n, time.Since(began))

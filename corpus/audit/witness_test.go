@@ -30,9 +30,9 @@ func TestWitnessesThatAStrangerKnows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sign(1_790_000_000)
+	sign(1_791_000_000)
 	recordtest.Observe(t, w, "synergy")
-	sign(1_790_000_060)
+	sign(1_791_000_060)
 	tree := recordtest.MapFS(t, w.Dir)
 	report, err := Record(t.Context(), tree, w.Ring,
 		RecordOptions{Judge: judge.Batteries{}, Witnesses: []tlog.Witness{known, silent}})
@@ -40,7 +40,7 @@ func TestWitnessesThatAStrangerKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []CosignedReport{{Witness: known.Name, Checkpoints: 2, Size: first.Size + 1,
-		At: time.Unix(1_790_000_060, 0).UTC()}, {Witness: silent.Name}}
+		At: time.Unix(1_791_000_060, 0).UTC()}, {Witness: silent.Name}}
 	if diff := cmp.Diff(want, report.Cosigned); diff != "" || len(report.Problems) > 0 {
 		t.Errorf("%v (-want +got):\n%s", report.Problems, diff)
 	}

@@ -44,12 +44,14 @@ type Report struct {
 	Specimen bool          `json:"specimen"`
 	// Remembered is the size at which the log was compared with the remembered checkpoint, 0 for
 	// not at all.
-	Remembered int64            `json:"remembered"`
-	Rounds     []RoundReport    `json:"rounds"`
-	Rows       []RowReport      `json:"rows"`
-	Hosts      []HostReport     `json:"hosts"`
-	Artifacts  []ArtifactReport `json:"artifacts"`
-	Verdicts   audit.Rejudged   `json:"verdicts"`
+	Remembered int64 `json:"remembered"`
+	// Fork says that the same log signed that checkpoint and this history.
+	Fork      bool             `json:"forked,omitzero"`
+	Rounds    []RoundReport    `json:"rounds"`
+	Rows      []RowReport      `json:"rows"`
+	Hosts     []HostReport     `json:"hosts"`
+	Artifacts []ArtifactReport `json:"artifacts"`
+	Verdicts  audit.Rejudged   `json:"verdicts"`
 	// CompleteTo is the newest round that it holds, and Week that round's, up to which it shows of
 	// each host all the rows that the record has, but for what Unproven says; 0 without rounds.
 	CompleteTo int64           `json:"complete_to"`
@@ -60,6 +62,9 @@ type Report struct {
 
 // Sound reports whether nothing was found wrong, and nothing lacks of what it tells of.
 func (r Report) Sound() bool { return len(r.Problems) == 0 && len(r.Unproven) == 0 }
+
+// Forked reports whether the log signed two histories: a head that was seen, and this one.
+func (r Report) Forked() bool { return r.Fork }
 
 // Refused reports whether something was found wrong.
 func (r Report) Refused() bool { return len(r.Problems) > 0 }
@@ -245,6 +250,7 @@ func (v *verifier) remember(c tlog.Checkpoint) error {
 		return nil
 	}
 	if c.Root != v.before.Root {
+		v.out.Fork = true
 		return fmt.Errorf("rewritten: at %d leaves its root is %s; %s was seen, signed by the same log", c.Size, c.Root,
 			v.before.Root)
 	}
@@ -269,6 +275,9 @@ func (v *verifier) round(i int, r Round) error {
 	}
 	if before, ok := v.rounds[round.Sequence-1]; ok {
 		if err := round.Follows(before); err != nil {
+			return err
+		}
+		if err := errors.Join(round.ProbedBefore(&before), round.Counted(round.Coverage.Probed, &before)); err != nil {
 			return err
 		}
 	}
@@ -323,35 +332,6 @@ func (v *verifier) one(c tlog.Checkpoint, round record.Round) error {
 			round.Sequence, sealed.Root)
 	}
 	return nil
-}
-
-// check judges a proof of time with the blocks at hand.
-func (t *Time) check(digest attest.Digest, difficulty float64) (*ots.Status, error) {
-	p, err := ots.Parse(t.Proof)
-	if err != nil {
-		return nil, err
-	}
-	if attest.Digest(p.Digest) != digest {
-		return nil, errors.New("checking time: the proof is not about the digest of its round")
-	}
-	blocks := make(map[int64]ots.Header)
-	named := claimed(p)
-	last := int64(-1)
-	for _, b := range t.Blocks {
-		if b.Height <= last || !named[b.Height] {
-			return nil, fmt.Errorf("checking time: block %d is out of order, or the proof does not rest on it",
-				b.Height)
-		}
-		last = b.Height
-		if blocks[b.Height], err = ots.ParseHeader([]byte(b.Header + "\n")); err != nil {
-			return nil, err
-		}
-	}
-	s := p.Check(blocks, difficulty)
-	if s.State == ots.StateMismatch {
-		return nil, fmt.Errorf("checking time: block %d does not commit to it", s.Height)
-	}
-	return &s, nil
 }
 
 // hosts checks what the index of the newest round says of each host.
@@ -457,6 +437,13 @@ func (v *verifier) row(r Row, last Want) (Want, error) {
 		if sum := attest.Digest(sha256.Sum256([]byte(r.Judgement))); sum.String() != row.EvidenceDigest {
 			return at, fmt.Errorf("the digest of what it was judged by is %s, the row names %s", sum,
 				row.EvidenceDigest)
+		}
+		look, err := record.ReadLook([]byte(r.Judgement))
+		if err == nil {
+			err = look.Of(row, false)
+		}
+		if err != nil {
+			return at, err
 		}
 		if v.o.Judge == nil {
 			out.Judged = "kept"

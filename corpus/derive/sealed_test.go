@@ -23,7 +23,8 @@ func TestFromASealedRecord(t *testing.T) {
 	for i, week := range weeks {
 		rows := map[string]record.Row{}
 		for h, c := range week {
-			row := record.Row{Sequence: int64(i + 1), Host: string(rune('a'+h)) + ".example", URL: "https://x/",
+			row := record.Row{Sequence: int64(i + 1), Host: string(rune('a'+h)) + ".example",
+				URL:    "https://" + string(rune('a'+h)) + ".example/",
 				Source: record.SourceDiscovery, Listed: true, Battery: "v2",
 				Fault: record.FaultNone, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}
 			switch c {
@@ -49,7 +50,7 @@ func TestFromASealedRecord(t *testing.T) {
 			}
 		}
 		round, err := w.Seal(t.Context(), seal.Draft{Sequence: int64(i + 1), Week: record.ISOWeek(at(i)),
-			TakenAt: at(i + 1), Battery: "v2", Rows: stream})
+			TakenAt: at(i), Battery: "v2", Rows: stream})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
@@ -41,7 +42,7 @@ func TestRowFromPractice(t *testing.T) {
 			continue
 		}
 		if row.Verdict != string(p.Verdict) || !slices.Equal(row.Failed, p.Failed) && len(row.Failed)+
-			len(p.Failed) > 0 || row.ObservedAt != "2026-09-13T04:05:06Z" {
+			len(p.Failed) > 0 || row.ObservedAt != "2026-09-12T04:05:06Z" {
 			t.Errorf("%s: %+v", p.ID, row)
 		}
 		raw, err := judgement.Encode()
@@ -141,5 +142,19 @@ func TestRowFromWhatWasNotJudged(t *testing.T) {
 		if _, err := record.SignRow(placed(row, "door.example"), key); err != nil {
 			t.Errorf("%s: %v", row.Verdict, err)
 		}
+	}
+}
+
+// TestShortNamesAreThoseOfTheTable holds what a record takes for a network to the table of
+// networks.
+func TestShortNamesAreThoseOfTheTable(t *testing.T) {
+	var names []string
+	for _, c := range networks.Chains() {
+		if c.V1 != "" {
+			names = append(names, c.V1)
+		}
+	}
+	if slices.Sort(names); !slices.Equal(names, record.ShortNames) {
+		t.Errorf("the record knows %v, the table of networks has %v", record.ShortNames, names)
 	}
 }

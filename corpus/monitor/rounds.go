@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule"
@@ -12,11 +13,14 @@ import (
 )
 
 // end is the log index behind the newest round that is known.
-func (s *step) end() int64 {
-	if len(s.rounds) == 0 {
+func (s *step) end() int64 { return endOf(s.rounds) }
+
+// endOf is the log index behind the last of some rounds.
+func endOf(rounds []record.Round) int64 {
+	if len(rounds) == 0 {
 		return 0
 	}
-	return s.rounds[len(s.rounds)-1].LeavesEnd()
+	return rounds[len(rounds)-1].LeavesEnd()
 }
 
 // headers reads the headers of new rounds, up to the first that is not there or that the head does
@@ -83,11 +87,22 @@ func (s *step) header(raw []byte) (record.Round, error) {
 	case round.FirstLeaf < s.end():
 		return round, rule.RoundPlace.Errorf("its rows begin at leaf %d, and the round before ends at %d",
 			round.FirstLeaf, s.end())
-	case n > 0 && round.Coverage.PreviousProbed != s.rounds[n-1].Coverage.Probed:
-		return round, rule.RoundProbed.Errorf("it says %d were probed in the round before, which were %d",
-			round.Coverage.PreviousProbed, s.rounds[n-1].Coverage.Probed)
 	}
-	return round, nil
+	if !s.o.Now.IsZero() && !s.out.Specimen {
+		if err := record.Ahead(rule.RoundWeek, fmt.Sprintf("round %d", round.Sequence), round.TakenAt, s.o.Now,
+			"this machine's clock"); err != nil {
+			return round, err
+		}
+	}
+	var before *record.Round
+	if n > 0 {
+		before = &s.rounds[n-1]
+	}
+	if err = round.ProbedBefore(before); err == nil {
+		// How many were probed its rows say, which are not read here.
+		err = round.Counted(round.Coverage.Probed, before)
+	}
+	return round, err
 }
 
 // logged demands that the log commits to the header of a round, and reads which host index it
@@ -150,6 +165,10 @@ func (s *step) observations() error {
 			from = min(from, s.window())
 		}
 	}
+	// A new round is held to all that stands between it and the one before.
+	if s.before != nil && len(s.rounds) > s.known {
+		from = min(from, endOf(s.rounds[:s.known]))
+	}
 	begin, number := int64(0), int64(1) // of the gap before a round
 	for i := 0; i <= len(s.rounds); i++ {
 		end, behind := s.head.Size, s.head.Size
@@ -157,8 +176,13 @@ func (s *step) observations() error {
 			end, behind = s.rounds[i].FirstLeaf, s.rounds[i].LeavesEnd()
 		}
 		for leaf := max(begin, from); leaf < end; leaf++ {
-			if err := s.observation(leaf, number+leaf-begin, i == len(s.rounds)); err != nil {
+			if err := s.observation(leaf, number+leaf-begin, i); err != nil {
 				return err
+			}
+		}
+		if i < len(s.rounds) && s.before != nil && i >= s.known {
+			if err := s.lot(s.rounds[i]); err != nil {
+				return at(record.HeaderPath(s.rounds[i].Sequence), rule.LotClosed, fmt.Errorf("its lot: %w", err))
 			}
 		}
 		begin, number = behind, number+end-begin
@@ -166,8 +190,52 @@ func (s *step) observations() error {
 	return nil
 }
 
-// observation reads the observation at a leaf, which has to have a number.
-func (s *step) observation(leaf, number int64, last bool) error {
+// closing is the observation that closed the roster of a week.
+type closing struct {
+	record.ClosedRoster
+	at string
+}
+
+// dated demands of an observation that it is dated as it stands between two rounds, and not ahead
+// of the clock of who follows; and that it closes no roster that was closed before.
+func (s *step) dated(o record.Observation, before, behind *record.Round) error {
+	err := o.Dates(before, behind)
+	if err == nil && !s.o.Now.IsZero() && !s.out.Specimen {
+		err = record.Ahead(rule.ObservationDate, fmt.Sprintf("observation %d", o.Number), o.At, s.o.Now,
+			"this machine's clock")
+	}
+	if err != nil || o.Roster == nil {
+		return err
+	}
+	if _, twice := s.closed[o.Roster.Week]; twice {
+		return rule.LotTwice.Errorf("it closes the roster of %s, which was closed before: a lot is drawn once",
+			o.Roster.Week)
+	}
+	s.closed[o.Roster.Week] = closing{*o.Roster, o.At}
+	return nil
+}
+
+// lot demands that the lot of a round is the one that the closing of its roster, which stands
+// before it, said would be drawn. Whether its rows are those of the roster it does not see.
+func (s *step) lot(r record.Round) error {
+	if r.Lot == nil {
+		return nil
+	}
+	c, ok := s.closed[r.Week]
+	if !ok {
+		return rule.LotClosed.Errorf("no observation before it closes the roster of %s", r.Week)
+	}
+	at, err := time.Parse(time.RFC3339, c.at)
+	if err != nil {
+		return err
+	}
+	return r.Lot.Of(c.ClosedRoster, at, record.LeastWork)
+}
+
+// observation reads the observation at a leaf, which stands before the i-th round and has to have a
+// number.
+func (s *step) observation(leaf, number int64, i int) error {
+	last := i == len(s.rounds)
 	raw, err := s.log.Entry(leaf)
 	if err != nil {
 		return at(tlog.Path("tile/entries"), rule.LogTile, err)
@@ -184,6 +252,16 @@ func (s *step) observation(leaf, number int64, last bool) error {
 	if o.Number != number {
 		return at(tlog.Path("tile/entries"), rule.ObservationNumber, fmt.Errorf("leaf %d holds observation %d in the "+
 			"place of %d", leaf, o.Number, number))
+	}
+	var before, behind *record.Round
+	if i > 0 {
+		before = &s.rounds[i-1]
+	}
+	if !last {
+		behind = &s.rounds[i]
+	}
+	if err := s.dated(o, before, behind); err != nil {
+		return at("observations/"+o.File(), rule.ObservationDate, err)
 	}
 	for _, f := range s.hosts {
 		if o.Refresh != nil && o.Refresh.Host == f.name && (f.old == nil || leaf >= s.old.Size) {

@@ -8,10 +8,12 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"os"
 	"path"
 	"strings"
 	"time"
 
+	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule"
 )
@@ -28,13 +30,14 @@ const (
 	maxFirst       = 16 << 20 // of a host index of 16,000,000 hosts with names of the greatest length
 )
 
-// Source reads the files of a published record over HTTP. What it read stays in memory, so that a
-// step asks for each file once. It is for one goroutine.
+// Source reads the files of a published record over HTTP, or those of a folder. What it read stays
+// in memory, so that a step asks for each file once. It is for one goroutine.
 type Source struct {
 	ctx      context.Context
 	client   *http.Client
 	base     string
-	clone    bool // it has the layout of a record's folder, and not that of a published one
+	folder   fs.FS // in place of what is fetched, nil for none
+	clone    bool  // it has the layout of a record's folder, and not that of a published one
 	files    map[string][]byte
 	kept     int
 	requests int64
@@ -42,8 +45,16 @@ type Source struct {
 }
 
 // Get returns the record that is served at an address, such as https://store.example/corpus: as a
-// store publishes it, or as the folder of a record, such as a clone. It stops when ctx ends.
+// store publishes it, or as the folder of a record, such as a clone, which may be a local one. It
+// stops when ctx ends.
 func Get(ctx context.Context, address string) (*Source, error) {
+	if info, err := os.Stat(address); err == nil && info.IsDir() {
+		tree, ok := audit.FindRecord(audit.Plain(os.DirFS(address)))
+		if !ok {
+			return nil, fmt.Errorf("%s holds no record: name the folder of a clone", address)
+		}
+		return &Source{ctx: ctx, base: address, folder: tree, clone: true, files: map[string][]byte{}}, nil
+	}
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
@@ -108,6 +119,13 @@ func (s *Source) place(name string) string {
 }
 
 func (s *Source) get(name string, most int64) ([]byte, error) {
+	if s.folder != nil {
+		b, err := fs.ReadFile(s.folder, name)
+		if err == nil && int64(len(b)) > most {
+			err = rule.FileSize.Errorf("larger than %d bytes, which no such file is", most)
+		}
+		return b, err
+	}
 	r, err := http.NewRequestWithContext(s.ctx, http.MethodGet, s.base+"/"+name, nil)
 	if err != nil {
 		return nil, err
@@ -153,6 +171,8 @@ func largest(name string) int64 {
 		return record.MaxHeader
 	case base == "first.txt":
 		return maxFirst
+	case strings.HasPrefix(name, "evidence/"):
+		return record.MaxJudgement
 	case strings.Contains(name, "tile/entries/"):
 		return maxBundle
 	case strings.Contains(name, "tile/"):

@@ -1,7 +1,9 @@
 package monitor
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"store.example/agentstore/corpus/record"
@@ -97,11 +99,43 @@ func (s *step) tellNews(o record.Observation) error {
 			o.Erratum.VerdictNow
 		c.Detail = fmt.Sprintf("round %d (%s) should have said %s: %s", round.Sequence, round.Week, c.To,
 			o.Erratum.Reason)
+		if s.host(c.Host) != nil && o.Erratum.EvidenceDigest != "" {
+			shown, err := s.basis(o, row)
+			if err != nil {
+				return err
+			}
+			if !shown {
+				c.Detail += " (on a purchase, or on a look that is not kept here)"
+			}
+		}
 	}
 	if s.host(c.Host) != nil {
 		s.out.Changes = append(s.out.Changes, c)
 	}
 	return nil
+}
+
+// basis demands of an erratum of a row that the look that it rests on, where one is kept, is at the
+// row's door and in its week. What of that takes the batteries is for package audit.
+func (s *step) basis(o record.Observation, row record.Row) (kept bool, err error) {
+	name := record.ObservedEvidence(o.Erratum.EvidenceDigest)
+	member, err := fs.ReadFile(s.fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, at(name, rule.FileSize, err)
+	}
+	var unpack record.Unpacker
+	raw, err := unpack.Open(member, record.EvidenceEntry{SHA256: o.Erratum.EvidenceDigest, Bytes: int64(len(member))})
+	if err != nil {
+		return true, at(name, rule.EvidenceGzip, err)
+	}
+	look, err := record.ReadLook(raw)
+	if err == nil {
+		err = look.Corrects(row, o.At)
+	}
+	return true, at("observations/"+o.File(), rule.ErratumBasis, err)
 }
 
 // holds is the host with a row or a refresh that was judged by what has a digest, of those that are

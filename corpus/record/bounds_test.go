@@ -20,16 +20,19 @@ func TestRowAtItsBounds(t *testing.T) {
 	}
 	word, leaf := strings.Repeat(`"`, maxWord/2), int64(attest.MaxInteger)
 	check := strings.Repeat(`"`, maxCheck/2)
+	longURL := "https://" + strings.Repeat("h", maxHost) + "/"
+	longURL += strings.Repeat(`"`, (MaxRowURL-len(longURL))/2)
 	full := func() Row {
 		r := Row{Origin: strings.Repeat("o", maxOrigin), Sequence: attest.MaxInteger, Week: "2026-W47",
 			Host: strings.Repeat("h", maxHost),
-			URL:  strings.Repeat(`"`, MaxRowURL/2), Source: SourceWellKnown, Catalog: word, Verdict: VerdictUnreachable,
+			URL:  longURL, Source: SourceWellKnown, Catalog: word, Verdict: VerdictUnreachable,
 			Reason: word, ReachedLevel: "L0", Failed: many(maxFailed, check), Advisories: many(maxAdvisories, check),
-			Protocols: many(maxProtocols, word), Battery: strings.Repeat(`"`, maxVersion/2), Fault: FaultInstrument,
+			Protocols: many(maxProtocols, word), Battery: "v1", Fault: FaultInstrument,
 			ProbeMethod: &ProbeMethod{Used: word, Attempted: many(maxAttempted, word), DeclaredBy: word},
-			Offer: &RowOffer{Networks: many(MaxNetworks, word[:maxNetwork/2]+"x"), NetworksLeftOut: attest.MaxInteger,
-				Schemes: many(maxSchemes, word),
-				MinUSDC: strings.Repeat("9", maxAmount), MaxUSDC: strings.Repeat("9", maxAmount),
+			Offer: &RowOffer{Networks: many(MaxNetworks, "abcdefgh:"+strings.Repeat("x", 32)),
+				NetworksLeftOut: attest.MaxInteger,
+				Schemes:         many(maxSchemes, word),
+				MinUSDC:         strings.Repeat("9", maxAmount), MaxUSDC: strings.Repeat("9", maxAmount),
 				PayToLeftOut: attest.MaxInteger, NotCapturedReason: word},
 			ObservedAt: "2026-11-20T10:11:12Z", EvidenceDigest: strings.Repeat("0a", 32), PreviousLeaf: &leaf}
 		for i := range maxAlsoUnder {

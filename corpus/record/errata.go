@@ -1,6 +1,10 @@
 package record
 
-import "cmp"
+import (
+	"cmp"
+
+	"store.example/agentstore/corpus/rule"
+)
 
 // ReasonErratum stands where an erratum says that a row should have told of no observation.
 const ReasonErratum = "erratum"
@@ -53,4 +57,39 @@ func (r *StoredRow) correct(o Observation) {
 	}
 	// A row that told of no observation is observed when it is corrected.
 	r.ObservedAt, r.EvidenceDigest = cmp.Or(r.ObservedAt, o.At), o.Erratum.EvidenceDigest
+}
+
+// RestsOnWalk demands of a paid walk, which an observation tells of, that an erratum of a row,
+// which is dated so and names that observation's digest, may rest on it: the purchase was at the
+// row's door, in its week, and was not answered with a failure.
+func (e Erratum) RestsOnWalk(row Row, o Observation, at string) error {
+	w := o.Walk
+	switch {
+	case w == nil || e.VerdictNow != VerdictReady:
+		return rule.ErratumBasis.Errorf("a paid walk gives no verdict but %s", VerdictReady)
+	case w.Host != row.Host || w.URL != row.URL:
+		return rule.ErratumBasis.Errorf("the row is of %.200q, and the paid walk of %.200q", row.URL, w.URL)
+	case o.At > at || !inWeek(o.At, row.Week):
+		return rule.ErratumBasis.Errorf("the row is of %s, and the paid walk dated %s", row.Week, o.At)
+	case w.Claim != nil && (w.Claim.Status < 200 || w.Claim.Status > 299):
+		return rule.ErratumBasis.Errorf("the paid walk was answered with status %d", w.Claim.Status)
+	}
+	return nil
+}
+
+// Keeps demands that an observation, which rests on a judgement, can do without it once w withdraws
+// that: a refresh from the week after it on, so that whoever looks may judge it meanwhile, and an
+// erratum only where another took its place, which counts says that none did.
+func (o Observation) Keeps(w Observation, counts bool) error {
+	switch {
+	case o.Erratum != nil && counts:
+		return rule.WithdrawnBasis.Errorf("the erratum of observation %d, which counts, rests on what is "+
+			"withdrawn; hint: "+
+			"another erratum of its row takes its place first", o.Number)
+	case o.Refresh != nil && ISOWeek(moment(w.At)) <= ISOWeek(moment(o.At)):
+		return rule.WithdrawnBasis.Errorf("the refresh of observation %d rests on what is withdrawn in its own "+
+			"week; hint: "+
+			"withdraw it in the week after %s", o.Number, ISOWeek(moment(o.At)))
+	}
+	return nil
 }

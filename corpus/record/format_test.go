@@ -117,6 +117,7 @@ func rows(t testing.TB, n int, k *attest.Key) [][]byte {
 	for i := range n {
 		r := recordtest.UnprobedRow()
 		r.Host = fmt.Sprintf("h%06d.example", i)
+		r.URL = "https://" + r.Host + "/"
 		out = append(out, recordtest.SignRow(t, r, k))
 	}
 	return out

@@ -33,6 +33,9 @@ const (
 	firstBattery     = "v1"
 )
 
+// readyFrom is the first level that a battery calls ready.
+var readyFrom = map[string]string{"v1": "L3", "v2": "L4"}
+
 // Batteries are those that a round may cite, with the digests of their documents, which do not
 // change: what is published as /spec/batteries/<version>.json is for ever.
 var Batteries = map[string]string{

@@ -23,6 +23,7 @@ func sealLies(t *testing.T, lie func(rows []record.Row, r *record.Round)) *seal.
 		recordtest.Walked("b.example", record.VerdictReady)))
 	rows := []record.Row{recordtest.Walked("a.example", record.VerdictReady),
 		recordtest.Walked("b.example", record.VerdictReady)}
+	recordtest.Draft(2, rows...)
 	rows[0].PreviousLeaf, rows[1].PreviousLeaf = new(int64(0)), new(int64(1))
 	if err := liar(w).Seal(t.Context(), second(), rows, lie, nil, false); err != nil {
 		t.Fatal(err)
@@ -42,7 +43,9 @@ func TestLiesOfTheStoreItself(t *testing.T) {
 		"another row before": {record.PartPath(2, 0),
 			func(rows []record.Row, _ *record.Round) { rows[1].PreviousLeaf = rows[0].PreviousLeaf }},
 		"an invented row": {record.PartPath(2, 0),
-			func(rows []record.Row, _ *record.Round) { rows[1].Host = "c.example" }},
+			func(rows []record.Row, _ *record.Round) {
+				rows[1].Host, rows[1].URL = "c.example", "https://c.example/"
+			}},
 		"rows out of order": {record.PartPath(2, 0), func(rows []record.Row, _ *record.Round) {
 			rows[0],
 				rows[1] = rows[1], rows[0]
@@ -52,7 +55,7 @@ func TestLiesOfTheStoreItself(t *testing.T) {
 			func(rows []record.Row, _ *record.Round) { rows[1].Sequence = 1 }},
 		"more probed": {record.HeaderPath(2), func(_ []record.Row, r *record.Round) { r.Coverage.Probed++ }},
 		"no gap": {record.HeaderPath(2),
-			func(rows []record.Row, r *record.Round) { r.Coverage.NotProbed-- }},
+			func(rows []record.Row, r *record.Round) { r.Coverage.NotProbed++ }},
 		"fewer before": {record.HeaderPath(2),
 			func(_ []record.Row, r *record.Round) { r.Coverage.PreviousProbed = 1 }},
 		"not suspect": {record.HeaderPath(2), func(_ []record.Row, r *record.Round) { r.Roster.Capped = true }},
@@ -126,6 +129,7 @@ func TestLiesOfTheHostIndex(t *testing.T) {
 			}
 			recordtest.Seal(t, w, recordtest.Draft(1, rows...))
 			again = slices.Clone(rows[:2])
+			recordtest.Draft(2, again...)
 			again[0].PreviousLeaf, again[1].PreviousLeaf = new(int64(0)), new(int64(1))
 			truth := func(_ []record.Row, r *record.Round) {
 				r.Coverage.PreviousProbed, r.Coverage.Suspect = 4, true

@@ -40,6 +40,9 @@ const RosterFormat = "store-roster/v1"
 // blocks may be off by two hours; one that is older was known when the roster was closed.
 const LotFresh = 2 * time.Hour
 
+// LeastWork lets every header pass that meets the difficulty it states.
+const LeastWork = 1e-12
+
 // ClosedRoster says which hosts are walked in a week, before the first is, and by which block their
 // order is drawn.
 type ClosedRoster struct {
@@ -81,6 +84,14 @@ func (l *Lot) Seed() (seed [32]byte) {
 		seed[i], seed[31-i] = seed[31-i], seed[i]
 	}
 	return seed
+}
+
+// blockTime is what the block says of its time, zero where none decided.
+func (l *Lot) blockTime() time.Time {
+	if l.IsOwn() {
+		return time.Time{}
+	}
+	return ots.Header(l.Header).Time()
 }
 
 // Turn is a host's place in the order of a seed.

@@ -240,15 +240,17 @@ func (e *Erratum) check() error {
 
 func (w *PaidWalk) check() error {
 	switch {
-	case !isHost(w.Host) || w.URL == "" || TextBytes(w.URL) > MaxRowURL || caip2.Name(w.Network) != w.Network:
-		return errors.New("a paid walk without host, URL or network, or with a URL that is too long")
-	case w.Transaction == "" || len(w.Transaction) > maxTransaction || !printable(w.Transaction) ||
-		TextBytes(w.Transaction) != len(w.Transaction):
+	case !isHost(w.Host) || !isDoorOf(w.URL, w.Host) || TextBytes(w.URL) > MaxRowURL ||
+		caip2.Name(w.Network) != w.Network:
+		return errors.New("a paid walk without host or network, or whose URL is too long or no address of the " +
+			"host over https")
+	case w.Transaction == "" || len(w.Transaction) > maxTransaction || strings.Contains(w.Transaction, " ") ||
+		!printable(w.Transaction) || TextBytes(w.Transaction) != len(w.Transaction):
 		return fmt.Errorf("transaction %.200q", w.Transaction)
 	case !isAmount(w.USDC):
 		return fmt.Errorf("amount %q", w.USDC)
-	case w.Claim != nil && (w.Claim.BodySHA256 != "" && !IsDigest(w.Claim.BodySHA256) || w.Claim.Bytes < 0 ||
-		w.Claim.LatencyMS < 0):
+	case w.Claim != nil && (w.Claim.BodySHA256 != "" && !IsDigest(w.Claim.BodySHA256) || w.Claim.Status < 0 ||
+		w.Claim.Bytes < 0 || w.Claim.LatencyMS < 0):
 		return errors.New("a claim that cannot be")
 	case w.Claim != nil && w.Claim.ContentType != ContentType(w.Claim.ContentType):
 		return fmt.Errorf("content type %.200q, where a media type belongs, or %s", w.Claim.ContentType, OtherWord)
@@ -280,16 +282,6 @@ func (n *StandingNote) check() error {
 	return fmt.Errorf("a note by lane %q, with the address of another or none", n.Lane)
 }
 
-// weekExists reports whether a year has the ISO week: most have no W53.
-func weekExists(s string) bool {
-	if !IsWeek(s) {
-		return false
-	}
-	// The fourth of January is in the first week.
-	day, err := time.Parse("2006-01-02", s[:4]+"-01-04")
-	return err == nil && ISOWeek(day.AddDate(0, 0, 7*(int(s[6]-'0')*10+int(s[7]-'0')-1))) == s
-}
-
 func (i *Issued) check(at string) error {
 	var sum int64
 	for _, c := range i.Classes {
@@ -310,7 +302,7 @@ func (i *Issued) check(at string) error {
 	switch {
 	case err != nil:
 		return err
-	case !weekExists(t.Through) || t.Through >= ISOWeek(now):
+	case !IsWeek(t.Through) || t.Through >= ISOWeek(now):
 		return fmt.Errorf("certificates through %.20q, which is no week before %s", t.Through, ISOWeek(now))
 	case t.Size < 1 || t.Size > attest.MaxInteger || !IsDigest(t.Root):
 		return fmt.Errorf("a tree of %d certificates with root %.80q", t.Size, t.Root)

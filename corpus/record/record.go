@@ -111,6 +111,9 @@ func OpenRound(raw []byte, n int64, ring attest.Ring) (Round, error) {
 		return Round{}, rule.RoundKey.Errorf("verifying round %d: %w: %s", round.Sequence, attest.ErrUnknownKey,
 			round.KID)
 	}
+	if err := round.dated(); err != nil {
+		return Round{}, err
+	}
 	if err := by.InForce(round.TakenAt); err != nil {
 		return Round{}, rule.RoundKey.Errorf("verifying round %d: %w", round.Sequence, err)
 	}

@@ -269,6 +269,8 @@ func (r Round) Check() error {
 		return fail("format is %q, not %q; hint: of a newer one, use a newer release", r.Format, RoundFormat)
 	case r.Origin == "" || r.KID == "" || r.Battery == "":
 		return fail("origin, battery and kid must be present")
+	case TextBytes(r.Origin) > maxOrigin:
+		return fail("an origin of more than %d bytes", maxOrigin)
 	case r.Sequence < 1:
 		return fail("a sequence starts at 1")
 	case (r.Sequence == 1) != (r.PreviousDigest == attest.Digest{}):
@@ -279,6 +281,9 @@ func (r Round) Check() error {
 		return fail("taken at %q", r.TakenAt)
 	case r.FirstLeaf < 0 || r.Rows < 0:
 		return fail("first leaf %d, %d rows", r.FirstLeaf, r.Rows)
+	}
+	if wrong := r.malformed(); wrong != "" {
+		return fail("%s", wrong)
 	}
 	if r.Lot != nil {
 		if err := r.Lot.check(); err != nil {
@@ -312,12 +317,32 @@ func (r Round) Check() error {
 		}
 	}
 	for _, n := range r.Inflows.Networks {
-		if !isAmount(n.USDC) || n.Read != (n.Reason == "") || n.AddressesLeftOut < 0 ||
-			n.AddressesLeftOut > 0 && !n.Read {
+		if n.Read != (n.Reason == "") || n.AddressesLeftOut > 0 && !n.Read {
 			return fail("inflow of %s", n.Network)
 		}
 	}
 	return nil
+}
+
+// malformed says which of the counts, networks and amounts of a header is none, "" for all well.
+func (r Round) malformed() string {
+	for name, n := range map[string]int64{"listed": r.Roster.Listed, "walked": r.Roster.Walked, "due": r.Coverage.Due,
+		"probed": r.Coverage.Probed, "not_probed": r.Coverage.NotProbed, "previous_probed": r.Coverage.PreviousProbed} {
+		if n < 0 {
+			return fmt.Sprintf("%s is %d", name, n)
+		}
+	}
+	for _, s := range r.Roster.Sources {
+		if s.Hosts < 0 {
+			return fmt.Sprintf("source %.80q named %d hosts", s.Name, s.Hosts)
+		}
+	}
+	for _, n := range r.Inflows.Networks {
+		if !isNetwork(n.Network) || !isAmount(n.USDC) || n.Transfers < 0 || n.Addresses < 0 || n.AddressesLeftOut < 0 {
+			return fmt.Sprintf("inflow of %.80q of %.80q", n.Network, n.USDC)
+		}
+	}
+	return ""
 }
 
 // Follows checks that r is the round directly after previous in the same
@@ -356,9 +381,13 @@ func (r *Round) Belongs(row *Row) error {
 	return nil
 }
 
-// BelongsTo checks besides that a row's vantages are of walkers whose keys were in force.
+// BelongsTo checks besides that a row is dated in its round, and its vantages are of walkers whose
+// keys were in force.
 func (r *Round) BelongsTo(ring attest.Ring, row *Row) error {
 	if err := r.Belongs(row); err != nil {
+		return err
+	}
+	if err := r.Dates(row); err != nil {
 		return err
 	}
 	for _, v := range row.Vantages {
@@ -369,6 +398,31 @@ func (r *Round) BelongsTo(ring attest.Ring, row *Row) error {
 	// Every judgement has a salt of its own, so that one that stands twice was not looked at twice.
 	if n := len(row.Vantages); n > 0 && len(row.JudgedBy()) != n+1 {
 		return rule.RowVantage.Errorf("checking row of %s: two looks rest on one judgement", row.Host)
+	}
+	return nil
+}
+
+// ProbedBefore demands that a round counts what was probed in the round before, nil for the first.
+func (r *Round) ProbedBefore(previous *Round) error {
+	var probed int64
+	if previous != nil {
+		probed = previous.Coverage.Probed
+	}
+	if r.Coverage.PreviousProbed != probed {
+		return rule.RoundProbed.Errorf("checking coverage: it says %d were probed in the round before, which were %d",
+			r.Coverage.PreviousProbed, probed)
+	}
+	return nil
+}
+
+// Counted demands that the figures of a round, whose rows hold so many hosts that were probed, are
+// those that follow from its rows and the round before, nil for the first.
+func (r *Round) Counted(probed int64, previous *Round) error {
+	again := *r
+	again.Coverage.Probed = probed
+	again.Count(previous)
+	if again.Coverage != r.Coverage || again.Roster.Walked != r.Roster.Walked {
+		return rule.RoundCoverage.Errorf("its coverage is not that of its rows")
 	}
 	return nil
 }

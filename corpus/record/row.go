@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/caip2"
 	"store.example/agentstore/corpus/rule"
 )
 
@@ -248,8 +247,10 @@ func (r Row) Check() error {
 	switch {
 	case r.Format != RowFormat:
 		return fail("format is %.80q, not %q; hint: of a newer one, use a newer release", r.Format, RowFormat)
-	case r.Origin == "" || r.KID == "" || r.Battery == "":
-		return fail("origin, battery and kid must be present")
+	case r.Origin == "" || r.KID == "":
+		return fail("origin and kid must be present")
+	case Batteries[r.Battery] == "":
+		return fail("battery %.80q; hint: of a newer one, use a newer release", r.Battery)
 	case r.Sequence < 1:
 		return fail("sequence %d", r.Sequence)
 	case !IsWeek(r.Week):
@@ -266,6 +267,10 @@ func (r Row) Check() error {
 	err := r.checkBounds()
 	if err != nil {
 		return fail("%v", err)
+	}
+	if !isDoorOf(r.URL, r.Host) {
+		broken = rule.RowURL
+		return fail("url %.200q is no address of it over https", r.URL)
 	}
 	switch r.Verdict {
 	case VerdictNotProbed:
@@ -303,6 +308,9 @@ func (r Row) checkObserved() error {
 		return fmt.Errorf("observed at %q", r.ObservedAt)
 	case !IsDigest(r.EvidenceDigest):
 		return fmt.Errorf("evidence digest %q", r.EvidenceDigest)
+	case r.Verdict == VerdictReady && r.ReachedLevel < readyFrom[r.Battery]:
+		return rule.RowWalk.Errorf("ready by battery %s at %s, and ready begins at %s", r.Battery, r.ReachedLevel,
+			readyFrom[r.Battery])
 	case r.Verdict == VerdictReady && len(r.Failed) > 0:
 		return rule.RowWalk.Errorf("ready, but failed %v", r.Failed)
 	}
@@ -335,8 +343,13 @@ func (r Row) checkObserved() error {
 			return fmt.Errorf("amount %q", usdc)
 		}
 	}
+	for _, n := range r.Offer.Networks {
+		if !isOffered(n) {
+			return fmt.Errorf("network %.80q", n)
+		}
+	}
 	for _, p := range r.Offer.PayTo {
-		if caip2.Name(p.Network) != p.Network && p.Network != caip2.Other || !IsDigest(p.Digest) {
+		if !isNetwork(p.Network) || !IsDigest(p.Digest) {
 			return fmt.Errorf("address digest %q on %q", p.Digest, p.Network)
 		}
 	}
@@ -446,9 +459,13 @@ func ISOWeek(t time.Time) string {
 
 // The forms below are looked at once for every row, so that they are spelt out rather than matched.
 
-// IsWeek accepts 2026-W47.
+// IsWeek accepts 2026-W47, of weeks that their year has: most have no W53.
 func IsWeek(s string) bool {
-	return len(s) == 8 && areDigits(s[:4]) && s[4:6] == "-W" && areDigits(s[6:]) && "01" <= s[6:] && s[6:] <= "53"
+	if len(s) != 8 || !areDigits(s[:4]) || s[4:6] != "-W" || !areDigits(s[6:]) || s[6:] < "01" || "53" < s[6:] {
+		return false
+	}
+	_, ok := weekBegins(s)
+	return s[6:] < "53" || ok
 }
 
 // IsDigest accepts a SHA-256 in lower-case hexadecimal.
@@ -464,10 +481,12 @@ func IsDigest(s string) bool {
 // isLevel accepts L0 to L6.
 func isLevel(s string) bool { return len(s) == 2 && s[0] == 'L' && '0' <= s[1] && s[1] <= '6' }
 
-// isAmount accepts a decimal of at most six places, without a sign and without leading zeros.
+// isAmount accepts a decimal of at most six places and 80 bytes, without a sign and without leading
+// zeros.
 func isAmount(s string) bool {
 	whole, part, point := strings.Cut(s, ".")
-	return areDigits(whole) && (whole == "0" || whole[0] != '0') && (!point || areDigits(part) && len(part) <= 6)
+	return len(s) <= maxAmount && areDigits(whole) && (whole == "0" || whole[0] != '0') && (!point ||
+		areDigits(part) && len(part) <= 6)
 }
 
 // areDigits accepts one digit or more.

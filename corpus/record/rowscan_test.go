@@ -208,7 +208,8 @@ func TestRowsLikeTheOneBefore(t *testing.T) {
 		case 1:
 			row.Advisories = [][]string{{}, {"x"}, {"x", "y"}}[rng.IntN(3)]
 		case 2:
-			row.Battery = []string{"v2", "v3"}[rng.IntN(2)]
+			row.Battery = []string{"v2", "v1"}[rng.IntN(2)]
+			row.AlsoUnder = nil
 		case 3:
 			row.Protocols = [][]string{{"x402"}, {"x402", "mpp-v1"}}[rng.IntN(2)]
 		case 4:

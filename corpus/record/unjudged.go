@@ -1,7 +1,7 @@
 package record
 
 import (
-	"net/url"
+	"strings"
 	"unicode/utf8"
 
 	"store.example/agentstore/corpus/caip2"
@@ -39,17 +39,14 @@ func (r *Row) NotJudged() {
 		Battery: r.Battery, Verdict: VerdictNotProbed,
 		Reason: ReasonNotJudged, Fault: FaultInstrument, Failed: []string{}, Advisories: []string{},
 		Protocols: []string{}, Origin: r.Origin, Sequence: r.Sequence, Week: r.Week, PreviousLeaf: r.PreviousLeaf}
-	if TextBytes(r.URL) > MaxRowURL || !utf8.ValidString(r.URL) {
+	if TextBytes(r.URL) > MaxRowURL || !utf8.ValidString(r.URL) || !isDoorOf(r.URL, r.Host) {
 		// No roster has such a door. Its host's own page is no door, and says whose row it is.
-		r.URL = frontPage(r.URL)
+		r.URL = "https://" + r.Host + "/"
 	}
 }
 
-// frontPage is the first page of a URL's host, "" for what is no URL or has none that fits.
-func frontPage(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil || len(u.Host) > maxHost {
-		return ""
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}).String()
+// isDoorOf accepts an address of a host over https.
+func isDoorOf(url, host string) bool {
+	rest, ok := strings.CutPrefix(url, "https://"+host)
+	return ok && (rest == "" || strings.IndexByte("/?#:", rest[0]) >= 0)
 }

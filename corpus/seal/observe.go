@@ -32,6 +32,10 @@ func (w *Writer) Observe(ctx context.Context, fresh ...record.Observation) (_ []
 			withdrawn = append(withdrawn, o.Withdrawn.SHA256)
 		}
 	}
+	var newest *record.Round
+	if rounds := r.Rounds(); len(rounds) > 0 {
+		newest = &rounds[len(rounds)-1]
+	}
 	for _, o := range fresh {
 		held++
 		if o.Number != 0 && o.Number != held {
@@ -42,6 +46,11 @@ func (w *Writer) Observe(ctx context.Context, fresh ...record.Observation) (_ []
 		if o, err = o.Salted(w.Random); err != nil {
 			return nil, err
 		}
+		looked := o
+		// One that waited too long to be written is told when the round before it is.
+		if newest != nil && o.Dates(newest, nil) != nil {
+			o.At = newest.TakenAt
+		}
 		raw, err := record.SignObservation(o, w.Identity)
 		if err != nil {
 			return nil, err
@@ -51,7 +60,7 @@ func (w *Writer) Observe(ctx context.Context, fresh ...record.Observation) (_ []
 		if err != nil {
 			return nil, err
 		}
-		if err := w.putObserved(dir, o, withdrawn); err != nil {
+		if err := w.putObserved(dir, looked, withdrawn); err != nil {
 			return nil, err
 		}
 		if err := putWords(dir, o, withdrawn); err != nil {

@@ -298,6 +298,10 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *record.
 	// those that are signed.
 	ahead := record.NewHostCursor(r.HostEntries(round.Sequence - 1))
 	defer ahead.Stop()
+	closed, err := closing(r, d)
+	if err != nil {
+		return err
+	}
 	index := record.NewHostIndex(round.Sequence, r.HostEntries(round.Sequence-1), func(name string, data []byte) error {
 		return dir.Put(record.HostsPath(round.Sequence, name), data)
 	})
@@ -363,7 +367,8 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *record.
 			row.PreviousLeaf = &before.LastLeaf
 		}
 		// What a walk left in the way of the whole week costs its own verdict alone.
-		if placed := row; placed.Complete(w.Identity) != nil {
+		if placed := row; placed.Complete(w.Identity) != nil || round.Dates(&row) != nil ||
+			d.Lot != nil && !row.Late && d.Lot.Walked(closed, row.ObservedAt) != nil {
 			row.NotJudged()
 		}
 		if d.Evidence != nil && row.EvidenceDigest != "" {
@@ -397,6 +402,23 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *record.
 		return err
 	}
 	return errors.Join(dir.SyncTree(record.RoundDir(round.Sequence)), dir.SyncTree(record.EvidenceDir(round.Sequence)))
+}
+
+// closing is when the roster of a draft with a lot was closed, on the record.
+func closing(r *record.Record, d Draft) (time.Time, error) {
+	if d.Lot == nil {
+		return time.Time{}, nil
+	}
+	feed, err := r.Observations()
+	if err != nil {
+		return time.Time{}, err
+	}
+	for _, o := range feed {
+		if o.Roster != nil && o.Roster.Week == d.Week {
+			return time.Parse(time.RFC3339, o.At)
+		}
+	}
+	return time.Time{}, nil // the check of the record says so
 }
 
 // signRows signs on all cores.

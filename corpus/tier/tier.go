@@ -149,13 +149,13 @@ func ready(entries []Entry) (n int64) {
 func latest(h History, skipped int, window []Entry) *Latest {
 	var newest *Entry
 	for i := range window {
-		if e := &window[i]; e.Probed == Probed && (newest == nil || e.Row.ObservedAt >= newest.Row.ObservedAt) {
+		if e := &window[i]; e.Probed == Probed && (newest == nil || e.observed() >= newest.observed()) {
 			newest = e
 		}
 	}
 	var out *Latest
 	if newest != nil {
-		out = &Latest{Verdict: newest.Row.Verdict, ObservedAt: newest.Row.ObservedAt, Source: "census",
+		out = &Latest{Verdict: newest.Row.Verdict, ObservedAt: newest.observed(), Source: "census",
 			Sequence: newest.Sequence}
 	}
 	since := ""
@@ -172,3 +172,7 @@ func latest(h History, skipped int, window []Entry) *Latest {
 	}
 	return out
 }
+
+// observed is when the host was observed in a round, no later than that was taken: an erratum that
+// is dated later gives a row of the round a verdict, and no newer look.
+func (e *Entry) observed() string { return min(e.Row.ObservedAt, e.TakenAt) }

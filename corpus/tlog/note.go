@@ -45,8 +45,11 @@ type noteLine struct {
 
 // splitNote takes a note apart. Nothing is verified.
 func splitNote(raw []byte) (text string, sigs []noteLine, err error) {
-	if len(raw) > maxNote || !utf8.Valid(raw) {
-		return "", nil, errors.New("opening note: too large or not UTF-8")
+	if len(raw) > maxNote {
+		return "", nil, rule.FileSize.Errorf("opening note: larger than %d bytes", maxNote)
+	}
+	if !utf8.Valid(raw) {
+		return "", nil, errors.New("opening note: not UTF-8")
 	}
 	s := string(raw)
 	if strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 && r != '\n' || r >= 0x7f && r < 0xa0 }) {

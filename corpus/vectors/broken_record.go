@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
@@ -34,6 +35,10 @@ func brokenRounds() []bad {
 			base: "small", edits: []edit{swap("header 1", `"addresses":0,`, `"addresses":0,"addresses_left_out":1,`)}},
 		{rule: rule.RoundDigest, why: "the digest is not that of the header", base: "small",
 			edits: []edit{inDigest("header-signed 1", "digest")}},
+		{rule: rule.RoundWeek, why: "a round that was taken fourteen weeks after its week", base: "small",
+			edits: []edit{member("header 1", "taken_at", `"2026-12-13T00:00:00Z"`)}},
+		{rule: rule.RoundWeek, name: "early", why: "a round that was taken before its week", base: "small",
+			edits: []edit{member("header 1", "taken_at", `"2026-08-30T23:59:59Z"`)}},
 		{rule: rule.RoundKey, why: "a header by the key of the log", base: "small",
 			edits: []edit{member("header 1", "kid", logKID())}},
 		{rule: rule.RoundKey, name: "retired", why: "a header by an identity key that was retired before",
@@ -49,12 +54,19 @@ func brokenRounds() []bad {
 			edits: []edit{member("header 2", "origin", `"other.example/corpus"`)}},
 		{rule: rule.RoundPrivate, why: "a private round after a public one",
 			edits: []edit{swap("header 2", `"roster":{`, `"private":true,"roster":{`)}},
-		{rule: rule.RoundLater, why: "the week of the round before", edits: []edit{member("header 2", "week",
-			`"2026-W36"`)}},
+		{rule: rule.RoundLater, why: "the week of the round before",
+			draft: set(func(f *forge) { f.keepIdentity = true }), edits: []edit{member("header 2", "week", `"2026-W36"`),
+				member("header 2", "taken_at", `"2026-09-07T12:00:00Z"`)}},
 		{rule: rule.RoundLot, why: "no lot, though the round before has one", edits: []edit{member("header 2",
 			"lot", "")}},
 		{rule: rule.RoundProbed, why: "another count of the round before",
 			edits: []edit{member("header 2", "previous_probed", "1")}},
+		{rule: rule.RoundProbed, name: "first", why: "a count of a round before, in the first", base: "small",
+			edits: []edit{member("header 1", "previous_probed", "1")}},
+		{rule: rule.RoundForm, name: "network", why: "inflows of what is no network", base: "flooded",
+			edits: []edit{member("header 1", "network", `"<script>"`)}},
+		{rule: rule.RoundForm, name: "amount", why: "an amount of 400 digits", base: "flooded",
+			edits: []edit{member("header 1", "usdc", `"`+strings.Repeat("9", 400)+`"`)}},
 		{rule: rule.RoundPlace, why: "rows that begin far behind where what stands before them ends",
 			edits: []edit{member("header 2", "first_leaf", "100")}},
 		{rule: rule.RoundCoverage, why: "more hosts due than there are rows", base: "small",
@@ -86,6 +98,10 @@ func brokenRounds() []bad {
 			edits: []edit{member("observation 12", "at", `"2026-09-08T05:00:00Z"`)}},
 		{rule: rule.LotWork, why: "a block that does not meet the difficulty that it states",
 			draft: set(func(f *forge) { f.noWork = true })},
+		{rule: rule.LotWalk, why: "a roster that was closed an hour after a host of it was walked",
+			edits: []edit{member("observation 1", "at", `"2026-09-05T01:00:00Z"`)}},
+		{rule: rule.LotWalk, name: "block", why: "a block that was made three hours after a host was walked",
+			draft: set(func(f *forge) { f.drawn = "2026-09-12T03:00:00Z" })},
 		{rule: rule.LotTwice, why: "a roster that is closed twice", draft: then(func(f *forge) {
 			f.observe(roster(2, "2026-09-15T00:00:00Z", 900_000, ready, beyond))
 		})},
@@ -139,7 +155,40 @@ func brokenObservations() []bad {
 			edits: []edit{member("observation 15", "leaf",
 				"0")}},
 		{rule: rule.ErratumRow, name: "later", why: "an erratum that is dated before the round of its row",
-			edits: []edit{member("observation 15", "at", `"2026-09-10T00:00:00Z"`)}},
+			edits: []edit{member("observation 15", "at", `"2026-09-12T12:00:00Z"`)}},
+		{rule: rule.ErratumBasis, base: "corrected", why: "an erratum that rests on a look of another week " +
+			"than its row",
+			edits: []edit{member("observation 17", "leaf", fmt.Sprint(secondUnready))}},
+		{rule: rule.ErratumBasis, name: "walk", base: "corrected", why: "an erratum that rests on a purchase " +
+			"of another week than its row",
+			edits: []edit{member("observation 19", "leaf", fmt.Sprint(firstUnready))}},
+		{rule: rule.ErratumBasis, name: "refused", base: "corrected", why: "an erratum that rests on a " +
+			"purchase, and says unreachable",
+			edits: []edit{member("observation 19", "verdict_now", `"unreachable"`)}},
+		{rule: rule.WithdrawnBasis, base: "corrected", why: "what an erratum rests on, which counts, is withdrawn",
+			draft: func(f *forge) {
+				corrected(f)
+				f.withdraw(at, f.feed[16].Erratum.EvidenceDigest)
+			}},
+		{rule: rule.WithdrawnBasis, name: "week", why: "what a refresh rests on is withdrawn in its own week",
+			draft: then(func(f *forge) { f.withdraw("2026-09-12T00:00:00Z", f.feed[3].Refresh.EvidenceDigest) })},
+		{rule: rule.ObservationDate, why: "an observation of the year 2999 before another round", base: "small",
+			draft: func(f *forge) {
+				small(f)
+				f.observe(record.Observation{At: "2999-01-01T00:00:00Z", Kind: record.ObservationRetiredWord,
+					Word: &record.Said{Text: "petrichor"}})
+				f.round(plainRound(2), []record.Row{unprobed(ready, "interrupted")})
+			}},
+		{rule: rule.ObservationDate, name: "early", why: "an observation dated days before the round that it follows",
+			base: "small", draft: func(f *forge) {
+				small(f)
+				f.observe(record.Observation{At: "2026-09-01T00:00:00Z", Kind: record.ObservationRetiredWord,
+					Word: &record.Said{Text: "petrichor"}})
+			}},
+		{rule: rule.ProofDate, why: "a block that was made before the round that its proof is of",
+			edits: []edit{with("file proofs/1/850000.header", func(raw []byte) []byte {
+				return append(append(raw[:136:136], "8015966a"...), raw[144:]...)
+			})}},
 		{rule: rule.ProofHeader, why: "a block header without a newline",
 			edits: []edit{swap("file proofs/1/850000.header", "\n", "")}},
 		{rule: rule.ProofForm, why: "a file that is no proof", edits: []edit{flip("file "+proof2, 1)}},
@@ -183,6 +232,8 @@ func brokenRows() []bad {
 			`"L9"`)}},
 		{rule: rule.RowForm, name: "number", why: "a number beyond 2^53", edits: []edit{member(a, "previous_leaf",
 			"9007199254740993")}},
+		{rule: rule.RowForm, name: "network", why: "an offer on what is no network",
+			edits: []edit{swap(a, `"networks":["eip155:8453"`, `"networks":["<script>"`)}},
 		{rule: rule.RowForm, name: "long", why: "a reason of 65 bytes", base: "small",
 			edits: []edit{member(plain, "reason",
 				`"`+strings.Repeat("x", 65)+`"`)}},
@@ -197,6 +248,14 @@ func brokenRows() []bad {
 			"observed_at", "")}},
 		{rule: rule.RowWalk, name: "evidence", why: "not probed for another reason than an opt-out, by evidence",
 			edits: []edit{member("row 2 "+optedOut, "reason", `"interrupted"`)}},
+		{rule: rule.RowWalk, name: "level", why: "ready at a level where nothing usable answered",
+			edits: []edit{member(a, "reached_level", `"L0"`)}},
+		{rule: rule.RowURL, why: "a row whose url is that of another door", base: "small",
+			edits: []edit{member(plain, "url", `"https://a.example.evil.example/"`)}},
+		{rule: rule.RowURL, name: "script", why: "a row whose url is a program", base: "small",
+			edits: []edit{member(plain, "url", `"javascript:alert(1)"`)}},
+		{rule: rule.RowForm, name: "battery", why: "a row by a battery that there is not", base: "small",
+			edits: []edit{member(plain, "battery", `"v9"`)}},
 		{rule: rule.RowKey, why: "a row by another key than its round", base: "small",
 			edits: []edit{member(plain, "kid", logKID())}},
 		{rule: rule.RowSignature, why: "a digit of the signature is another", base: "small",
@@ -209,6 +268,10 @@ func brokenRows() []bad {
 				`"other.example/corpus"`)}},
 		{rule: rule.RowKey, name: "walker", why: "a row by the key of a walker", base: "elsewhere",
 			edits: []edit{member(a, "kid", `"`+walkerKey().KID()+`"`)}},
+		{rule: rule.RowDate, why: "a walk after the round was taken",
+			edits: []edit{member(a, "observed_at", `"2026-09-13T01:00:00Z"`)}},
+		{rule: rule.RowDate, name: "week", why: "a walk of the week before",
+			edits: []edit{member(a, "observed_at", `"2026-09-06T00:00:00Z"`)}},
 		{rule: rule.RowVantage, why: "a vantage by the store's own identity", base: "elsewhere",
 			edits: []edit{member(a, "id", `"`+attest.SpecimenKey().KID()+`"`)}},
 		{rule: rule.RowVantage, name: "early", why: "a walker's key that is in force only after the round",
@@ -251,6 +314,15 @@ func brokenEvidence() []bad {
 		})},
 		{rule: rule.EvidenceMissing, why: "a judgement that nobody withdrew is not there",
 			draft: set(func(f *forge) { f.unkept = optedOut })},
+		{rule: rule.EvidenceMissing, name: "invented", base: "corrected", why: "an erratum that rests on a " +
+			"digest of nothing",
+			edits: []edit{inDigest("observation 17", "evidence_digest")}},
+		{rule: rule.EvidenceMissing, name: "own", base: "corrected", why: "an erratum that rests on what gave " +
+			"the row's own verdict",
+			draft: func(f *forge) {
+				f.ownBasis = true
+				corrected(f)
+			}},
 		{rule: rule.EvidenceNamed, why: "an index that names another digest than the row",
 			edits: []edit{inDigest("file "+index1, "sha256")}},
 		{rule: rule.EvidenceGzip, why: "a member with another head", edits: []edit{flip(member1, 9)}},
@@ -264,6 +336,11 @@ func brokenEvidence() []bad {
 			`"`+strings.Repeat("0", 64)+`"`)}},
 		{rule: rule.JudgementDoor, why: "a judgement of another door than the row's",
 			edits: []edit{member("row 2 "+ready, "url", `"https://a.example/other"`)}},
+		{rule: rule.JudgementDoor, name: "erratum", base: "corrected", why: "an erratum that rests on a look " +
+			"at another host",
+			edits: []edit{member("observation 17", "leaf", "1")}},
+		{rule: rule.JudgementDoor, name: "time", why: "a row that was observed at another time than it was looked at",
+			edits: []edit{member("row 2 "+ready, "observed_at", `"2026-09-12T00:00:01Z"`)}},
 		{rule: rule.JudgementVerdict, why: "a row that blames the path for what the door did",
 			edits: []edit{member("row 2 "+unready, "fault", `"path"`)}},
 	}

@@ -57,7 +57,9 @@ type forge struct {
 	unkept       string // the host of which no judgement is kept
 	noWork       bool   // the block does not meet the difficulty that it states
 	keepIdentity bool   // the identity signs on that was handed over
+	ownBasis     bool   // an erratum rests on what the row itself does
 	forked       bool   // the log is handed over at another root
+	drawn        string // when the block of the second round's lot is dated, "" for in time
 }
 
 // made is what was made of the same before. Records that differ in one thing have the rest in
@@ -151,6 +153,13 @@ func (f *forge) observe(all ...record.Observation) {
 		f.put("observations/"+o.File(), raw)
 		f.add(raw)
 	}
+}
+
+// withdraw takes what an observation was judged by out of the record.
+func (f *forge) withdraw(at, digest string) {
+	delete(f.files, record.ObservedEvidence(digest))
+	f.observe(record.Observation{At: at, Kind: record.ObservationWithdrawn, Withdrawn: &record.Withdrawn{SHA256: digest,
+		Reason: "It shows a name."}})
 }
 
 // said salts a text, which needs no escapes, and writes its file.

@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -97,7 +98,7 @@ func full(f *forge) {
 	f.observe(roster(2, "2026-09-08T00:00:00Z", 900_000, hosts...))
 	r = plainRound(2)
 	r.Lot = &record.Lot{RosterDigest: rosterDigest(r.Week, hosts), Height: 900_000,
-		Header: f.block("2026-09-08T01:00:00Z", hosts)}
+		Header: f.block(cmp.Or(f.drawn, "2026-09-08T01:00:00Z"), hosts)}
 	r.Roster.Capped = true
 	rows, kept = f.walked(2)
 	lateRow := unprobed(late, "interrupted")
@@ -377,6 +378,35 @@ func (f *forge) after(judgement string) {
 	)
 }
 
+// The leaves of the rows of the host that is not ready.
+const (
+	firstUnready  = 2
+	secondUnready = end2 - 7
+)
+
+// corrected is the full record with errata to a better verdict: on a look of the row's week that is
+// kept, and on a purchase at its door in its week.
+func corrected(f *forge) {
+	full(f)
+	at, walked := "2026-09-14T00:00:00Z", "2026-09-13T12:00:00Z"
+	leaf, digest := int64(firstUnready), ""
+	row, raw := f.judge(unready, true, 1)
+	if digest = digestOf(raw); f.ownBasis {
+		leaf, digest = secondUnready, digestOf(f.judgement(unready, 2))
+	} else {
+		f.put(record.ObservedEvidence(digest), f.zipped(raw))
+	}
+	f.observe(
+		record.Observation{At: at, Kind: record.ObservationErratum, Erratum: &record.Erratum{Leaf: leaf,
+			Reason: "It was read wrongly.", VerdictNow: row.Verdict, EvidenceDigest: digest}},
+		record.Observation{At: walked, Kind: record.ObservationPaidWalk, Walk: &record.PaidWalk{Host: unready,
+			URL: row.URL, Network: "eip155:8453", Transaction: "0x" + strings.Repeat("cd", 32), USDC: "0.01"}})
+	walk := f.files["observations/"+record.Observation{Number: f.observed}.File()]
+	f.observe(record.Observation{At: at, Kind: record.ObservationErratum,
+		Erratum: &record.Erratum{Leaf: f.last[unready],
+			Reason: "It sold that week.", VerdictNow: record.VerdictReady, EvidenceDigest: digestOf(walk)}})
+}
+
 // proofs adds proofs of time: of the first round one that a block at hand holds, of the second and
 // of an anchor such as calendars give first.
 func (f *forge) proofs() {
@@ -397,6 +427,7 @@ func (f *forge) proofs() {
 	message := sha256.Sum256(d[:])
 	header := make([]byte, ots.HeaderSize)
 	copy(header[36:], message[:])
+	binary.LittleEndian.PutUint32(header[68:], uint32(time.Date(2026, 9, 6, 3, 0, 0, 0, time.UTC).Unix()))
 	add("1", d, mined)
 	f.put("proofs/1/850000.header", fmt.Appendf(nil, "%x\n", header))
 	add("2", f.digests[2], pending)

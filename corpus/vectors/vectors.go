@@ -69,6 +69,8 @@ var bases = []struct {
 	{"full", "something of every kind: two rounds, observations of all kinds, what was withdrawn, keys that changed " +
 		"hands, proofs of time", full, false},
 	{"elsewhere", "the full one, where a walker at another place saw a door too", elsewhere, false},
+	{"corrected", "the full one with errata to a better verdict, on a look that is kept and on a purchase", corrected,
+		false},
 	{"covered", "the small one with its manifest", small, true},
 	{"observed", "observations and no round", observed, false},
 	{"private", "one private round", private, false},
@@ -269,6 +271,9 @@ type line struct {
 	Battery bool      `json:"battery,omitempty"`
 }
 
+// FormsFormat names the form of the published vectors of forms.
+const FormsFormat = "store-form-vectors/v1"
+
 // Format names the form of a published vector.
 const Format = "store-corpus-vector/v1"
 
@@ -309,6 +314,14 @@ func Files() ([]File, error) {
 		}
 		add("bad", v)
 	}
+	forms, e := Forms()
+	err = errors.Join(err, e)
+	of, e := json.Marshal(struct {
+		Format string       `json:"format"`
+		Forms  []FormVector `json:"forms"`
+	}{FormsFormat, forms})
+	err = errors.Join(err, e)
+	out = append(out, File{"forms.json", append(of, '\n')})
 	slices.SortFunc(out[1:], func(a, b File) int {
 		return strings.Compare(strings.TrimSuffix(a.Path, ".json"), strings.TrimSuffix(b.Path, ".json"))
 	})

@@ -509,7 +509,7 @@ func TestLongViewMemoryDoesNotFollowRows(t *testing.T) {
 	build := func(n int) uint64 {
 		w := recordtest.Writer(t)
 		d := recordtest.Draft(1)
-		d.Rows = recordtest.ManyRows(n)
+		d.Rows = recordtest.ManyRows(n, d.TakenAt)
 		recordtest.Seal(t, w, d)
 		r := recordtest.Open(t, w)
 		dir := t.TempDir()
@@ -547,7 +547,7 @@ func BenchmarkBuildView(b *testing.B) {
 	w := recordtest.Writer(b)
 	const rows = 2 * record.MaxPartRows
 	d := recordtest.Draft(1)
-	d.Rows = recordtest.ManyRows(rows)
+	d.Rows = recordtest.ManyRows(rows, d.TakenAt)
 	recordtest.Seal(b, w, d)
 	r := recordtest.Open(b, w)
 	for b.Loop() {

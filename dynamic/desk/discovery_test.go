@@ -299,7 +299,7 @@ func TestSoakDiscovery(t *testing.T) {
 	w := recordtest.Writer(t)
 	seal := func(sequence int64, n int) {
 		d := recordtest.Draft(sequence)
-		d.Rows, d.Roster.Listed = recordtest.ManyRows(n), int64(n)
+		d.Rows, d.Roster.Listed = recordtest.ManyRows(n, d.TakenAt), int64(n)
 		recordtest.Seal(t, w, d)
 	}
 	seal(1, hosts)

@@ -76,6 +76,7 @@ func edges(t *testing.T) listing {
 	w := recordtest.Writer(t)
 	d := recordtest.Draft(1)
 	rows := edgeRows()
+	recordtest.Date(d.TakenAt, rows)
 	d.Roster.Listed = int64(len(rows))
 	d.Rows = func(yield func(record.Row, error) bool) {
 		for _, r := range rows {

@@ -31,10 +31,19 @@ const OfEvidence = "evidence"
 // keeps it as that of a round. dry changes nothing.
 func Withdraw(tx ledger.Tx, rec []record.Observation, w record.Withdrawn, kept, dry bool) (Withdrawal, error) {
 	out := Withdrawal{SHA256: w.SHA256, DryRun: dry, Kind: OfEvidence}
+	var rests []record.Observation    // on what is to be withdrawn
+	corrects := make(map[int64]int64) // the erratum that counts, by leaf
 	for o, err := range both(tx, rec) {
-		switch {
-		case err != nil:
+		if err != nil {
 			return out, err
+		}
+		if o.Erratum != nil {
+			corrects[o.Erratum.Leaf] = max(corrects[o.Erratum.Leaf], o.Number)
+		}
+		if o.JudgedBy() == w.SHA256 {
+			rests = append(rests, o)
+		}
+		switch {
 		case o.Withdrawn != nil && o.Withdrawn.SHA256 == w.SHA256:
 			out.WithdrawnBy, out.Already = o.Number, true
 		case out.Observation == 0 && o.HasText(w.SHA256):
@@ -49,6 +58,12 @@ func Withdraw(tx ledger.Tx, rec []record.Observation, w record.Withdrawn, kept, 
 	if out.Observation == 0 && !kept {
 		return out, fmt.Errorf("%w; hint: it is the sha256 beside the text in its observation, and the name of its "+
 			"file words/SHA256.json in the record; of a walk it is the evidence_digest of its row", ErrNoText)
+	}
+	now := record.Observation{At: tx.Now().UTC().Format(record.SecondLayout)}
+	for _, o := range rests {
+		if err := o.Keeps(now, o.Erratum != nil && corrects[o.Erratum.Leaf] == o.Number); err != nil {
+			return out, err
+		}
 	}
 	var err error
 	out.WithdrawnBy, err = observeOnce(tx, record.Observation{Kind: record.ObservationWithdrawn, Withdrawn: &w}, dry)

@@ -38,7 +38,7 @@ func sealed(t testing.TB, w *seal.Writer, sequence int64, rows iter.Seq2[record.
 	t.Helper()
 	at := taken(sequence)
 	r, err := w.Seal(t.Context(), seal.Draft{
-		Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: rows,
+		Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: dated(rows, at),
 		Roster: record.Roster{Listed: 4,
 			Sources: []record.RosterSource{{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: 4, Complete: true}}},
 		Control: record.Control{Walks: 1},
@@ -49,6 +49,20 @@ func sealed(t testing.TB, w *seal.Writer, sequence int64, rows iter.Seq2[record.
 		t.Fatal(err)
 	}
 	return r
+}
+
+// dated are rows whose walks were made an hour before their round was taken.
+func dated(rows iter.Seq2[record.Row, error], taken time.Time) iter.Seq2[record.Row, error] {
+	return func(yield func(record.Row, error) bool) {
+		for r, err := range rows {
+			if r.ObservedAt != "" {
+				r.ObservedAt = taken.Add(-time.Hour).Format(time.RFC3339)
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
 }
 
 func each(rows ...record.Row) iter.Seq2[record.Row, error] {

@@ -40,9 +40,9 @@ var columns = []column{
 	{"host", typeText, "host", false, "host name in lower case; a round has each host once"},
 	{"url", typeText, "url", false, "the door that was walked"},
 	{"listed", typeFlag, "listed", false, "whether a catalogue listed the host that week"},
-	{"source", typeText, "source", false, "how the host came onto the roster: discovery, declared, well-known or " +
-		"revisit"},
-	{"catalog", typeText, "catalog", true, "the catalogue that listed it"},
+	{"source", typeText, "source", false, "how the host came onto the roster: discovery, well-known (also " +
+		"a host that declared itself), list or revisit"},
+	{"catalog", typeText, "catalog", false, "the catalogue that listed it, empty for none"},
 	{"late", typeFlag, "late", true, "true for a host that declared itself after the week's roster was closed, whose " +
 		"turn was not drawn by the week's lot"},
 	{"verdict", typeText, "verdict", false, "ready, not_ready, unreachable or not_probed, as it was signed: an " +

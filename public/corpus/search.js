@@ -35,7 +35,7 @@
   "derived_from": {
     "week": "2026-W46",
     "sequence": 12,
-    "digest": "9a34766d9500be507379d9c5238cc7e3c1be1588636782a062733cc0a74c1598",
+    "digest": "a7b555d5ac8676c442332cac24cf1adfd8789f1c6c9e66a2c94113f3e091951a",
     "rounds": 12,
     "observations": 34,
     "index": "https://store.example/corpus.json",

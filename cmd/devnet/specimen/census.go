@@ -60,12 +60,14 @@ func (m *maker) census(ctx context.Context, week int) (record.Round, error) {
 	// For another site its store numbers what is observed, so that rounds made for it say nothing
 	// of a lot.
 	if m.site == nil {
-		cfg.Publish = m.publish
+		cfg.Publish = func(ctx context.Context, closed record.ClosedRoster) (time.Time, error) {
+			return m.publish(ctx, closed, closes(week))
+		}
 	}
 	// values of a specimen are no secret, and the same every time
 	cfg.Random, cfg.Difficulty = &counter{n: uint64(week) << 40}, leastWork
 	if week != withoutBlock {
-		cfg.Headers = chain{week: week, at: m.clock.Now()}
+		cfg.Headers = chain{week: week, at: closes(week)}
 	}
 	if week == interrupted {
 		if err := m.die(ctx, cfg); err != nil {

@@ -13,11 +13,15 @@ import (
 // withoutBlock is the week in which no block can be had, so that the census draws its own lot.
 const withoutBlock = 40
 
+// closes is when a week's roster is closed: half an hour before the first walk, and the block that
+// orders it is made in between.
+func closes(week int) time.Time { return moment(week, walkDay, walkHour).Add(-30 * time.Minute) }
+
 // chain tells of the blocks that order a week's roster. They were made at home, and say so by their
 // difficulty.
 type chain struct {
 	week int
-	at   time.Time // when the census begins
+	at   time.Time // when the roster is closed
 }
 
 // tip is the newest block when a week's census begins: 1,008 in a week.
@@ -37,11 +41,10 @@ func (c chain) Header(_ context.Context, height int64) (ots.Header, error) {
 }
 
 // publish puts the closing of a roster on the record, once for a week.
-func (m *maker) publish(ctx context.Context, closed record.ClosedRoster) (time.Time, error) {
+func (m *maker) publish(ctx context.Context, closed record.ClosedRoster, at time.Time) (time.Time, error) {
 	if at, done := m.closed[closed.Week]; done {
 		return at, nil
 	}
-	at := m.clock.Now().UTC().Truncate(time.Second)
 	_, err := m.writer().Observe(ctx, record.Observation{At: at.Format(time.RFC3339), Kind: record.ObservationRoster,
 		Roster: &closed})
 	if err == nil {

@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -113,8 +114,42 @@ func write(ctx context.Context, dir string, m *maker) (err error) {
 			return fmt.Errorf("making week %d of the specimen's record: %w", week, err)
 		}
 	}
+	if err := thin(filepath.Join(m.dir, "log", "tile")); err != nil {
+		return err
+	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", m.play))
 	return m.writer().Cover(ctx, filetree.Meta{BaseURL: m.baseURL, ContentDigest: attest.Digest(sum).String()})
+}
+
+// thin takes away the tiles and bundles of a log that a wider one of the same place has taken the
+// place of. A store keeps them until the place is full, for those who read while it grows; nobody
+// reads the specimen while it does.
+func thin(dir string) error {
+	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() || filepath.Ext(name) != ".p" {
+			return err
+		}
+		widths, err := os.ReadDir(name)
+		if err != nil {
+			return err
+		}
+		widest := 0
+		for _, w := range widths {
+			n, err := strconv.Atoi(w.Name())
+			if err != nil {
+				return fmt.Errorf("taking away narrower tiles: %w", err)
+			}
+			widest = max(widest, n)
+		}
+		for _, w := range widths {
+			if w.Name() != strconv.Itoa(widest) {
+				if err := os.Remove(filepath.Join(name, w.Name())); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // Folders are the places of a record below its folder.

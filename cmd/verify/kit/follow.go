@@ -29,8 +29,8 @@ const (
 
 // followFlags are the flags of -follow.
 func (s *settings) followFlags(flags *flag.FlagSet) {
-	flags.StringVar(&s.follow, "follow", "", "address of a published record, such as https://store.example/corpus, to "+
-		"go on with; static files are read and nothing else")
+	flags.StringVar(&s.follow, "follow", "", "address of a published record, such as https://store.example/corpus, or "+
+		"the folder of a clone, to go on with; static files are read and nothing else")
 	flags.Func("host", "with -follow, a host whose rows are checked and whose changes are told: its row, verdict, "+
 		"addresses and tier; may be given several times", func(v string) error {
 		v = strings.ToLower(v)
@@ -57,7 +57,7 @@ func (s *settings) wellCalled(flags *flag.FlagSet) bool {
 func (s *settings) step(ctx context.Context, stdout, stderr io.Writer) (code int, err error) {
 	ctx, stop := context.WithTimeout(ctx, maxStep)
 	defer stop()
-	o := monitor.Options{Hosts: s.hosts, Policy: s.policy, AsOf: s.asOf}
+	o := monitor.Options{Hosts: s.hosts, Policy: s.policy, AsOf: s.asOf, Now: time.Now()}
 	if s.ring != "" {
 		if o.Ring, err = os.ReadFile(s.ring); err != nil {
 			return ExitTrouble, err

@@ -34,10 +34,10 @@ func TestSoakFollowAMillionHosts(t *testing.T) {
 func followMany(t *testing.T, n int) (slowest time.Duration) {
 	w := recordtest.Writer(t)
 	lacking := ""
-	rows := func(without bool) iter.Seq2[record.Row, error] {
+	rows := func(without bool, taken time.Time) iter.Seq2[record.Row, error] {
 		return func(yield func(record.Row, error) bool) {
 			i := 0
-			for row, err := range recordtest.ManyRows(n) {
+			for row, err := range recordtest.ManyRows(n, taken) {
 				if i++; i == n/3 {
 					if lacking = row.Host; without {
 						continue
@@ -51,7 +51,7 @@ func followMany(t *testing.T, n int) (slowest time.Duration) {
 	}
 	seal := func(sequence int64) {
 		d := recordtest.Draft(sequence)
-		d.Rows = rows(sequence > 1)
+		d.Rows = rows(sequence > 1, d.TakenAt)
 		recordtest.Seal(t, w, d)
 	}
 	seal(1)

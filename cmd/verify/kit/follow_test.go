@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -149,6 +150,23 @@ func TestFollow(t *testing.T) {
 		append(hosts, "-as-of", "2026-W43")...)
 }
 
+// TestFollowAFolder goes on with a clone that lies in a folder, the record at its top or below.
+func TestFollowAFolder(t *testing.T) {
+	w := watched(t)
+	state := filepath.Join(t.TempDir(), "remembered")
+	for i, c := range []struct {
+		dir  string
+		code int
+		says string
+	}{{w.Dir, 0, "Nothing was remembered"}, {w.Dir, 0, "as before"}, {t.TempDir(), 1, "holds no record"}} {
+		var out, errs bytes.Buffer
+		code := Run(t.Context(), "verify", nil, []string{"-follow", c.dir, "-remember", state}, &out, &errs)
+		if code != c.code || !strings.Contains(out.String()+errs.String(), c.says) {
+			t.Errorf("%d: exit %d: %s%s", i, code, out.String(), errs.String())
+		}
+	}
+}
+
 func decode[T any](t *testing.T, text string) (out T) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &out); err != nil {
@@ -190,7 +208,7 @@ func between(t *testing.T, w *seal.Writer, s *site) {
 	code, out := s.follow("-host", "door.example", "-host", "new.example")
 	for _, want := range []string{"door.example: observation 2, paid_refresh: " + refresh.Refresh.Verdict + "\n",
 		"door.example: observation 3, erratum: round 3 (2026-W39) should have said not_probed: the path was",
-		"door.example: tier indeterminate, was observed",
+		"door.example: tier broken, was observed",
 		"door.example: observation 4, withdrawn: asked for\n", "new.example: observation 5, declaration: 1 doors\n"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("exit %d, and it does not say %q: %s", code, want, out)

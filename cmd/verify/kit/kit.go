@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
@@ -49,7 +50,7 @@ const usage = `usage: %s [flags] DIR         check a clone: a published tree, a 
                                  @SEQUENCE or @WEEK (a round), or the number of a leaf, such as an observation's
        %[1]s -export WHAT [-export WHAT…] [-o FILE] DIR
                                  put evidence from a record into a bundle
-       %[1]s -follow URL -remember FILE [-host NAME]… [-exec PROGRAM]
+       %[1]s -follow URL|DIR -remember FILE [-host NAME]… [-exec PROGRAM]
                                  go on with a published record from where the last run left it, and say what changed:
                                  one step, for cron
 
@@ -187,7 +188,7 @@ type Report interface {
 // verify checks what an argument names, prints the report and returns the exit code.
 func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Writer) (int, error) {
 	o := audit.CloneOptions{RecordOptions: audit.RecordOptions{AsOf: s.asOf, Judge: s.judge,
-		Witnesses: s.witnesses, Policy: s.policy, Progress: progress(stderr)}}
+		Witnesses: s.witnesses, Policy: s.policy, Now: time.Now(), Progress: progress(stderr)}}
 	var err error
 	if s.ring != "" {
 		if o.Ring, err = os.ReadFile(s.ring); err != nil {
@@ -272,7 +273,10 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 			return code, err
 		}
 	}
+	f, ok := report.(interface{ Forked() bool })
 	switch {
+	case ok && f.Forked():
+		return ExitForked, err
 	case report.Refused():
 		return ExitRefused, err
 	case !report.Sound():

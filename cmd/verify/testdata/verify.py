@@ -51,6 +51,26 @@ def is_kid(kid, key):
 def in_force(key, time):
     return key["since"] <= time[:10] <= key.get("retired_on", "~")
 
+def moment(time):
+    return datetime.datetime.strptime(time, "%Y-%m-%dT%H:%M:%S%z").timestamp()
+
+def week_of(time):
+    return "%04d-W%02d" % datetime.date.fromisoformat(time[:10]).isocalendar()[:2]
+
+def begin_of(week):
+    return moment(f"{datetime.date.fromisocalendar(int(week[:4]), int(week[6:]), 1)}T00:00:00Z")
+
+DAY = 86400
+
+def in_week(time, week):
+    """Whether a walk began in a week: it may end in the day after that."""
+    return -60 <= moment(time) - begin_of(week) < 8 * DAY
+
+READY = {"v1": "L3", "v2": "L4"}  # the first level that a battery calls ready
+
+def is_door(url, host):
+    return re.match("https://" + re.escape(host) + "([/?#:]|$)", url) is not None
+
 def lines_of(texts):
     return "".join(x + "\n" for x in texts).encode()
 
@@ -185,7 +205,7 @@ class Record:
 
     def verify(self, held, remembered):
         self.keys(held)
-        for look in (self.manifest, self.headers, self.observations, self.proofs, self.rows):
+        for look in (self.manifest, self.headers, self.observations, self.dates, self.proofs, self.rows):
             look()
         self.log(remembered)
         self.judged()
@@ -291,6 +311,7 @@ class Record:
                                       for x in flows["networks"]), "a reason or addresses left out that do not go with read")
             bare = canonical({k: v for k, v in h.items() if k not in ("digest", "signature")})
             need("round.digest", sha(bare).hex() == h["digest"], "its digest is another")
+            need("round.week", 0 <= moment(h["taken_at"]) - begin_of(h["week"]) < 98 * DAY, "was not taken in its week")
             h["key"] = self.identity("round.key", h["kid"], h["taken_at"])
             check("round.signature", h["key"], bytes.fromhex(h["signature"]), bare)
             need("round.sequence", h["sequence"] == n, "stands in the place of another")
@@ -311,10 +332,12 @@ class Record:
         while (name := f"observations/{len(self.obs) + 1:09d}.json") in self.files:
             o, raw = self.json(name, "observation", "observation.form", 16384)
             doors, issued = o.get("declaration", {"doors": []})["doors"], o.get("issued", {"total": 0, "classes": []})
-            week = "%04d-W%02d" % datetime.date.fromisoformat(o["at"][:10]).isocalendar()[:2]
             formed("refresh" not in o or o["at"] >= "2026-09-01" or o["refresh"]["battery"] == "v1", "by a battery before its time")
+            for seen in (o[m] for m in ("refresh", "walk") if m in o):
+                formed(is_door(seen["url"], seen["host"]), "a url that is none of its host's")
+                formed(seen.get("verdict") != "ready" or seen["reached_level"] >= READY[seen["battery"]], "ready at another level")
             formed(sum(len(canonical(d)) - 2 for d in doors) <= 12288, "too many doors")
-            formed("certificates" not in issued or issued["certificates"]["through"] < week, "a week that is not over")
+            formed("certificates" not in issued or issued["certificates"]["through"] < week_of(o["at"]), "a week that is not over")
             formed(sum(c["total"] for c in issued["classes"]) == issued["total"], "its totals do not add up")
             if "handover" in o:
                 self.handover(o["handover"], "observation.form")
@@ -331,25 +354,42 @@ class Record:
                 need("issued.week", all(a < b for a, b in pairwise(weeks)), "two trees of one week")
             self.obs.append(o)
             self.raw.append(raw)
-        self.withdrawn = {w["sha256"] for w in self.said("withdrawn")}
+        self.withdrawn = {}
+        for o in self.obs:
+            if "withdrawn" in o:
+                self.withdrawn.setdefault(o["withdrawn"]["sha256"], o)
+
+    def dates(self):
+        """Looks whether each observation is dated as it stands between the rounds."""
+        for n, o in enumerate(self.obs):
+            behind = [h for i, h in enumerate(self.heads) if n < h["first_leaf"] - sum(x["rows"] + 2 for x in self.heads[:i])]
+            before = self.heads[:len(self.heads) - len(behind)]
+            at(f"observations/{o['number']:09d}.json")
+            need("observation.date", all(moment(h["taken_at"]) - DAY <= moment(o["at"]) for h in before[-1:]) and
+                 all(moment(o["at"]) <= moment(h["taken_at"]) + DAY for h in behind[:1]), "is not dated as it stands in the log")
 
     def proofs(self):
         subjects = {f"proofs/{h['sequence']}": bytes.fromhex(h["digest"]) for h in self.heads}
-        subjects.update((f"proofs/anchor-{n + 1}", a) for n, a in enumerate(self.anchors()))
+        dated = {f"proofs/{h['sequence']}": h["taken_at"] for h in self.heads}
+        for n, (time, digest) in enumerate(self.anchors()):
+            subjects[f"proofs/anchor-{n + 1}"], dated[f"proofs/anchor-{n + 1}"] = digest, time
         for name in sorted(self.under("proofs"), key=lambda name: name.endswith(".ots")):
             if re.fullmatch(r"proofs/[^/]+/([1-9]\d*|0)\.header", name, re.A):
                 formed(re.fullmatch(b"[0-9a-f]{160}\n", self.read(name, "proof.header")), "is no block header")
             if name.endswith(".ots"):
-                proof = DetachedTimestampFile.deserialize(BytesDeserializationContext(self.read(name, "proof.form")))
+                proof = DetachedTimestampFile.deserialize(BytesDeserializationContext(self.read(name, "proof.form", 1 << 16)))
                 folder = name.rpartition("/")[0]
                 need("proof.digest", proof.file_digest == subjects.get(folder), "is not of its digest")
                 for message, attested in proof.timestamp.all_attestations():
                     block = f"{folder}/{getattr(attested, 'height', None)}.header"
-                    said = self.files[block].read_text()[72:136] if block in self.asked else message.hex()
-                    need("proof.block", said == message.hex(), "a header says otherwise")
+                    if block in self.asked:
+                        header = bytes.fromhex(self.files[block].read_text())
+                        need("proof.block", header[36:68] == message, "a header says otherwise")
+                        made = struct.unpack("<I", header[68:72])[0]
+                        need("proof.date", moment(dated[folder]) <= made + DAY, "was there before it is dated")
 
     def anchors(self):
-        """The digests of the anchors, the oldest first."""
+        """When the anchors are dated, and their digests, the oldest first."""
         first, retired, total, out = self.of["identity"][0], [], 0, []
         key, events = first["public_key"], [o for o in self.obs if "issued" in o or o.get("handover", {}).get("purpose") == "identity"]
         for o in [{"at": first["since"] + "T00:00:00Z"}, *events]:
@@ -357,9 +397,9 @@ class Record:
                 retired.append({"public_key": key, "retired_on": o["handover"]["effective"]})
                 key = o["handover"]["to_public_key"]
             total = o.get("issued", {"total": total})["total"]
-            out.append(sha(canonical({
-                "version": 1, "sequence": len(out) + 1, "taken_at": o["at"], "previous_digest": out[-1].hex() if out else ZERO,
-                "current_public_key": key, "retired_keys": retired, "artifacts_issued_total": total})))
+            out.append((o["at"], sha(canonical({
+                "version": 1, "sequence": len(out) + 1, "taken_at": o["at"], "previous_digest": out[-1][1].hex() if out else ZERO,
+                "current_public_key": key, "retired_keys": retired, "artifacts_issued_total": total}))))
         return out
 
     def rows(self):
@@ -416,6 +456,7 @@ class Record:
         r = exact(line, "row")
         looks, offer = r.get("vantages", []), r.get("offer", {})
         formed(len(line) <= 16384, "a row is too long")
+        need("row.url", is_door(r["url"], r["host"]), "a url that is none of its host's")
         walked, is_walked = {"reached_level", "observed_at"}, r["verdict"] != "not_probed"
         seen = r.keys() & (walked | {"offer", "probe_method", "also_under", "vantages"})
         need("row.walk", walked <= seen if is_walked else not seen and "reason" in r, "a row lacks its walk, or was not probed")
@@ -424,9 +465,12 @@ class Record:
         formed(all(m + "_left_out" not in offer or len(offer[m]) == 32 for m in ("networks", "pay_to")), "leaves out of a list not full")
         formed(all(u["version"] != r["battery"] for u in r.get("also_under", [])), "a row is judged twice by one battery")
         formed((r["verdict"], r["fault"]) == ("not_ready", "path") or all(v["verdict"] == r["verdict"] for v in looks), "vantages disagree")
+        need("row.walk", r["verdict"] != "ready" or r["reached_level"] >= READY[r["battery"]], "ready at a level that is not")
         need("row.key", r["kid"] == h["kid"], "a row is by another key")
         signed("row.signature", line, h["key"])
         need("row.round", all(r[m] == h[m] for m in ("origin", "sequence", "week")), "a row is not the round's")
+        seen = r.get("observed_at")
+        need("row.date", not seen or in_week(seen, h["week"]) and moment(seen) <= moment(h["taken_at"]) + 60, "a walk of another time")
         walkers = {w["kid"] for w in self.ring.get("walkers", []) if in_force(w, h["taken_at"])}
         need("row.vantage", all(v["id"] in walkers for v in looks), "a vantage is by no walker's key in force")
         need("row.vantage", not looks or len({x["evidence_digest"] for x in [r] + looks}) > len(looks), "two looks rest on one judgement")
@@ -446,12 +490,15 @@ class Record:
         need("lot.turn", not all(turns) or max(turns[0]) < min(turns[1]), "a host beyond the cap had its turn first")
         need("lot.height", said.get("height") == lot.get("height"), "its block is another")
         need("lot.own", block or sha(seed).hex() == said["own"], "its seed was not the one that was fixed")
+        closed, first = moment(o["at"]), min((moment(r["observed_at"]) for r in on if "observed_at" in r), default=None)
+        dated = 0
         if block:
-            (dated, bits), closed = struct.unpack("<II", block[68:76]), datetime.datetime.strptime(o["at"], "%Y-%m-%dT%H:%M:%S%z")
-            need("lot.date", dated >= closed.timestamp() - 7200, "its block was there before")
+            dated, bits = struct.unpack("<II", block[68:76])
+            need("lot.date", dated >= closed - 7200, "its block was there before")
             size, mantissa, hashed = bits >> 24, bits & 0x7FFFFF, int.from_bytes(seed, "big")
             is_sound = mantissa and not bits & 0x800000 and 3 <= size <= 32
             need("lot.work", is_sound and hashed <= mantissa << 8 * (size - 3), "its block has no work")
+        need("lot.walk", first is None or closed <= first + 60 and dated <= first + 7200, "a host was walked before")
 
     def log(self, remembered):
         tree = Tree(self.leaves)
@@ -482,10 +529,12 @@ class Record:
         at("log/checkpoint")
         if remembered:
             old, root, (origin, *_) = remembered
-            need("log.remembered", origin == self.origin and old <= tree.size and tree.node(0, old) == root, "does not go on from it")
+            if origin == self.origin and old > tree.size:
+                raise Unproven(f"the log ends at {tree.size}, and {old} leaves were seen")
+            need("log.remembered", origin == self.origin and tree.node(0, old) == root, "does not go on from it")
 
     def signed_head(self, name, tree):
-        size, root, lines = checkpoint(self.read(name, "checkpoint.form", 1 << 16))
+        size, root, lines = checkpoint(self.read(name, "checkpoint.form", 1 << 18))
         formed(len(root) == 32 and len(lines) == 6, "has no root, or more lines than the log's own")
         origin, heads, (signer, key_id, sig) = lines[0], self.known_heads, signature_line(lines[4])
         ids = {sha(origin.encode(), b"\n\1", bytes.fromhex(k["public_key"]))[:4]: i for i, k in enumerate(self.of["log"])}
@@ -502,19 +551,50 @@ class Record:
     def judged(self):
         for h in self.heads:
             self.pack(f"evidence/{h['sequence']:09d}/control", h)
+        last = {o["erratum"]["leaf"]: o for o in self.obs if "erratum" in o}
         for o in self.obs:
-            if said := o.get("refresh") or o.get("erratum"):
-                leaf, digest = said.get("leaf", -1), said.get("evidence_digest")
-                at(f"observations/{o['number']:09d}.json")
-                need("erratum.row", leaf < 0 or any(h["first_leaf"] <= leaf < h["first_leaf"] + h["rows"] and h["taken_at"] <= o["at"]
-                                                    for h in self.heads), "is of no row before it")
-                at(f"evidence/observations/{digest}.jsonl.gz")
-                there, gone = where in self.files, digest in self.withdrawn
-                need("evidence.withdrawn", not (there and gone), "is there although withdrawn")
-                need("evidence.missing", there or gone or "refresh" not in o or not self.under("evidence"), "is missing")
-                if there:
-                    j = self.judgement(self.read(where), digest)
-                    need("judgement.door", "erratum" in o or (said["url"], said["battery"]) == (j["url"], j["battery"]), "of another door")
+            said = o.get("refresh") or o.get("erratum", {})
+            w = self.withdrawn.get(said.get("evidence_digest"))
+            at(f"observations/{o['number']:09d}.json")
+            if w:
+                need("withdrawn.basis", week_of(w["at"]) > week_of(o["at"]) if "refresh" in o else last[said["leaf"]] is not o,
+                     "what it rests on was withdrawn")
+        for o in self.obs:
+            if "erratum" in o:
+                self.corrects(o, o["erratum"])
+        for o in self.obs:
+            if said := o.get("refresh"):
+                j, started = self.looked(o, said["evidence_digest"])
+                need("judgement.door", not j or (said["url"], said["battery"]) == (j["url"], j["battery"]) and min(started) <= o["at"],
+                     "of another door or time")
+
+    def corrects(self, o, said):
+        """Looks whether an erratum is of a row, and rests on what can give its verdict."""
+        at(f"observations/{o['number']:09d}.json")
+        leaf, digest = said["leaf"], said.get("evidence_digest")
+        need("erratum.row", any(h["first_leaf"] <= leaf < h["first_leaf"] + h["rows"] and h["taken_at"] <= o["at"]
+                                for h in self.heads), "is of no row before it")
+        row = parse(self.leaves[leaf])
+        for before, raw in zip(self.obs[:o["number"] - 1], self.raw):
+            if "walk" in before and sha(raw).hex() == digest:
+                walk = before["walk"]
+                paid = 200 <= walk.get("claim", {"status": 200})["status"] < 300 and said["verdict_now"] == "ready"
+                door = (walk["host"], walk["url"]) == (row["host"], row["url"])
+                need("erratum.basis", paid and door and in_week(before["at"], row["week"]) and before["at"] <= o["at"], "another walk")
+                return
+        if digest:
+            j, started = self.looked(o, digest)
+            need("judgement.door", not j or j["url"] == row["url"], "rests on a look at another door")
+            at(f"observations/{o['number']:09d}.json")
+            need("erratum.basis", all(s <= o["at"] and in_week(s, row["week"]) for s in started), "rests on a look of another time")
+
+    def looked(self, o, digest):
+        """The judgement of an observation with the times of its exchanges; nothing where none is kept."""
+        at(f"evidence/observations/{digest}.jsonl.gz")
+        there, gone = where in self.files, digest in self.withdrawn
+        need("evidence.withdrawn", not (there and gone), "is there although withdrawn")
+        need("evidence.missing", there or gone or not self.under("evidence"), "is missing")
+        return self.judgement(self.read(where), digest) if there else (None, [])
 
     def pack(self, stem, h, rows=None):
         """Looks through the pack of some rows of a round or, without rows, of its control walks."""
@@ -532,9 +612,11 @@ class Record:
             r = named.pop(("" if rows is None else e["host"], e["sha256"]), None)
             need("evidence.named", r, "holds what nothing names")
             need("evidence.withdrawn", e["sha256"] not in self.withdrawn, "holds what was withdrawn")
-            j = self.judgement(raw[e["offset"]:e["offset"] + e["bytes"]], e["sha256"], r.get("reason") == "opted_out")
+            j, started = self.judgement(raw[e["offset"]:e["offset"] + e["bytes"]], e["sha256"], r.get("reason") == "opted_out")
             door = f"https://{r['host']}/.well-known/x402" if "census" in j else r.get("url", door or j["url"])
             need("judgement.door", (j["url"], j.get("battery", r["battery"])) == (door, r["battery"]), "is of another door")
+            own = e["sha256"] == r.get("evidence_digest") and "observed_at" in r
+            need("judgement.door", not own or r["observed_at"] in started, "is of another time")
         need("evidence.missing", all(digest in self.withdrawn for _, digest in named), "lacks what a row or a control walk rests on")
 
     def judgement(self, member, digest, opted=False):
@@ -552,7 +634,7 @@ class Record:
             formed(fits("exchange", e), "an exchange is not of its form")
             formed(not opted or (e["method"], e["url"], e["status"], e["body"]["truncated"], e["error"]["stage"]) ==
                    ("GET", j["url"], 200, False, ""), "an opt-out that was not read whole")
-        return j
+        return j, [parse(line)["started_at"] for line in lines]
 
     def words(self):
         salts = {}

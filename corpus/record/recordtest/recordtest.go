@@ -157,9 +157,10 @@ func Walked(host, verdict string) record.Row {
 	return r
 }
 
-// Draft is a round of rows, a week after the one before it.
+// Draft is a round of rows, a week after the one before it, which were walked an hour before it.
 func Draft(sequence int64, rows ...record.Row) seal.Draft {
 	at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
+	Date(at, rows)
 	return seal.Draft{
 		Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: Each(rows...),
 		Roster: record.Roster{Listed: int64(len(rows)),
@@ -168,6 +169,15 @@ func Draft(sequence int64, rows ...record.Row) seal.Draft {
 		Control: record.Control{Walks: 1},
 		Inflows: record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339),
 			Networks: []record.NetworkInflow{}},
+	}
+}
+
+// Date dates the walks of rows an hour before their round was taken.
+func Date(taken time.Time, rows []record.Row) {
+	for i := range rows {
+		if rows[i].ObservedAt != "" {
+			rows[i].ObservedAt = taken.Add(-time.Hour).Format(time.RFC3339)
+		}
 	}
 }
 
@@ -194,10 +204,14 @@ func Small(t testing.TB) *seal.Writer {
 	return w
 }
 
-// Observe adds a retired word.
+// Observe adds a retired word, an hour behind the newest round.
 func Observe(t testing.TB, w *seal.Writer, word string) {
 	t.Helper()
-	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z",
+	at := Draft(1).TakenAt
+	if _, err := os.Stat(filepath.Join(w.Dir, record.RingFile)); err == nil {
+		at = at.AddDate(0, 0, 7*(len(Open(t, w).Rounds())-1))
+	}
+	if _, err := w.Observe(t.Context(), record.Observation{At: at.Add(time.Hour).Format(time.RFC3339),
 		Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}}); err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +302,7 @@ func Kept(t testing.TB, url string, door practice.Door, at time.Time) (record.Ro
 }
 
 // LookedAt is when a door was walked.
-var LookedAt = time.Date(2026, 9, 13, 4, 5, 6, 0, time.UTC)
+var LookedAt = time.Date(2026, 9, 12, 4, 5, 6, 0, time.UTC)
 
 // Judged is a draft of which every row is made from a walk that is kept: hosts answer as the
 // practice doors do, in turn, and every fifth does not answer.
@@ -346,10 +360,11 @@ func Cosign(k *attest.Key, name string, c tlog.Checkpoint, at uint64) []byte {
 	return fmt.Appendf(nil, "— %s %s\n", name, base64.StdEncoding.EncodeToString(b))
 }
 
-// ManyRows yields n rows without holding them.
-func ManyRows(n int) iter.Seq2[record.Row, error] {
+// ManyRows yields n rows of a round that was taken at a time, without holding them.
+func ManyRows(n int, taken time.Time) iter.Seq2[record.Row, error] {
 	return func(yield func(record.Row, error) bool) {
 		row := Walked("a.example", record.VerdictReady)
+		row.ObservedAt = taken.Add(-time.Hour).Format(time.RFC3339)
 		for i := range n {
 			row.Host = fmt.Sprintf("h%09d.example", i)
 			row.URL = "https://" + row.Host + "/"

@@ -19,58 +19,21 @@ import (
 	"store.example/agentstore/corpus/vectors"
 )
 
-// member is a member of an object in the table of forms. text says that an expression stands in the
-// place of its kind.
-type member struct {
-	name, kind     string
-	optional, text bool
-}
-
-// form is a line of the table: members, kinds of which one fits, or the expression of a text.
-type form struct {
-	members    []member
-	kinds      []string
-	expression string
-}
-
 var (
-	aMember = regexp.MustCompile(`^(\w+)(\??)([:=])(.*)$`)
-	aList   = regexp.MustCompile(`^(\w+)[*+](\d*)(\^([\w,]*))?$`)
-	aText   = regexp.MustCompile(`^[ts]\d*$`)
+	aList = regexp.MustCompile(`^(\w+)[*+](\d*)(\^([\w,]*))?$`)
+	aText = regexp.MustCompile(`^[ts]\d*$`)
 )
 
-// table reads the forms as their head says.
-func table(t *testing.T) map[string]form {
+// table are the forms by their names.
+func table(t *testing.T) map[string]rulebook.Form {
 	t.Helper()
-	text := regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(string(rulebook.Forms()), "")
-	all := make(map[string]form)
-	for line := range strings.Lines(regexp.MustCompile(`\n +`).ReplaceAllString(text, " ")) {
-		words := strings.Fields(line)
-		if len(words) == 0 {
-			continue
-		}
-		name, words := words[0], words[1:]
-		if _, twice := all[name]; twice || len(words) == 0 {
-			t.Fatalf("%s stands twice, or for nothing", name)
-		}
-		var f form
-		switch words[0] {
-		case "=":
-			f.expression = strings.Join(words[1:], "")
-		case "|":
-			for i := 1; i < len(words); i += 2 {
-				f.kinds = append(f.kinds, words[i])
-			}
-		default:
-			for _, word := range words {
-				m := aMember.FindStringSubmatch(word)
-				if m == nil {
-					t.Fatalf("%s: %q is no member", name, word)
-				}
-				f.members = append(f.members, member{m[1], m[4], m[2] != "", m[3] == "="})
-			}
-		}
-		all[name] = f
+	forms, err := rulebook.FormTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]rulebook.Form, len(forms))
+	for _, f := range forms {
+		all[f.Name] = f
 	}
 	return all
 }
@@ -133,7 +96,7 @@ func TestFormsAreThoseOfTheCode(t *testing.T) {
 			t.Errorf("there is no form %s", name)
 		}
 		ways := []string{name}
-		if kinds := all[name].kinds; kinds != nil {
+		if kinds := all[name].Kinds; kinds != nil {
 			ways = kinds
 		}
 		told[name] = true
@@ -141,8 +104,8 @@ func TestFormsAreThoseOfTheCode(t *testing.T) {
 		for _, way := range ways {
 			told[way] = true
 			agree(t, all, way, fields, len(ways) > 1)
-			for _, m := range all[way].members {
-				seen[m.name] = true
+			for _, m := range all[way].Members {
+				seen[m.Name] = true
 			}
 		}
 		for _, f := range fields {
@@ -152,39 +115,39 @@ func TestFormsAreThoseOfTheCode(t *testing.T) {
 		}
 	}
 	for name, f := range all {
-		for _, kind := range f.kinds {
+		for _, kind := range f.Kinds {
 			told[kind] = told[kind] || told[name]
 		}
 	}
 	for name, f := range all {
-		if f.members != nil && !told[name] {
+		if f.Members != nil && !told[name] {
 			t.Errorf("%s is the form of nothing", name)
 		}
 	}
 }
 
 // agree holds the members of a form to those of a type, of which one way of several has some.
-func agree(t *testing.T, all map[string]form, name string, fields []field, some bool) {
+func agree(t *testing.T, all map[string]rulebook.Form, name string, fields []field, some bool) {
 	t.Helper()
 	left := fields
-	for _, m := range all[name].members {
-		i := slices.IndexFunc(left, func(f field) bool { return f.name == m.name })
+	for _, m := range all[name].Members {
+		i := slices.IndexFunc(left, func(f field) bool { return f.name == m.Name })
 		if i < 0 {
-			t.Errorf("%s: %s stands in another place than it is written in, or in none", name, m.name)
+			t.Errorf("%s: %s stands in another place than it is written in, or in none", name, m.Name)
 			continue
 		}
 		skipped, f := left[:i], left[i]
 		left = left[i+1:]
-		if !some && (len(skipped) > 0 || m.optional != f.optional) {
-			t.Errorf("%s: %s stands behind %v, and is left out: %v", name, m.name, skipped, f.optional)
+		if !some && (len(skipped) > 0 || m.Optional != f.optional) {
+			t.Errorf("%s: %s stands behind %v, and is left out: %v", name, m.Name, skipped, f.optional)
 		}
 		for _, s := range skipped {
 			if !s.optional {
 				t.Errorf("%s: %s is missing", name, s.name)
 			}
 		}
-		if m.optional && !f.optional || !isOf(all, m, f.of) {
-			t.Errorf("%s: %s is %s, left out: %v; it is written of %v", name, m.name, m.kind, m.optional, f.of)
+		if m.Optional && !f.optional || !isOf(all, m, f.of) {
+			t.Errorf("%s: %s is %s, left out: %v; it is written of %v", name, m.Name, m.Kind, m.Optional, f.of)
 		}
 	}
 	for _, f := range left {
@@ -195,19 +158,19 @@ func agree(t *testing.T, all map[string]form, name string, fields []field, some 
 }
 
 // isOf reports whether a type can be of a member's kind.
-func isOf(all map[string]form, m member, of reflect.Type) bool {
+func isOf(all map[string]rulebook.Form, m rulebook.Member, of reflect.Type) bool {
 	if of.Kind() == reflect.Pointer {
-		return (m.kind != "place" || of.Elem().Kind() == reflect.Int64) && isOf(all, m, of.Elem())
+		return (m.Kind != "place" || of.Elem().Kind() == reflect.Int64) && isOf(all, m, of.Elem())
 	}
 	written := of == reflect.TypeFor[attest.Hex]() || of == reflect.TypeFor[attest.Digest]() ||
 		of.Kind() == reflect.String
-	switch list := aList.FindStringSubmatch(m.kind); {
-	case m.text || aText.MatchString(m.kind):
+	switch list := aList.FindStringSubmatch(m.Kind); {
+	case m.Text || aText.MatchString(m.Kind):
 		return written
 	case list != nil:
-		return !written && of.Kind() == reflect.Slice && isOf(all, member{kind: list[1]}, of.Elem())
+		return !written && of.Kind() == reflect.Slice && isOf(all, rulebook.Member{Kind: list[1]}, of.Elem())
 	}
-	switch m.kind {
+	switch m.Kind {
 	case "n", "n1", "place":
 		return of.Kind() == reflect.Int64 || of.Kind() == reflect.Int
 	case "bool", "true":
@@ -217,14 +180,14 @@ func isOf(all map[string]form, m member, of reflect.Type) bool {
 	case "any":
 		return true
 	}
-	if value, ok := objects[m.kind]; ok {
+	if value, ok := objects[m.Kind]; ok {
 		return of == reflect.TypeOf(value)
 	}
-	f, ok := all[m.kind]
-	for _, kind := range f.kinds {
-		ok = ok && isOf(all, member{kind: kind}, of)
+	f, ok := all[m.Kind]
+	for _, kind := range f.Kinds {
+		ok = ok && isOf(all, rulebook.Member{Kind: kind}, of)
 	}
-	return ok && f.members == nil && written
+	return ok && f.Members == nil && written
 }
 
 // TestFormsOfWhatIsWrittenElsewhere holds the forms of what is written by types that nobody else
@@ -238,12 +201,12 @@ func TestFormsOfWhatIsWrittenElsewhere(t *testing.T) {
 	}
 	see := func(name string, raw []byte) {
 		var want []string
-		ways := all[name].kinds
+		ways := all[name].Kinds
 		if ways == nil {
 			ways = []string{name}
 		}
-		for _, m := range all[ways[0]].members {
-			want = append(want, m.name)
+		for _, m := range all[ways[0]].Members {
+			want = append(want, m.Name)
 		}
 		if names := namesOf(t, raw); !slices.Equal(names, want) {
 			t.Errorf("%s has %v, and is written as %s", name, want, raw)
@@ -282,9 +245,9 @@ func TestFormsOfWhatIsWrittenElsewhere(t *testing.T) {
 // TestFormsKnowTheBatteries holds the batteries of the table to those that a round may cite.
 func TestFormsKnowTheBatteries(t *testing.T) {
 	all, known := table(t), make(map[string]string)
-	for _, kind := range all["known"].kinds {
-		if m := all[kind].members; len(m) == 2 {
-			known[m[0].kind] = m[1].kind
+	for _, kind := range all["known"].Kinds {
+		if m := all[kind].Members; len(m) == 2 {
+			known[m[0].Kind] = m[1].Kind
 		}
 	}
 	if !maps.Equal(known, record.Batteries) {

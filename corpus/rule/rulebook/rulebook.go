@@ -41,6 +41,9 @@ func Table() []Entry {
 		{rule.RoundInflows, "Inflows of no time, or a network whose reason or addresses left out do not go with " +
 			"`read`."},
 		{rule.RoundDigest, "A `digest` that is not that of the header."},
+		{rule.RoundWeek, "A `taken_at` before its week begins, more than thirteen weeks after it ends, or more " +
+			"than a day " +
+			"later than a time at which it was there: that of a cosignature by a known witness."},
 		{rule.RoundKey, "A header by no identity key in force at `taken_at`."},
 		{rule.RoundSignature, "A header whose signature does not fit."},
 		{rule.RoundSequence, "A header that stands in the place of another."},
@@ -59,19 +62,29 @@ func Table() []Entry {
 		{rule.IssuedFalls, "Counts of artifacts that fall."},
 		{rule.IssuedWeek, "A tree of certificates of weeks that one before it is of."},
 		{rule.ReleaseTwice, "A release of a version that an observation before it told."},
+		{rule.ObservationDate, "An observation dated more than a day before the round that it follows in the " +
+			"log, more " +
+			"than a day after the one that follows it, or more than a day later than a time at which it was there."},
 		{rule.ProofHeader, "A block header that is not of its form."},
 		{rule.ProofForm, "A proof of time that is not of its form."},
 		{rule.ProofDigest, "A proof that is not of the digest of its round or anchor."},
 		{rule.ProofBlock, "A proof that a block header at hand contradicts."},
+		{rule.ProofDate, "A round or an anchor that is dated more than a day after a block at hand that holds it."},
 		{rule.LotTwice, "A roster that is closed twice."},
 		{rule.RoundPlace, "Rows that do not begin in the log where what stands before them ends."},
 		{rule.PartDigest, "A part that is not of its digest."},
 		{rule.PartRows, "A part with another number of rows than its round says, or without a newline at its end."},
 		{rule.RowForm, "A row that is not of its form, or is spelt in another way."},
-		{rule.RowWalk, "A row with a member that its verdict does not have, or without one that it has."},
+		{rule.RowURL, "A `url` that is no address of the row's host over https."},
+		{rule.RowWalk, "A row with a member that its verdict does not have, or without one that it has, or " +
+			"`ready` at a level " +
+			"below the first that its battery calls so."},
 		{rule.RowKey, "A row by another key than its round."},
 		{rule.RowSignature, "A row whose signature does not fit."},
 		{rule.RowRound, "A row of another log, round or week."},
+		{rule.RowDate, "An `observed_at` before the week of the round, more than a day after it, or after its " +
+			"`taken_at`; a " +
+			"minute is allowed before and at `taken_at`."},
 		{rule.RowVantage, "A vantage whose `id` is no walker's key in force at `taken_at`, or two looks that rest on " +
 			"one judgement."},
 		{rule.RowSorted, "Rows that are not sorted by host, or a host twice."},
@@ -83,7 +96,9 @@ func Table() []Entry {
 		{rule.EvidenceGzip, "A member that is no gzip as it is written here."},
 		{rule.EvidenceDigest, "A judgement that is too long or not of its digest."},
 		{rule.JudgementForm, "A judgement or an opt-out that is not of its form."},
-		{rule.JudgementDoor, "A judgement of another door, by another battery, or an opt-out of another host."},
+		{rule.JudgementDoor, "A judgement of another door or time than what rests on it, by another battery, " +
+			"or an opt-out of " +
+			"another host."},
 		{rule.JudgementVerdict, "A row, a refresh, an erratum or control figures that say something else than their " +
 			"judgements give. This takes the battery."},
 		{rule.RowPrevious, "A `previous_leaf` that is not the host's row before."},
@@ -95,6 +110,9 @@ func Table() []Entry {
 		{rule.LotOwn, "A value of the keeper's own that is not the one that was fixed."},
 		{rule.LotDate, "A block that was there when the roster was closed."},
 		{rule.LotWork, "A block that does not meet the difficulty that it states."},
+		{rule.LotWalk, "A roster that was closed more than a minute after a host of it was walked, or a block " +
+			"that is " +
+			"dated more than two hours after."},
 		{rule.IndexFold, "A file of a host index that is not what all rows up to its round give."},
 		{rule.LogTile, "A tile or a bundle of the log that is not what rounds and observations give."},
 		{rule.LogHandover, "A log that is another, or shorter, at a head at which its key changed hands."},
@@ -105,6 +123,10 @@ func Table() []Entry {
 		{rule.CosignatureForm, "A cosignature that is not of its form."},
 		{rule.LogRemembered, "A log that does not go on from a checkpoint that the verifier remembers."},
 		{rule.ErratumRow, "An erratum of a leaf that is no row of a round taken before."},
+		{rule.WithdrawnBasis, "A withdrawal of what an erratum that counts rests on, or, in the same week, a refresh."},
+		{rule.ErratumBasis, "An erratum to a verdict that rests on a look of another week than its row, or on " +
+			"a paid walk " +
+			"of another door or week, or one that failed, or gives another verdict than `ready`."},
 		{rule.WordsMissing, "Words that are not there although none withdrew them."},
 		{rule.WordsWithdrawn, "Words that are there although an observation withdrew them."},
 		{rule.WordsForm, "A file of words that is not of its form."},

@@ -31,7 +31,7 @@
       "host": "atlas.mill.street",
       "at": 0,
       "path": "/corpus/host/atlas.mill.street",
-      "line": "indeterminate — 3 of 4, W43–W46"
+      "line": "standing — 8 of 8, W39–W46"
     }
   ]
 };

@@ -25,7 +25,7 @@
       "host": "loom.dock.street",
       "at": 5,
       "path": "/corpus/host/loom.dock.street",
-      "line": "established — 4 of 4, W43–W46"
+      "line": "indeterminate — 3 of 4, W43–W46"
     },
     {
       "host": "mirror.dock.street",
@@ -37,7 +37,7 @@
       "host": "needle.dock.street",
       "at": 7,
       "path": "/corpus/host/needle.dock.street",
-      "line": "established — 4 of 4, W43–W46"
+      "line": "indeterminate — 3 of 4, W43–W46"
     },
     {
       "host": "oven.dock.street",

@@ -61,7 +61,7 @@
       "host": "ivory.hill.street",
       "at": 6,
       "path": "/corpus/host/ivory.hill.street",
-      "line": "standing — 8 of 8, W39–W46"
+      "line": "indeterminate — 3 of 4, W43–W46"
     },
     {
       "host": "jar.hill.street",

@@ -13,7 +13,7 @@
       "host": "ivory.hill.street",
       "at": 0,
       "path": "/corpus/host/ivory.hill.street",
-      "line": "standing — 8 of 8, W39–W46"
+      "line": "indeterminate — 3 of 4, W43–W46"
     }
   ]
 };

@@ -25,7 +25,7 @@
       "host": "loom.dock.street",
       "at": 0,
       "path": "/corpus/host/loom.dock.street",
-      "line": "established — 4 of 4, W43–W46"
+      "line": "indeterminate — 3 of 4, W43–W46"
     }
   ]
 };

@@ -25,7 +25,7 @@
       "host": "atlas.mill.street",
       "at": 6,
       "path": "/corpus/host/atlas.mill.street",
-      "line": "indeterminate — 3 of 4, W43–W46"
+      "line": "standing — 8 of 8, W39–W46"
     },
     {
       "host": "bakery.mill.street",

@@ -7,7 +7,7 @@
       "host": "needle.dock.street",
       "at": 0,
       "path": "/corpus/host/needle.dock.street",
-      "line": "established — 4 of 4, W43–W46"
+      "line": "indeterminate — 3 of 4, W43–W46"
     }
   ]
 };
