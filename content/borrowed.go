@@ -51,7 +51,8 @@ func (s *Site) own() iter.Seq2[string, string] {
 				return
 			}
 		}
-		for _, lists := range []map[string][]string{s.Porch.Parts, s.Porch.Seasons, s.Porch.Weathers, s.Porch.Weekdays} {
+		said := s.Porch
+		for _, lists := range []map[string][]string{said.Parts, said.Seasons, said.Weathers, said.Weekdays} {
 			for _, list := range lists {
 				for _, line := range list {
 					if !yield(line, porchFile) {

@@ -54,7 +54,8 @@ func hasIssues(publication string) func(*Site) bool {
 	}
 }
 
-// partOf is the part whose address a path is, or a pattern of paths; false for what every store has.
+// partOf is the part whose address a path is, or a pattern of paths; false for what every store
+// has.
 func partOf(path string) (Part, bool) {
 	i := slices.IndexFunc(Parts, func(p Part) bool {
 		return slices.ContainsFunc(p.At, func(at string) bool {

@@ -32,8 +32,8 @@ import (
 type Config struct {
 	Rows []route.Row // of all instruments
 	Site *Site       // the published tree; nil: no document is served
-	// Serves reports whether a path is an address of this store, of which parts may be off; nil: all
-	// are.
+	// Serves reports whether a path is an address of this store, parts of which may be off. Nil is
+	// that none is.
 	Serves func(path string) bool
 	// BaseURL is that of the service, without a slash at its end; never taken from a request.
 	BaseURL string

@@ -203,8 +203,8 @@ func (c *Counter) orderView(o till.HumanOrder) OrderView {
 	switch v.Status {
 	case till.OrderQueued:
 		v.NextCheckAfter = stamp(o.At.Add(till.PollEvery))
-		v.NextStep = "Wait for the keeper, who has until due_at. Read this again after next_check_after; work by hand " +
-			"takes hours."
+		v.NextStep = "Wait for the keeper, who has until due_at. Read this again after next_check_after; work by " +
+			"hand takes hours."
 	case till.OrderCompleted:
 		if o.Term != nil {
 			v.NextStep = "Nothing to do: the term is over, and term has what it came to."

@@ -59,7 +59,8 @@ func TestSoakReplicas(t *testing.T) {
 		every            time.Duration
 		atOnce, n, pairs int
 		least            float64
-	}{{time.Second, 128, 512, 3, 0.8}, {time.Second, 512, 512, 3, 0.8}, {0, 128, 1024, 7, 0.6}, {0, 512, 2048, 7, 0.6}} {
+	}{{time.Second, 128, 512, 3, 0.8}, {time.Second, 512, 512, 3, 0.8}, {0, 128, 1024, 7, 0.6},
+		{0, 512, 2048, 7, 0.6}} {
 		var ratios []float64
 		for range c.pairs {
 			one, _ := load{every: c.every}.run(t, c.atOnce, c.n)
