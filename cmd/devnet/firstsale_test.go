@@ -77,7 +77,8 @@ func TestLongFirstSale(t *testing.T) {
 	args := append([]string{"-i", "-C", dir, "PATH=" + t.TempDir(), filepath.Join(bin, "store")}, call[1:]...)
 	daemon.Start(t, "Now you. The shop is at ", "/usr/bin/env", append(args, "-listen", demo, "-rpc", rpc)...)
 
-	script := inPlace(t, programs[1], "https://127.0.0.1:4050", public, "store init ", "store init -base-url "+public+" ")
+	script := inPlace(t, programs[1], "https://127.0.0.1:4050", public, "store init ",
+		"store init -base-url "+public+" ")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/bash", "-ec", "trap 'kill $(jobs -p); wait' EXIT\n"+script)

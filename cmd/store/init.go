@@ -58,8 +58,8 @@ var questions = []question{
 		"0x0000000000000000000000000000000000000001", "", answers.begin},
 	{"rpc", "By which nodes? (one address for each network, by comma; empty: files in var/keys name them)", "", "",
 		answers.begin},
-	{"coin-price", "What is one coin of each network worth in USDC, which says what settling costs? (such as 3000, by " +
-		"comma; empty: nothing is offered until coin_price stands in store.toml)", "", "", answers.begin},
+	{"coin-price", "What is one coin of each network worth in USDC, which says what settling costs? (such as 3000, " +
+		"by comma; empty: nothing is offered until coin_price stands in store.toml)", "", "", answers.begin},
 }
 
 // runInit makes a keeper's site: an empty shop, or a copy of the specimen, and a configuration of
@@ -69,8 +69,8 @@ func runInit(ctx context.Context, c *call) error {
 	for _, q := range questions {
 		said[q.flag] = c.flags.String(q.flag, "", q.ask)
 	}
-	specimen := c.flags.Bool("specimen", false, "begin with a copy of the specimen, its goods, texts and publications, "+
-		"in place of an empty shop; they are public, and a store that others reach refuses to sell them")
+	specimen := c.flags.Bool("specimen", false, "begin with a copy of the specimen, its goods, texts and "+
+		"publications, in place of an empty shop; they are public, and a store that others reach refuses to sell them")
 	demo := c.flags.String("demo", "", "folder of a running store demo -dir: the shop is on its chains, with its "+
 		"relayer, keys and TLS of its own, at "+demoURL)
 	if err := c.parse(1, 1); err != nil {

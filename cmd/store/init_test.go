@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestInit: what is wrong with flags is told all at once, with the flag that said it, and nothing is
-// made; a shop that others reach needs an address to be paid at.
+// TestInit: what is wrong with flags is told all at once, with the flag that said it, and nothing
+// is made; a shop that others reach needs an address to be paid at.
 func TestInit(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
@@ -18,8 +18,10 @@ func TestInit(t *testing.T) {
 		"empty": {nil, []string{"is a site"}},
 		"faults": {[]string{"-contact", "joe@shop.example", "-base-url", "https://shop.example/x", "-networks", "mars"},
 			[]string{"-contact: ", "-base-url: ", "-networks: ", "polygon, base", "!"}},
-		"nobody's":   {[]string{"-base-url", "https://shop.example"}, []string{"-pay-to: ", "https://shop.example", "!"}},
-		"prices":     {[]string{"-coin-price", "1,2"}, []string{"-coin-price: ", "2 prices of coins for 1 networks", "!"}},
+		"nobody's": {[]string{"-base-url", "https://shop.example"},
+			[]string{"-pay-to: ", "https://shop.example", "!"}},
+		"prices": {[]string{"-coin-price", "1,2"},
+			[]string{"-coin-price: ", "2 prices of coins for 1 networks", "!"}},
 		"no demo":    {[]string{"-demo", "nowhere"}, []string{"store demo -dir nowhere", "!"}},
 		"priced":     {[]string{"-coin-price", "3000"}, []string{"is a site"}},
 		"a specimen": {[]string{"-specimen"}, []string{"is a site"}},

@@ -21,8 +21,8 @@ const demoURL = "https://127.0.0.1:4050"
 func demoConfig(dir string, said answers) (*shop.Config, error) {
 	cfg, err := shop.Load(filepath.Join(dir, "store.toml"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, because(errUsage, "-demo %s: no demo runs there: start store demo -dir %s first, and leave it running",
-			dir, dir)
+		return nil, because(errUsage, "-demo %s: no demo runs there: start store demo -dir %s first, and leave it "+
+			"running", dir, dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the demo: %w", err)
