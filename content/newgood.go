@@ -11,7 +11,8 @@ import (
 func NewGood(id, kind string, made map[string]string) string {
 	row, _ := kindOf(kind)
 	var b strings.Builder
-	b.WriteString(fence + "\n")
+	b.WriteString(fence + "\n# All keys, kinds and inputs: /docs/goods. Behind the second line of +++ stands the\n" +
+		"# prose of its page, in Markdown; where there is none, the description stands there.\n\n")
 	values := map[string]string{"name": fmt.Sprintf("%q", titled(id)), "price": `"0.10"`,
 		"description": `"One sentence that says what a buyer gets."`}
 	line := func(k Key, value, mark string) { fmt.Fprintf(&b, "# %s\n%s%s = %s\n", k.Meaning, mark, k.Name, value) }
@@ -39,7 +40,7 @@ func NewGood(id, kind string, made map[string]string) string {
 			}
 		}
 	}
-	b.WriteString(fence + "\nThe prose of its page, in Markdown. All keys, kinds and inputs: /docs/goods\n")
+	b.WriteString(fence + "\n")
 	return b.String()
 }
 

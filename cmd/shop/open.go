@@ -200,6 +200,7 @@ func (s *Shop) openTill(o Options, metrics *dynamic.Metrics, guard *gas.Guard, h
 	if err != nil {
 		return nil, err
 	}
+	s.warnUpstreams(ask)
 	s.quotes = keeper.NewQuotes(s.DB)
 	s.runs = append(s.runs, s.quotes.Run, s.measure(metrics))
 	s.Till, err = till.New(till.Config{

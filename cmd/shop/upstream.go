@@ -81,6 +81,16 @@ func (s *Shop) upstreams(o Options) (goods.Upstreams, error) {
 	return upstream.New(all)
 }
 
+// warnUpstreams says which goods are not sold because their addresses are not allowed.
+func (s *Shop) warnUpstreams(ask goods.Upstreams) {
+	for _, g := range s.Site.Now().Goods {
+		if g.Upstream != nil && (ask == nil || !ask.Allows(g.Upstream.URL)) {
+			s.Log.Warn("not sold: the good asks an address that the configuration does not allow; hint: name it, or "+
+				"what it begins with, in a table [[upstream]]", "good", g.ID, "url", g.Upstream.URL)
+		}
+	}
+}
+
 // client reaches the addresses of a prefix and no others' networks.
 func (up UpstreamConfig) client(c *Config, o Options) (*fetch.Client, error) {
 	at, err := url.Parse(up.URL)
