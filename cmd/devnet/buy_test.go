@@ -139,4 +139,19 @@ func TestStoreBuyPaysEachWay(t *testing.T) {
 	if got := base.Balance(s.payTo.address()) - before; err != nil || got != 6_000_000 {
 		t.Errorf("a tier by MPP: %v, earned %d\n%s", err, got, out)
 	}
+
+	// The same within minutes is the earlier answer, and is charged where one says so.
+	for _, c := range []struct {
+		says   string
+		flags  []string
+		earned int64
+	}{{"Billed      yes", nil, 500_000}, {"Billed      no: ", nil, 0}, {"Billed      yes", []string{"-again"}, 500_000}} {
+		before := base.Balance(s.payTo.address())
+		out, err := p.paying(base.Network.ID(), buyer.ByX402, append(c.flags,
+			s.url+"/api/buy/hello?agent_name=twice")...).CombinedOutput()
+		if got := base.Balance(s.payTo.address()) - before; err != nil || got != c.earned ||
+			!bytes.Contains(out, []byte(c.says)) || bytes.Contains(out, []byte("Paid  ")) == (c.earned == 0) {
+			t.Errorf("bought with %v: %v, earned %d\n%s", c.flags, err, got, out)
+		}
+	}
 }

@@ -123,9 +123,12 @@ type CensusOptions struct {
 	Week     string // "" is this one
 	WalkOnly bool   // holds no key of the record and seals nothing
 	Vantages bool   // says what walkers at other places handed over, and does nothing
-	Hourly   bool   // begins the round if nobody did, adds what declared itself, and walks; seals nothing
-	Progress func(done, due int64)
-	Log      *slog.Logger
+	DryRun   bool   // says what would be walked, and does nothing
+	// SealEmpty seals a round in which no host has a row.
+	SealEmpty bool
+	Hourly    bool // begins the round if nobody did, adds what declared itself, and walks; seals nothing
+	Progress  func(done, due int64)
+	Log       *slog.Logger
 	// Reach is as in Options.
 	Reach func(*fetch.Config)
 	// Now is the clock that weeks are told by; nil is time.Now. A process that serves the ledger
@@ -142,7 +145,8 @@ func Census(ctx context.Context, c *Config, o CensusOptions) (report census.Repo
 	}
 	var b bytes.Buffer
 	ask := "/census?" + url.Values{"week": {o.Week}, "walk_only": {strconv.FormatBool(o.WalkOnly)},
-		"hourly": {strconv.FormatBool(o.Hourly)}, "vantages": {strconv.FormatBool(o.Vantages)}}.Encode()
+		"hourly": {strconv.FormatBool(o.Hourly)}, "vantages": {strconv.FormatBool(o.Vantages)},
+		"dry_run": {strconv.FormatBool(o.DryRun)}, "seal_empty": {strconv.FormatBool(o.SealEmpty)}}.Encode()
 	if ok, err := askServer(ctx, spec, http.MethodPost, ask, nil, &b); err != nil {
 		return report, err
 	} else if ok {
@@ -162,7 +166,8 @@ func (s *Shop) serveCensus(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	report, err := runCensus(r.Context(), &s.Config, s.DB,
 		CensusOptions{Week: q.Get("week"), WalkOnly: q.Get("walk_only") == "true", Hourly: q.Get("hourly") == "true",
-			Vantages: q.Get("vantages") == "true", Log: s.Log, Reach: s.reach, Now: s.now})
+			Vantages: q.Get("vantages") == "true", DryRun: q.Get("dry_run") == "true",
+			SealEmpty: q.Get("seal_empty") == "true", Log: s.Log, Reach: s.reach, Now: s.now})
 	if err == nil {
 		var b []byte
 		if b, err = json.Marshal(report); err == nil {
@@ -211,6 +216,9 @@ func runCensus(ctx context.Context, c *Config, db ledger.DB, o CensusOptions) (r
 	if o.Vantages {
 		return census.TakeIn(ctx, cfg)
 	}
+	if o.DryRun {
+		return census.DryRun(ctx, cfg)
+	}
 	if o.Hourly {
 		return census.Hourly(ctx, cfg)
 	}
@@ -240,7 +248,7 @@ func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folde
 		Week: o.Week, Owner: rand.Text(), Store: roster.New(db), Cap: c.Census.Cap, Workers: c.Census.Workers,
 		Shard: c.Census.Shard, Lease: time.Duration(c.Census.Lease),
 		SourceTime: time.Duration(c.Census.SourceTime), Progress: o.Progress, Log: o.Log, Now: o.Now,
-		AskFirst: true,
+		AskFirst: true, SealEmpty: o.SealEmpty,
 	}
 	if err := c.clients(&cfg, key, o.Reach); err != nil {
 		return cfg, nil, err
@@ -264,7 +272,7 @@ func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folde
 	if cfg.Vantages, err = c.vantages(key); err != nil {
 		return cfg, nil, err
 	}
-	if !o.WalkOnly && !o.Hourly && !o.Vantages {
+	if !o.WalkOnly && !o.Hourly && !o.Vantages && !o.DryRun {
 		if cfg.Writer, err = RecordWriter(c); err != nil {
 			return cfg, nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -24,7 +25,7 @@ import (
 type buyFlags struct {
 	wallets                                                   []string
 	rpc, journal, ceiling, network, amount, protocol, out, ca string
-	yes, resume, json                                         bool
+	yes, again, resume, json                                  bool
 }
 
 // runBuy shows a door's terms, asks, and buys.
@@ -45,6 +46,8 @@ func runBuy(ctx context.Context, c *call) error {
 	c.flags.StringVar(&f.amount, "amount", "", "pay exactly this amount in USDC, where a door offers several")
 	c.flags.StringVar(&f.protocol, "protocol", buyer.ByX402, "pay by this protocol: "+buyer.ByX402+", or "+buyer.ByMPP+
 		" (evm/charge)")
+	c.flags.BoolVar(&f.again, "again", false, "buy it once more, where the same was bought within minutes: without it the "+
+		"door gives the earlier answer again and charges nothing")
 	c.flags.BoolVar(&f.yes, "yes", false, "do not ask")
 	c.flags.BoolVar(&f.resume, "resume", false, "finish purchases that were cut short, before anything else; with no "+
 		"URL do only that")
@@ -118,6 +121,9 @@ func (f *buyFlags) buyer() (cfg buyer.Config, opts buyer.Options, err error) {
 	}
 	if cfg.Ceiling, err = content.ParseUSDC(f.ceiling); err != nil {
 		return cfg, opts, because(errUsage, "-max: %w", err)
+	}
+	if f.again {
+		opts.IdempotencyKey = rand.Text()
 	}
 	if f.ca != "" {
 		if cfg.Roots, err = withRoots(f.ca); err != nil {
@@ -250,7 +256,12 @@ func (c *call) show(r *buyer.Result, asJSON bool) error {
 		}
 	}
 	line("Answer", fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)))
-	if !r.Free {
+	switch {
+	case r.Free:
+	case r.Replay && r.Billed == "no":
+		line("Billed", "no: this is the answer of an earlier purchase; -again buys it once more")
+		line("Journal", r.Journal)
+	default:
 		line("Billed", r.Billed)
 		line("Paid", fmt.Sprintf("%s USDC on %s", content.FormatUSDC(r.Amount), r.Network))
 		line("Transaction", r.Transaction)

@@ -11,6 +11,7 @@ import (
 
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/visible"
 )
 
 // runCensus takes part in the census of a week and seals its round when everything is walked.
@@ -29,6 +30,9 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 	out := c.flags.String("out", "", "-vantage: file to write; the roster's name with .seen for .roster if not given")
 	vantages := c.flags.Bool("vantages", false, "say whether what walkers at other places handed over so far will be "+
 		"taken in; does nothing else")
+	dry := c.flags.Bool("dry-run", false, "say which hosts the sources name and what a census would make of each; walks "+
+		"nobody and writes nothing")
+	empty := c.flags.Bool("seal-empty", false, "seal the round although no host has a row in it; it stands for ever")
 	asJSON := c.flags.Bool("json", false, "print the report as JSON")
 	if err := c.parse(0, 0); err != nil {
 		return err
@@ -42,10 +46,15 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 		fmt.Fprintln(c.stderr, "store census: -vantage goes with -out alone, -vantages with -week alone")
 		return errUsage
 	}
+	if *dry && (*walkOnly || *hourly || *vantages || *empty || *vantage != "") {
+		fmt.Fprintln(c.stderr, "store census: -dry-run goes with -week and -json alone")
+		return errUsage
+	}
 	cfg, err := shop.Load(*file)
 	if err != nil {
 		return err
 	}
+	o.DryRun, o.SealEmpty = *dry, *empty
 	// The first signal lets walks under way finish; the second ends the process.
 	o.Week, o.WalkOnly, o.Hourly, o.Vantages, o.Log = *week, *walkOnly, *hourly, *vantages, c.logger
 	var bar *progressbar.ProgressBar
@@ -75,6 +84,10 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 	}
 	if *asJSON {
 		return json.NewEncoder(c.stdout).Encode(report)
+	}
+	if *dry {
+		fmt.Fprint(c.stdout, dryRunText(report))
+		return nil
 	}
 	if *vantages {
 		fmt.Fprint(c.stdout, vantagesText(report.Vantages, false))
@@ -116,6 +129,15 @@ func vantagesText(all []census.VantageReport, sealed bool) (text string) {
 			text += fmt.Sprintf("walker %s: %d doors, %d walks to the control door, will be taken in\n", v.ID, v.Walks,
 				v.Control)
 		}
+	}
+	return text
+}
+
+// dryRunText lists what a census would make of each host.
+func dryRunText(r census.Report) string {
+	text := fmt.Sprintf("%s: %d hosts known by name, %d would be walked; nothing was written\n", r.Week, r.Listed, r.Due)
+	for _, h := range r.Hosts {
+		text += fmt.Sprintf("%s\t%s\n", visible.Text(h.Host), visible.Text(cmp.Or(h.URL, h.WhyNot)))
 	}
 	return text
 }

@@ -45,3 +45,33 @@ func TestInit(t *testing.T) {
 		}
 	}
 }
+
+// TestCensusOfNobody: a round of no rows stands for ever, and is sealed by who says so.
+func TestCensusOfNobody(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "shop")
+	t.Chdir(t.TempDir())
+	call := func(want int, says string, args ...string) {
+		t.Helper()
+		var out bytes.Buffer
+		if code := run(t.Context(), args, &out, &out); code != want || !strings.Contains(out.String(), says) {
+			t.Errorf("%v: exit status %d, and nothing says %q in %s", args, code, says, &out)
+		}
+	}
+	call(0, "is a site", "init", "-rpc", "http://127.0.0.1:1", dir)
+	t.Chdir(dir)
+	call(0, "keys made", "key", "init")
+	if err := os.WriteFile("var/doors.txt", []byte("http://127.0.0.1:4020/api/buy/example\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config, err := os.ReadFile("store.toml")
+	if err == nil {
+		err = os.WriteFile("store.toml", append(config, "\n[census]\nlist = \"var/doors.txt\"\n"...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	call(0, "127.0.0.1\t", "census", "-dry-run")
+	call(1, "127.0.0.1: ", "census")
+	call(2, "goes with", "census", "-dry-run", "-seal-empty")
+	call(0, "sealed: 0 rows", "census", "-seal-empty")
+}

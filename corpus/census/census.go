@@ -62,6 +62,8 @@ type Config struct {
 
 	// Record opens the record as it stands: for its rounds, for revisits, for what was declared.
 	Record func() (*record.Record, error)
+	// SealEmpty seals a round in which no host has a row.
+	SealEmpty bool
 	// Writer seals the round; nil is a walker, which holds no key: it walks what there is and does
 	// not seal.
 	Writer *seal.Writer
@@ -145,6 +147,8 @@ type Report struct {
 	Digest   string         `json:"digest,omitzero"`
 	// Vantages is what came of the walkers at other places, of a round that this run sealed.
 	Vantages []VantageReport `json:"vantages,omitempty"`
+	// Hosts are those of a dry run.
+	Hosts []Host `json:"hosts,omitempty"`
 }
 
 // private reports whether what is read, or rests on it, is never to be published.

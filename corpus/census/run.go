@@ -93,6 +93,9 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 			r.report.Outcome = OutcomeWalked
 			return r.report, r.count(ctx)
 		}
+		if w, err := r.Store.Week(ctx, r.Week); err != nil || w.Due == 0 && !r.SealEmpty {
+			return r.report, cmp.Or(err, ErrNobody)
+		}
 		again, err := r.seal(ctx)
 		if err != nil || !again {
 			return r.report, err
@@ -266,6 +269,9 @@ func (r *run) writeRoster(ctx context.Context, lease Lease) error {
 		return err
 	}
 	known, placed := roster.known(salt, newQuota(r.Cap, false, 0), false)
+	if len(placed) == 0 && r.Writer != nil && !r.SealEmpty {
+		return r.nobody(known)
+	}
 	w := Week{Week: r.Week, Listed: int64(len(roster.places)), Sources: roster.report, Private: r.private(), Most: -1}
 	if r.Cap > 0 {
 		w.Most, w.Capped = r.Cap, len(placed) > r.Cap

@@ -361,13 +361,18 @@ func (b *Buyer) result(ctx context.Context, p *purchase) *Result {
 		r.Billed = "yes"
 	}
 	var body struct {
-		Replay bool `json:"idempotent_replay"`
+		Replay  bool  `json:"idempotent_replay"`
+		Charged *bool `json:"charged_now"`
 	}
 	if strings.EqualFold(a.Header.Get("Idempotent-Replayed"), "true") || readLenient(a.Body, &body) && body.Replay {
 		r.Replay = true
 		if !p.repeated {
 			r.Warnings = append(r.Warnings, "This is the result of an earlier purchase with the same idempotency "+
 				"key; this payment was not taken for it.")
+			// The settlement beside it is the earlier one's.
+			if body.Charged != nil && !*body.Charged && !a.used() {
+				defer func() { r.Billed = "no" }()
+			}
 		}
 	}
 	if s, err := a.receipt(p); p.Protocol == ByMPP && (s != nil || err != nil) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -163,9 +164,7 @@ func (s *shop) fetched(r tilltest.Reply, header map[string]string) tilltest.Repl
 		s.t.Fatalf("no file_url: %s", r.Raw)
 	}
 	h := map[string]string{"Authorization": "Bearer " + r.Str("recovery", "status_token")}
-	for k, v := range header {
-		h[k] = v
-	}
+	maps.Copy(h, header)
 	return s.do("GET", path, h)
 }
 
