@@ -118,7 +118,7 @@ var misconfigurations = []misconfigured{
 	{"a good of an unknown kind", "build", swap(good, "kind = ", "kind = \"dream\" # "), "hello.md", "dream"},
 	{"a good without a name", "build", swap(good, "name = ", "name = \"\" # "), "hello.md", "name"},
 	{"a good by a bad name of its file", "build", put("content/shelf/My Good.md", "+++\n+++\n"), "My Good.md",
-		"front matter"},
+		"is not an id"},
 	{"a page with a dead link", "build", put("content/pages/about.md",
 		"+++\ntitle = \"About\"\nsummary = \"Us.\"\n+++\n\n[there](/nowhere)\n"), "about.md:6", "/nowhere"},
 	{"a page with HTML", "build", put("content/pages/about.md",
