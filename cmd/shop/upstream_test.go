@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/goods"
@@ -91,6 +92,10 @@ func TestKeepSourcesKeepsFiles(t *testing.T) {
 		}
 	}
 	if err := os.MkdirAll(c.Public, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-2 * keptFor)
+	if err := os.Chtimes(string(files(c)), old, old); err != nil {
 		t.Fatal(err)
 	}
 	if err := SweepSources(c); err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/schollz/progressbar/v3"
 
@@ -135,11 +136,12 @@ func vantagesText(all []census.VantageReport, sealed bool) (text string) {
 
 // dryRunText lists what a census would make of each host.
 func dryRunText(r census.Report) string {
-	text := fmt.Sprintf("%s: %d hosts known by name, %d would be walked; nothing was written\n", r.Week, r.Listed, r.Due)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: %d hosts known by name, %d would be walked; nothing was written\n", r.Week, r.Listed, r.Due)
 	for _, h := range r.Hosts {
-		text += fmt.Sprintf("%s\t%s\n", visible.Text(h.Host), visible.Text(cmp.Or(h.URL, h.WhyNot)))
+		fmt.Fprintf(&text, "%s\t%s\n", visible.Text(h.Host), visible.Text(cmp.Or(h.URL, h.WhyNot)))
 	}
-	return text
+	return text.String()
 }
 
 // censusText says in a few lines what a run came to.

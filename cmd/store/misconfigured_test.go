@@ -57,7 +57,7 @@ func (s *soldHere) must(err error) {
 	}
 }
 
-const good = "content/shelf/example.md"
+const good = "content/shelf/hello.md"
 
 var misconfigurations = []misconfigured{
 	{"no configuration", "serve", gone("store.toml"), "store.toml", "store init DIR"},
@@ -108,15 +108,15 @@ var misconfigurations = []misconfigured{
 	{"no first page", "build", gone("content/pages/index.md"), "index.md", "store init"},
 	{"no stock", "build", gone("var/stock"), "stock", "store init"},
 	{"site.toml with an unknown key", "build", swap("content/site.toml", "title", "titel"), "site.toml", "titel"},
-	{"a good without front matter", "build", put(good, "Hello.\n"), "example.md:1", "+++"},
-	{"a good with an unknown key", "build", swap(good, "price", "prise"), "example.md", "prise"},
-	{"a good at no price", "build", swap(good, "price = ", "price = \"free\" # "), "example.md", "such as"},
-	{"a good at a negative price", "build", swap(good, "price = ", "price = \"-1\" # "), "example.md", "such as"},
-	{"a good at a price of seven places", "build", swap(good, "price = ", "price = \"0.1234567\" # "), "example.md",
+	{"a good without front matter", "build", put(good, "Hello.\n"), "hello.md:1", "+++"},
+	{"a good with an unknown key", "build", swap(good, "price", "prise"), "hello.md", "prise"},
+	{"a good at no price", "build", swap(good, "price = ", "price = \"free\" # "), "hello.md", "such as"},
+	{"a good at a negative price", "build", swap(good, "price = ", "price = \"-1\" # "), "hello.md", "such as"},
+	{"a good at a price of seven places", "build", swap(good, "price = ", "price = \"0.1234567\" # "), "hello.md",
 		"such as"},
-	{"a good at a number", "build", swap(good, "price = ", "price = 1 # "), "example.md", "price"},
-	{"a good of an unknown kind", "build", swap(good, "text = ", "kind = \"dream\"\ntext = "), "example.md", "dream"},
-	{"a good without a name", "build", swap(good, "name = ", "name = \"\" # "), "example.md", "name"},
+	{"a good at a number", "build", swap(good, "price = ", "price = 1 # "), "hello.md", "price"},
+	{"a good of an unknown kind", "build", swap(good, "kind = ", "kind = \"dream\" # "), "hello.md", "dream"},
+	{"a good without a name", "build", swap(good, "name = ", "name = \"\" # "), "hello.md", "name"},
 	{"a good by a bad name of its file", "build", put("content/shelf/My Good.md", "+++\n+++\n"), "My Good.md",
 		"lower-case words joined by underscores"},
 	{"a page with a dead link", "build", put("content/pages/about.md",

@@ -90,7 +90,7 @@ list = "doors.txt"
 		c := &call{flags: flag.NewFlagSet("store census", flag.ContinueOnError), stdout: &said, stderr: &said,
 			args: []string{"-config", config}}
 		c.logger = newLogger(&said, &c.level, false)
-		err := censusWith(t.Context(), c, shop.CensusOptions{Reach: inside.reach, Now: thursday})
+		err := censusWith(t.Context(), c, shop.CensusOptions{Reach: inside.reach})
 		return said.String(), err
 	}
 	store := func(args ...string) (int, string) {

@@ -286,7 +286,9 @@ func TestAnUpstreamThatFails(t *testing.T) {
 	s, up := ownShop(t, 12)
 	const secret = "<script>secret()</script>"
 	fails := map[string]http.HandlerFunc{
-		"503":   func(w http.ResponseWriter, _ *http.Request) { http.Error(w, secret, 503) },
+		"503": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, secret, http.StatusServiceUnavailable)
+		},
 		"hangs": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"HTML":  func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>"+secret) },
 		"no JSON": func(w http.ResponseWriter, _ *http.Request) {
@@ -296,7 +298,7 @@ func TestAnUpstreamThatFails(t *testing.T) {
 		"huge": func(w http.ResponseWriter, _ *http.Request) {
 			w.Write(bytes.Repeat([]byte("1"), goods.MaxAnswer+1))
 		},
-		"redirects":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 302) },
+		"redirects":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) },
 		"breaks off": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	}
 	buyer := 0

@@ -159,7 +159,7 @@ func (w *world) config(sources ...census.Source) census.Config {
 		Sources: sources, Record: w.record, Writer: w.writer, Workers: 32, Shard: 16, Batch: 16, Lease: time.Minute,
 		Now:     func() time.Time { return w.now },
 		Domain:  func(host string) string { return host }, // the street is one domain
-		Publish: w.publish, Headers: homemade{time.Now(), &w.asked}, Difficulty: 1e-12,
+		Publish: w.publish, Headers: homemade{w.now, &w.asked}, Difficulty: 1e-12,
 	}
 }
 
