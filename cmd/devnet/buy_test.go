@@ -145,7 +145,8 @@ func TestStoreBuyPaysEachWay(t *testing.T) {
 		says   string
 		flags  []string
 		earned int64
-	}{{"Billed      yes", nil, 500_000}, {"Billed      no: ", nil, 0}, {"Billed      yes", []string{"-again"}, 500_000}} {
+	}{{"Billed      yes", nil, 500_000}, {"Billed      no: ", nil, 0},
+		{"Billed      yes", []string{"-again"}, 500_000}} {
 		before := base.Balance(s.payTo.address())
 		out, err := p.paying(base.Network.ID(), buyer.ByX402, append(c.flags,
 			s.url+"/api/buy/hello?agent_name=twice")...).CombinedOutput()

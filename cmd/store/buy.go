@@ -46,8 +46,8 @@ func runBuy(ctx context.Context, c *call) error {
 	c.flags.StringVar(&f.amount, "amount", "", "pay exactly this amount in USDC, where a door offers several")
 	c.flags.StringVar(&f.protocol, "protocol", buyer.ByX402, "pay by this protocol: "+buyer.ByX402+", or "+buyer.ByMPP+
 		" (evm/charge)")
-	c.flags.BoolVar(&f.again, "again", false, "buy it once more, where the same was bought within minutes: without it the "+
-		"door gives the earlier answer again and charges nothing")
+	c.flags.BoolVar(&f.again, "again", false, "buy it once more, where the same was bought within minutes: without it "+
+		"the door gives the earlier answer again and charges nothing")
 	c.flags.BoolVar(&f.yes, "yes", false, "do not ask")
 	c.flags.BoolVar(&f.resume, "resume", false, "finish purchases that were cut short, before anything else; with no "+
 		"URL do only that")

@@ -31,8 +31,8 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 	out := c.flags.String("out", "", "-vantage: file to write; the roster's name with .seen for .roster if not given")
 	vantages := c.flags.Bool("vantages", false, "say whether what walkers at other places handed over so far will be "+
 		"taken in; does nothing else")
-	dry := c.flags.Bool("dry-run", false, "say which hosts the sources name and what a census would make of each; walks "+
-		"nobody and writes nothing")
+	dry := c.flags.Bool("dry-run", false, "say which hosts the sources name and what a census would make of each; "+
+		"walks nobody and writes nothing")
 	empty := c.flags.Bool("seal-empty", false, "seal the round although no host has a row in it; it stands for ever")
 	asJSON := c.flags.Bool("json", false, "print the report as JSON")
 	if err := c.parse(0, 0); err != nil {

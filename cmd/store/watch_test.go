@@ -14,7 +14,8 @@ import (
 func newSite(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "site")
-	for _, call := range [][]string{{"init", "-specimen", dir}, {"key", "init", "-dir", filepath.Join(dir, "var", "keys")}} {
+	for _, call := range [][]string{{"init", "-specimen", dir},
+		{"key", "init", "-dir", filepath.Join(dir, "var", "keys")}} {
 		var said bytes.Buffer
 		if code := run(t.Context(), call, &said, &said); code != 0 {
 			t.Fatalf("store %s: exit code %d: %s", call, code, &said)

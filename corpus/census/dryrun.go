@@ -10,8 +10,8 @@ import (
 // OutcomeDryRun is that of DryRun.
 const OutcomeDryRun = "dry_run"
 
-// ErrNobody is returned where a round would be sealed in which no host has a row. It would stand for
-// ever, and say nothing of anybody: Config.SealEmpty seals it all the same.
+// ErrNobody is returned where a round would be sealed in which no host has a row. It would stand
+// for ever, and say nothing of anybody: Config.SealEmpty seals it all the same.
 var ErrNobody = errors.New("no host would be walked, and a round of no rows stands for ever")
 
 // Host is what a census makes of a host that a source names.

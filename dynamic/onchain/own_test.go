@@ -298,7 +298,9 @@ func TestAnUpstreamThatFails(t *testing.T) {
 		"huge": func(w http.ResponseWriter, _ *http.Request) {
 			w.Write(bytes.Repeat([]byte("1"), goods.MaxAnswer+1))
 		},
-		"redirects":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) },
+		"redirects": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
+		},
 		"breaks off": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	}
 	buyer := 0
