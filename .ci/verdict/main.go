@@ -11,11 +11,13 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -25,6 +27,9 @@ import (
 var maySkip = []struct{ pkg, test, reason string }{
 	{"*", "TestSoak*", "takes hours: make soak runs it"},
 }
+
+// ciRun is the package that .ci/run says its steps are of, each as a test.
+const ciRun = ".ci/run"
 
 // An event is one line of go test -json.
 type event struct {
@@ -40,6 +45,25 @@ type judge struct {
 	passed, failed int
 	skipped        []string
 	packages       int
+	took           []timed // tests of this step of .ci/run
+}
+
+// timed is a test with the seconds that it took, waiting included.
+type timed struct {
+	name    string
+	seconds float64
+}
+
+// slowest is how many tests of a step are named.
+const slowest = 10
+
+// step says which tests of a step of .ci/run took longest.
+func (j *judge) step(name string) {
+	slices.SortFunc(j.took, func(a, b timed) int { return cmp.Compare(b.seconds, a.seconds) })
+	for i, t := range j.took[:min(slowest, len(j.took))] {
+		fmt.Fprintf(j.out, "slow  %s %d: %s %.1fs\n", name, i+1, t.name, t.seconds)
+	}
+	j.took = nil
 }
 
 func main() {
@@ -94,8 +118,16 @@ func (j *judge) see(e event) {
 		} else {
 			j.passed++
 		}
+		if e.Package == ciRun {
+			j.step(e.Test)
+		} else if e.Test != "" && !strings.Contains(e.Test, "/") {
+			j.took = append(j.took, timed{id, e.Elapsed})
+		}
 		delete(j.said, id)
 	case "fail":
+		if e.Package == ciRun {
+			j.step(e.Test)
+		}
 		fmt.Fprintf(j.out, "FAIL  %s\n%s", strings.TrimSpace(id), strings.Join(j.said[id], ""))
 		if e.Test != "" || !j.bad[e.Package] { // a package that does not build or ends early has no failed test
 			j.failed++

@@ -29,6 +29,10 @@ func TestVerdict(t *testing.T) {
 			"no database"},
 		{"an expected skip", `{"Action":"skip","Package":"p/q","Test":"TestSoakKills/1"}` + "\n" + pass,
 			"1 passed, 0 failed", true, "make soak"},
+		{"a step", `{"Action":"pass","Package":"p","Test":"TestA","Elapsed":2}` + "\n" +
+			`{"Action":"pass","Package":"p","Test":"TestB","Elapsed":3}` + "\n" + pass +
+			`{"Action":"pass","Package":".ci/run","Test":"make test"}`, "4 passed, 0 failed", true,
+			"slow  make test 1: p TestB 3.0s\nslow  make test 2: p TestA 2.0s\n"},
 		// make's own status tells
 		{"output cut short", pass + `{"Action":"pa`, "1 passed, 0 failed", true, `{"Action":"pa`},
 	} {

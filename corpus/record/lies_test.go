@@ -161,3 +161,24 @@ func second() record.Round {
 	d := recordtest.Draft(2)
 	return record.Round{Week: d.Week, TakenAt: d.TakenAt.Format(time.RFC3339), Roster: d.Roster, Inflows: d.Inflows}
 }
+
+// TestWhatAnErratumRestsOn: on a look at the row's door in its week, by its battery or a later one.
+func TestWhatAnErratumRestsOn(t *testing.T) {
+	row := record.Row{URL: "https://a.example/paid", Week: "2026-W46", Battery: "v2"}
+	for name, c := range map[string]struct {
+		url, battery, began string
+		ok                  bool
+	}{
+		"as the row":    {row.URL, "v2", "2026-11-12T11:00:00Z", true},
+		"later battery": {row.URL, "v10", "2026-11-12T11:00:00Z", true},
+		"older battery": {row.URL, "v1", "2026-11-12T11:00:00Z", false},
+		"other door":    {"https://b.example/paid", "v2", "2026-11-12T11:00:00Z", false},
+		"other week":    {row.URL, "v2", "2026-11-01T11:00:00Z", false},
+		"after it":      {row.URL, "v2", "2026-11-12T13:00:00Z", false},
+	} {
+		look := record.Look{URL: c.url, Battery: c.battery, Started: []string{c.began}}
+		if err := look.Corrects(row, "2026-11-12T12:00:00Z"); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

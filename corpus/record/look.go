@@ -127,11 +127,16 @@ func (l Look) OfRefresh(r Refresh, at string) error {
 }
 
 // Corrects demands that it is a look at the door of a row, in the row's own week, which an erratum
-// that is dated so may rest on: what a door did later excuses nothing.
+// that is dated so may rest on: what a door did later excuses nothing, and neither does an older
+// battery, which asks for less.
 func (l Look) Corrects(row Row, at string) error {
 	if l.OptOut || l.URL != row.URL {
 		return rule.JudgementDoor.Errorf("the row is of %.200q, and what the erratum rests on of %.200q", row.URL,
 			l.URL)
+	}
+	if older(l.Battery, row.Battery) {
+		return rule.ErratumBasis.Errorf("the row is by battery %s, and what the erratum rests on by the older %s",
+			row.Battery, l.Battery)
 	}
 	for _, began := range l.Started {
 		if began > at || !IsSecond(began) || !inWeek(began, row.Week) {
@@ -142,3 +147,6 @@ func (l Look) Corrects(row Row, at string) error {
 	}
 	return nil
 }
+
+// older reports whether a battery, such as v2, was there before another, such as v10.
+func older(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }

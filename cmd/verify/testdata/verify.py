@@ -586,6 +586,8 @@ class Record:
             j, started = self.looked(o, digest)
             need("judgement.door", not j or j["url"] == row["url"], "rests on a look at another door")
             at(f"observations/{o['number']:09d}.json")
+            order = lambda battery: (len(battery), battery)
+            need("erratum.basis", not j or order(j["battery"]) >= order(row["battery"]), "rests on an older battery")
             need("erratum.basis", all(s <= o["at"] and in_week(s, row["week"]) for s in started), "rests on a look of another time")
 
     def looked(self, o, digest):

@@ -124,8 +124,8 @@ func Table() []Entry {
 		{rule.LogRemembered, "A log that does not go on from a checkpoint that the verifier remembers."},
 		{rule.ErratumRow, "An erratum of a leaf that is no row of a round taken before."},
 		{rule.WithdrawnBasis, "A withdrawal of what an erratum that counts rests on, or, in the same week, a refresh."},
-		{rule.ErratumBasis, "An erratum to a verdict that rests on a look of another week than its row, or on " +
-			"a paid walk " +
+		{rule.ErratumBasis, "An erratum to a verdict that rests on a look of another week than its row, or by " +
+			"an older battery, or on a paid walk " +
 			"of another door or week, or one that failed, or gives another verdict than `ready`."},
 		{rule.WordsMissing, "Words that are not there although none withdrew them."},
 		{rule.WordsWithdrawn, "Words that are there although an observation withdrew them."},
