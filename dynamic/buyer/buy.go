@@ -364,7 +364,10 @@ func (b *Buyer) result(ctx context.Context, p *purchase) *Result {
 		Replay  bool  `json:"idempotent_replay"`
 		Charged *bool `json:"charged_now"`
 	}
-	if strings.EqualFold(a.Header.Get("Idempotent-Replayed"), "true") || readLenient(a.Body, &body) && body.Replay {
+	if !readLenient(a.Body, &body) {
+		body.Replay, body.Charged = false, nil
+	}
+	if strings.EqualFold(a.Header.Get("Idempotent-Replayed"), "true") || body.Replay {
 		r.Replay = true
 		if !p.repeated {
 			r.Warnings = append(r.Warnings, "This is the result of an earlier purchase with the same idempotency "+
