@@ -19,6 +19,7 @@ import (
 func (s *Server) serveReady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
 	defer cancel()
+	w.Header().Set(HeaderStore, s.baseURL)
 	err := errors.New("the server is stopping")
 	if !s.stopping.Load() {
 		err = nil
@@ -32,6 +33,9 @@ func (s *Server) serveReady(w http.ResponseWriter, r *http.Request) {
 	}
 	fmt.Fprintln(w, "ready")
 }
+
+// HeaderStore is the field of /readyz that says which store it is, by its base URL.
+const HeaderStore = "Store-Base-URL"
 
 // Debug answers what only the machine's own people may see: /metrics, /healthz (the process
 // answers), /readyz (buyers can be served), /debug/pprof/ and /debug/log-level (GET reads it, PUT

@@ -107,8 +107,8 @@ func (d *Doctor) shop() *Shop {
 
 func (d *Doctor) keys(_ context.Context, r report) {
 	c, s := d.Config, d.shop()
-	const do = "store key list says which keys there are; a lost one has to come back from its copy"
-	if _, err := s.keys(); !r.err("identity", err, "signs, and is the one in force", do) {
+	const list = "store key list says which keys there are; a lost one has to come back from its copy"
+	if _, err := s.keys(); !r.err("identity", err, "signs, and is the one in force", list) {
 		return
 	}
 	for _, k := range []struct {
@@ -125,10 +125,13 @@ func (d *Doctor) keys(_ context.Context, r report) {
 			continue
 		}
 		_, err := inForce(k.file, k.purpose, s.Ring)
-		r.err(string(k.purpose), err, "signs, and is the one in force", do)
+		r.err(string(k.purpose), err, "signs, and is the one in force", list)
 	}
-	r.err("", s.mayServe(), "none of them is public, and payments go to no example",
-		"store key init makes keys of your own")
+	err, do := s.mayServe(), "store key init makes keys of your own"
+	if errors.Is(err, errNobody) {
+		do = "write an address of a wallet of yours as pay_to of the network"
+	}
+	r.err("", err, "none of them is public, and payments go to no example", do)
 	if c.Specimen() {
 		return
 	}
@@ -148,8 +151,12 @@ func (d *Doctor) secrets(_ context.Context, r report) {
 	if err == nil && len(b) < leastSecret {
 		err = fmt.Errorf("%s holds %d bytes, fewer than %d", c.Keys.Secret, len(b), leastSecret)
 	}
-	r.err("keys.secret", err, fmt.Sprintf("%d bytes for its owner alone", len(b)),
-		"chmod 600 it, or have it back from its copy: open offers and status tokens derive from it")
+	do := "chmod 600 it, or have it back from its copy: open offers and status tokens derive from it"
+	if errors.Is(err, fs.ErrNotExist) {
+		do = "a new store has it from store key init; one that has sold needs it back from its copy, since open " +
+			"offers and status tokens derive from it"
+	}
+	r.err("keys.secret", err, fmt.Sprintf("%d bytes for its owner alone", len(b)), do)
 	files := [][2]string{{"ledger_file", c.LedgerFile}, {"payouts.key", c.Payouts.Key}, {"launch.key", c.Launch.Key},
 		{"bounties.key", c.Bounties.Key}}
 	if c.Desk.Listen != "" {

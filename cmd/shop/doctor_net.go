@@ -2,17 +2,22 @@ package shop
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/rail"
 )
 
@@ -61,7 +66,12 @@ func (d *Doctor) network(ctx context.Context, n NetworkConfig, r report) {
 	s := d.shop()
 	opened, err := s.openRail(n)
 	if err != nil {
-		r.err("", err, "", "mend the network's table in the configuration")
+		do := "mend the network's table in the configuration"
+		if errors.Is(err, fs.ErrNotExist) && n.RPCFile != "" {
+			do = "write the addresses of nodes into " + n.RPCFile + ", a line each, and chmod 600 it; relayer_key is " +
+				"a file that you bring, too"
+		}
+		r.err("", err, "", do)
 		return
 	}
 	if err := opened.Check(ctx); err != nil {
@@ -152,6 +162,17 @@ func (d *Doctor) clock(ctx context.Context, r report) {
 // get asks an address without following it elsewhere, and reads the beginning of the answer.
 func (d *Doctor) get(ctx context.Context, address string) (*http.Response, string, error) {
 	client := http.Client{Timeout: asking}
+	if file := d.Config.TLS.Certificate; file != "" {
+		// The store's own may vouch for itself alone.
+		if text, err := os.ReadFile(file); err == nil {
+			roots, err := x509.SystemCertPool()
+			if err != nil {
+				return nil, "", err
+			}
+			roots.AppendCertsFromPEM(text)
+			client.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
+		}
+	}
 	if d.Client != nil {
 		client = *d.Client
 	}
@@ -303,6 +324,9 @@ func (d *Doctor) process(ctx context.Context, r report) {
 	switch {
 	case err != nil:
 		r("", Fault, "it does not run, or answers nothing at debug_listen", "start it with store serve")
+	case res.Header.Get(dynamic.HeaderStore) != d.Config.BaseURL:
+		r("", Fault, "another process answers at debug_listen, "+d.Config.DebugListen,
+			"give this store a debug_listen of its own, and start it with store serve")
 	case res.StatusCode != http.StatusOK:
 		r("", Fault, "it is not ready: "+strings.Join(strings.Fields(rail.Printable(body, 300)), " "),
 			"see its log")

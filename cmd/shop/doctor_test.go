@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -128,6 +129,19 @@ func TestDoctorNamesWhatIsWrong(t *testing.T) {
 			"keys.webhook is the specimen key"},
 		{"the example's address", func(_ *testing.T, p *patient) { p.c.Networks[0].PayTo = exampleAddress("eip155") },
 			"keys", Fault, "of which nobody has the key"},
+		{"another's debug listener", func(t *testing.T, p *patient) {
+			other := httptest.NewServer(http.NotFoundHandler())
+			t.Cleanup(other.Close)
+			p.c.DebugListen = strings.TrimPrefix(other.URL, "http://")
+		}, "process", Fault, "another process answers"},
+		{"no secret yet", func(t *testing.T, p *patient) {
+			if err := os.Remove(p.c.Keys.Secret); err != nil {
+				t.Fatal(err)
+			}
+		}, "secrets keys.secret", Fault, "no such file"},
+		{"a file of nodes to be written", func(_ *testing.T, p *patient) {
+			p.c.Networks[0].RPC, p.c.Networks[0].RPCFile = nil, filepath.Join(p.dir, "base.rpc")
+		}, base, Fault, "a line each"},
 		{"a short secret", func(t *testing.T, p *patient) {
 			if err := os.WriteFile(p.c.Keys.Secret, make([]byte, 31), 0o600); err != nil {
 				t.Fatal(err)

@@ -35,6 +35,10 @@ func specimenConfig() (*shop.Config, error) {
 func siteConfig(file *string) (*shop.Config, error) {
 	if *file == "" {
 		if _, err := os.Stat(ownConfig); errors.Is(err, fs.ErrNotExist) {
+			if entries, err := os.ReadDir("."); err == nil && len(entries) == 0 {
+				return nil, because(errUsage, "this folder is empty: store init DIR makes a shop, whose folder is where "+
+					"it is built")
+			}
 			return specimenConfig()
 		}
 		*file = ownConfig

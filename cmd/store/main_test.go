@@ -234,4 +234,8 @@ func TestOwnConfigurationIsTheDefault(t *testing.T) {
 	if cfg, err := siteConfig(&file); err != nil || !cfg.Specimen() || file != "" {
 		t.Errorf("without a configuration: %+v, %v", cfg, err)
 	}
+	t.Chdir(t.TempDir())
+	if _, err := siteConfig(&file); err == nil || !strings.Contains(err.Error(), "store init DIR") {
+		t.Errorf("in an empty folder: %v", err)
+	}
 }
