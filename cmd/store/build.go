@@ -36,8 +36,8 @@ func siteConfig(file *string) (*shop.Config, error) {
 	if *file == "" {
 		if _, err := os.Stat(ownConfig); errors.Is(err, fs.ErrNotExist) {
 			if entries, err := os.ReadDir("."); err == nil && len(entries) == 0 {
-				return nil, because(errUsage, "this folder is empty: store init DIR makes a shop, whose folder is where "+
-					"it is built")
+				return nil, because(errUsage, "this folder is empty: store init DIR makes a shop, and its folder "+
+					"is where it is built")
 			}
 			return specimenConfig()
 		}
