@@ -118,6 +118,7 @@ func TestSearchInABrowser(t *testing.T) {
 		{server.URL + "/corpus/#q=B%C3%9CCHER.example.", `<a href="/corpus/host/xn--bcher-kva.example">`},
 		{server.URL + "/corpus/#q=b%C3%BCch", "A name in another script is found once each of its parts is typed " +
 			"whole."},
+		{server.URL + "/search/?q=weather", `<a href="/corpus/host/api.weather.example">api.weather.example</a>: standing`},
 		{server.URL + "/search/#q=weather", `<a href="/corpus/host/api.weather.example">api.weather.example</a>: standing`},
 		{server.URL + "/search/#q=Portrait%20rock", `<ul id="hits"><li><a href="/menu/pet_rock">`},
 		{server.URL + "/search/#q=budget", `<ul id="hits"><li><a href="/docs/budget">`},

@@ -95,14 +95,16 @@
   };
   found.textContent = "";
   field.addEventListener("input", search);
+  // What is asked for in the address, behind ? or behind #.
   let given = location.hash.slice(1);
   try {
     given = decodeURIComponent(given);
   } catch {
     // It stands as it was typed.
   }
-  if (given.startsWith("q=")) {
-    field.value = given.slice(2);
+  const query = given.startsWith("q=") ? given.slice(2) : new URLSearchParams(location.search).get("q");
+  if (query) {
+    field.value = query;
     search();
   }
 })();
