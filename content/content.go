@@ -245,19 +245,25 @@ type loader struct {
 // maxFile bounds a source file; a pool of a few thousand entries fits.
 const maxFile = 1 << 20
 
+// walk visits what a keeper wrote below a folder, in the order of fs.WalkDir.
+func walk(fsys fs.FS, visit func(name string, d fs.DirEntry) error) error {
+	return fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || name == ".":
+			return err
+		case !PassedOver(d.Name()):
+			return visit(name, d)
+		case d.IsDir():
+			return fs.SkipDir
+		}
+		return nil
+	})
+}
+
 func (l *loader) read(fsys fs.FS, prefix string, deep bool) {
 	var names []string
-	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+	err := walk(fsys, func(name string, d fs.DirEntry) error {
 		switch {
-		case err != nil:
-			return err
-		case name == ".":
-			return nil
-		case PassedOver(d.Name()):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
 		case d.IsDir() && l.apart(prefix, name+"/"):
 			return fs.SkipDir
 		case prefix == "" && name == "api" && d.IsDir():

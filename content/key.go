@@ -130,8 +130,8 @@ var goodKeys = []Key{
 			"an answer it is application/json.", standard: always("")},
 	{Name: "text", Type: KeyText, Max: 200, of: only(KindText), Example: `"letter.md"`,
 		Meaning: "The Markdown that is sold, below the folder texts of the stock; at most 64 KiB. {detail} in it is " +
-			"what the order says for the input detail; the words base_url, base_host, did, keeper and title in " +
-			"braces are facts of the site."},
+			"what the order says for the input detail; the words base_url, base_host, did, keeper, title and " +
+			"good, the cheapest, in braces are facts of the site."},
 	{Name: "pool", Type: KeyText, of: draws, Example: `"tea"`,
 		Meaning: "The pool that it draws from: NAME.toml in the stock, of [[entry]] tables."},
 	{Name: "stock", Type: KeySwitch, of: draws, Meaning: "Each entry of the pool is given once, so that the good can " +

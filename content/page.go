@@ -76,27 +76,26 @@ func (s *Site) placeholders() map[string]string {
 		"{did}":    "did:web:" + strings.ReplaceAll(strings.ToLower(host), ":", "%3A"),
 		"{keeper}": c.Keeper,
 		"{title}":  c.Title,
-		"{good}":   s.cheapest(),
+		"{good}":   s.Cheapest().ID,
 	}
 }
 
-// cheapest is the id of the good that examples buy: the cheapest that is handed over in the answer
-// and asks for nothing, the first of several in the order of the shelf.
-func (s *Site) cheapest() string {
+// Cheapest is the good that examples buy: the cheapest that is handed over in the answer and asks
+// for nothing, the first of several in the order of the shelf. Where there is none such it is the
+// first of the shelf, and a site without goods has the zero value.
+func (s *Site) Cheapest() Good {
 	best := -1
-	for i, g := range s.Goods {
+	for i := range s.Goods {
+		g := &s.Goods[i]
 		asks := slices.ContainsFunc(g.Inputs, func(in Input) bool { return in.Required })
 		if g.Fulfilment == Instant && !asks && (best < 0 || g.Price < s.Goods[best].Price) {
 			best = i
 		}
 	}
-	if best < 0 {
-		best = 0 // there is one: Load demands it
-	}
 	if len(s.Goods) == 0 {
-		return ""
+		return Good{}
 	}
-	return s.Goods[best].ID
+	return s.Goods[max(0, best)]
 }
 
 // Expand fills the placeholders {base_url}, {base_host}, {did}, {keeper}, {title} and {good}, the

@@ -1,6 +1,7 @@
 package content
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -87,10 +88,13 @@ func (s *Site) needs(page string) bool {
 
 // decide says which parts are off, by what the site has and what site.toml says.
 func (l *loader) decide(s *Site, said map[string]bool) {
-	f := sourceFile{l: l, name: siteFile}
-	for name := range said {
-		if !slices.ContainsFunc(Parts, func(p Part) bool { return p.Name == name }) {
-			f.fail("parts", "%s is no part of a store: those that there are stand at /docs/parts", name)
+	var names []string
+	for _, p := range Parts {
+		names = append(names, p.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		if !slices.Contains(names, name) {
+			l.fail(siteFile, 0, "parts: %s is no part of a store; there are %s", name, strings.Join(names, ", "))
 		}
 	}
 	for _, p := range Parts {

@@ -96,18 +96,8 @@ func (src Sources) OpenFile(f File) (fs.File, error) {
 
 // weigh reads the files of a stock and keeps of each its digest and size, in one line.
 func (l *loader) weigh(fsys fs.FS) {
-	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case name == ".":
-			return nil
-		case PassedOver(d.Name()):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case d.IsDir(), !d.Type().IsRegular() && !l.readable(fsys, fileFolder, name):
+	err := walk(fsys, func(name string, d fs.DirEntry) error {
+		if d.IsDir() || !d.Type().IsRegular() && !l.readable(fsys, fileFolder, name) {
 			return nil
 		}
 		line, err := weighed(fsys, name)

@@ -1,7 +1,6 @@
 package generator
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -68,17 +67,6 @@ func (s *source) shelves() []templates.Shelf {
 	return slices.DeleteFunc(shelves, func(sh templates.Shelf) bool { return len(sh.Goods) == 0 })
 }
 
-// first is the good to begin with: hello, or whatever stands first.
-func (s *source) first() (content.Good, error) {
-	if g, ok := s.Site.Good("hello"); ok {
-		return g, nil
-	}
-	if len(s.Site.Goods) == 0 {
-		return content.Good{}, fmt.Errorf("%w: the shelf is empty", ErrInput)
-	}
-	return s.Site.Goods[0], nil
-}
-
 func renderHome(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 	p, err := s.need("index")
 	if err != nil {
@@ -89,13 +77,10 @@ func renderHome(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 		return nil, err
 	}
 	page := s.viewOf(u, p.Title, p.Summary, made)
-	first, err := s.first()
-	if err != nil {
-		return nil, err
-	}
 	v := templates.StorefrontView{
-		Chrome: s.chrome, Page: page, Intro: intro, Body: body, Window: s.window(), Shelves: s.shelves(), First: first,
-		Free: s.free(),
+		Chrome: s.chrome, Page: page, Intro: intro, Body: body, Window: s.window(), Shelves: s.shelves(),
+		First: s.Site.Cheapest(),
+		Free:  s.free(),
 	}
 	return u.twin(&v, mediaType)
 }

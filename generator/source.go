@@ -65,6 +65,9 @@ const generation = "6"
 func newSource(in *Input, rows []output) (*source, error) {
 	s := &source{Input: in, rows: rows, base: in.Site.Config.BaseURL}
 	s.API = slices.DeleteFunc(slices.Clone(in.API), func(r api.Route) bool { return !in.Site.Serves(r.Pattern) })
+	for i := range s.API {
+		s.API[i].Params = ownExample(s.API[i].Params, in.Site.Cheapest().ID)
+	}
 	s.docs = slices.DeleteFunc(slices.Clone(api.Documents), func(d api.Document) bool {
 		return !in.Site.Serves(d.Path)
 	})
@@ -135,10 +138,21 @@ var navigation = []templates.Link{
 	{Text: "shelves", Href: "/#shelves", Also: []string{"/menu"}},
 	{Text: "record", Href: "/corpus", Also: []string{"/fresh-set", "/registry", "/inflows", "/scorers", "/criteria",
 		"/bounties"}},
-	{Text: "instruments", Href: "/try", Also: []string{"/defects", "/conformance", "/r"}},
+	{Text: "instruments", Href: "/try", Also: []string{"/defects", "/conformance"}},
 	{Text: "verify", Href: "/verify", Also: []string{"/spec"}},
 	{Text: "docs", Href: "/docs", Also: []string{"/mcp", "/problems", "/deprecation", "/running"}},
 	{Text: "search", Href: "/search"},
+}
+
+// ownExample gives a good of this store as the example of the id of one.
+func ownExample(params []api.Param, id string) []api.Param {
+	params = slices.Clone(params)
+	for i := range params {
+		if p := &params[i]; p.Name == api.ItemID.Name && p.Example != "" {
+			p.Example = id
+		}
+	}
+	return params
 }
 
 // sortGoods sorts the goods by id. A good is large, so that none is copied.

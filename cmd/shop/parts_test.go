@@ -52,6 +52,38 @@ func without(t testing.TB, parts ...string) fstest.MapFS {
 	return m
 }
 
+// built is a site as it is published.
+func built(t *testing.T, site *content.Site) generator.Input {
+	t.Helper()
+	in := generator.Input{Site: site, Ring: attest.SpecimenRing(), Key: attest.SpecimenKey(),
+		OutDir: filepath.Join(t.TempDir(), "public"), PublicPools: true, API: API()}
+	if _, err := generator.Build(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// naming are the published files, but for those of the formats, in which something stands, with
+// what stands around it.
+func naming(t *testing.T, in generator.Input, what *regexp.Regexp) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := fs.WalkDir(os.DirFS(in.OutDir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(name, "spec/") {
+			return err
+		}
+		body, err := os.ReadFile(filepath.Join(in.OutDir, name))
+		if at := what.FindIndex(body); at != nil {
+			found[name] = string(body[max(0, at[0]-40):min(len(body), at[1]+40)])
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
 // buildWithout builds a store without some parts, and demands that nothing in it names their
 // addresses.
 func buildWithout(t *testing.T, parts ...string) {
@@ -60,11 +92,7 @@ func buildWithout(t *testing.T, parts ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := generator.Input{Site: site, Ring: attest.SpecimenRing(), Key: attest.SpecimenKey(),
-		OutDir: filepath.Join(t.TempDir(), "public"), PublicPools: true, API: API()}
-	if _, err := generator.Build(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	in := built(t, site)
 	for _, p := range content.Parts {
 		if in.Site.Has(p.Name) == slices.Contains(parts, p.Name) {
 			t.Errorf("%s is on: %v", p.Name, in.Site.Has(p.Name))
@@ -72,20 +100,7 @@ func buildWithout(t *testing.T, parts ...string) {
 		for _, at := range p.At {
 			names := regexp.MustCompile(`(?:[("'` + "`" + ` ]|` + regexp.QuoteMeta(in.Site.Config.BaseURL) + `)` +
 				regexp.QuoteMeta(at) + `(?:["'` + "`" + `/?#).\s]|$)`)
-			found := map[string]string{}
-			err := fs.WalkDir(os.DirFS(in.OutDir), ".", func(name string, d fs.DirEntry, err error) error {
-				if err != nil || d.IsDir() || strings.HasPrefix(name, "spec/") {
-					return err
-				}
-				body, err := os.ReadFile(in.OutDir + "/" + name)
-				if at := names.FindIndex(body); at != nil {
-					found[name] = string(body[max(0, at[0]-40):min(len(body), at[1]+40)])
-				}
-				return err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := naming(t, in, names)
 			if off := slices.Contains(parts, p.Name); off == (len(found) > 0) {
 				t.Errorf("without %v, %s stands in %d files: %.600v", parts, at, len(found), found)
 			}
@@ -102,6 +117,30 @@ func partNames() (names []string) {
 
 // TestAStoreOfNothingButGoods builds without any part.
 func TestAStoreOfNothingButGoods(t *testing.T) { buildWithout(t, partNames()...) }
+
+// TestAnEmptyShopSpeaksOfItself: what store init begins with names no good but its own, in examples,
+// guides and descriptions.
+func TestAnEmptyShopSpeaksOfItself(t *testing.T) {
+	site, err := generator.LoadEmpty()
+	if err != nil {
+		t.Fatal(err)
+	}
+	specimen, err := LoadSpecimen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, g := range specimen.Goods {
+		ids = append(ids, g.ID)
+	}
+	in := built(t, site)
+	if found := naming(t, in, regexp.MustCompile(`(buy/|menu/|_id": ?"|_id=|"example": ?")(`+strings.Join(ids, "|")+`)\b`)); len(found) > 0 {
+		t.Errorf("the specimen's goods stand in %v", found)
+	}
+	if found := naming(t, in, regexp.MustCompile(`buy/example\b`)); len(found) < 5 {
+		t.Errorf("its own good stands in %v alone", found)
+	}
+}
 
 // TestLongEachPartAlone builds without each part, with each alone, and with some chosen by lot. No
 // text depends on two parts at once: each asks for addresses, one by one.

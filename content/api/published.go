@@ -403,7 +403,7 @@ const (
 // ItemID is the id of a good as a path parameter.
 var ItemID = Param{
 	Name: "item_id", In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60,
-	Pattern: "^[a-z][a-z0-9_]*$", Description: "The id of a good, such as hello. The catalogue lists them.",
+	Pattern: "^[a-z][a-z0-9_]*$", Description: "The id of a good. The catalogue lists them.",
 }
 
 // Sequence is the number of a round as a path parameter.
