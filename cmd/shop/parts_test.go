@@ -118,8 +118,8 @@ func partNames() (names []string) {
 // TestAStoreOfNothingButGoods builds without any part.
 func TestAStoreOfNothingButGoods(t *testing.T) { buildWithout(t, partNames()...) }
 
-// TestAnEmptyShopSpeaksOfItself: what store init begins with names no good but its own, in examples,
-// guides and descriptions.
+// TestAnEmptyShopSpeaksOfItself: what store init begins with names no good but its own, in
+// examples, guides and descriptions.
 func TestAnEmptyShopSpeaksOfItself(t *testing.T) {
 	site, err := generator.LoadEmpty()
 	if err != nil {

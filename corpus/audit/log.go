@@ -380,7 +380,7 @@ func (c *checker) part(ctx context.Context, round record.Round, i int) (out chec
 		}
 		if c.errataOf[round.FirstLeaf+int64(i)*record.MaxPartRows+int64(n)] {
 			kept.corrected = &record.Row{Host: kept.host, Week: round.Week, Verdict: strings.Clone(row.Verdict),
-				URL: strings.Clone(row.URL)}
+				URL: strings.Clone(row.URL), Battery: strings.Clone(row.Battery)}
 		}
 		out.rows = append(out.rows, kept)
 	}

@@ -159,6 +159,12 @@ func brokenObservations() []bad {
 		{rule: rule.ErratumBasis, base: "corrected", why: "an erratum that rests on a look of another week " +
 			"than its row",
 			edits: []edit{member("observation 17", "leaf", fmt.Sprint(secondUnready))}},
+		{rule: rule.ErratumBasis, name: "battery", base: "corrected", why: "an erratum that rests on a look by an " +
+			"older battery than its row",
+			draft: func(f *forge) {
+				f.oldBasis = true
+				corrected(f)
+			}},
 		{rule: rule.ErratumBasis, name: "walk", base: "corrected", why: "an erratum that rests on a purchase " +
 			"of another week than its row",
 			edits: []edit{member("observation 19", "leaf", fmt.Sprint(firstUnready))}},

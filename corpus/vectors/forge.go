@@ -58,6 +58,7 @@ type forge struct {
 	noWork       bool   // the block does not meet the difficulty that it states
 	keepIdentity bool   // the identity signs on that was handed over
 	ownBasis     bool   // an erratum rests on what the row itself does
+	oldBasis     bool   // and one on a look by a battery before its row's
 	forked       bool   // the log is handed over at another root
 	drawn        string // when the block of the second round's lot is dated, "" for in time
 }

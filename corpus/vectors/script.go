@@ -391,6 +391,9 @@ func corrected(f *forge) {
 	at, walked := "2026-09-14T00:00:00Z", "2026-09-13T12:00:00Z"
 	leaf, digest := int64(firstUnready), ""
 	row, raw := f.judge(unready, true, 1)
+	if f.oldBasis {
+		raw = bytes.Replace(raw, []byte(`"battery":"`+probe.V2+`"`), []byte(`"battery":"`+probe.V1+`"`), 1)
+	}
 	if digest = digestOf(raw); f.ownBasis {
 		leaf, digest = secondUnready, digestOf(f.judgement(unready, 2))
 	} else {
