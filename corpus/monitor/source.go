@@ -120,11 +120,14 @@ func (s *Source) place(name string) string {
 
 func (s *Source) get(name string, most int64) ([]byte, error) {
 	if s.folder != nil {
-		b, err := fs.ReadFile(s.folder, name)
-		if err == nil && int64(len(b)) > most {
+		info, err := fs.Stat(s.folder, name)
+		if err == nil && info.Size() > int64(most) {
 			err = rule.FileSize.Errorf("larger than %d bytes, which no such file is", most)
 		}
-		return b, err
+		if err != nil {
+			return nil, err
+		}
+		return fs.ReadFile(s.folder, name)
 	}
 	r, err := http.NewRequestWithContext(s.ctx, http.MethodGet, s.base+"/"+name, nil)
 	if err != nil {
