@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -111,6 +112,14 @@ func again(rec *record.Record, row record.Row, e Erratum) (record.Erratum, []byt
 		return out, nil, err
 	}
 	raw, walk, err := judge.Again(kept, e.Battery)
+	if err != nil {
+		return out, nil, err
+	}
+	// What a verifier refuses must not get onto the feed, from which the log is written.
+	look, err := record.ReadLook(raw)
+	if err == nil {
+		err = look.Corrects(row, time.Now().UTC().Format(time.RFC3339))
+	}
 	if err != nil {
 		return out, nil, err
 	}

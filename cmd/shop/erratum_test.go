@@ -22,7 +22,7 @@ import (
 // the check of the record with every verdict judged again.
 func TestErrata(t *testing.T) {
 	s, w := openRecorded(t)
-	recordtest.Seal(t, w, recordtest.Judged(t, 1, recordtest.Hosts(len(practice.All()))...))
+	recordtest.Seal(t, w, recordtest.JudgedBy(t, "v1", 1, recordtest.Hosts(len(practice.All()))...))
 	correct := func(e Erratum, dry bool) (out feed.Corrected, err error) {
 		t.Helper()
 		var b bytes.Buffer
@@ -34,7 +34,7 @@ func TestErrata(t *testing.T) {
 	rec := recordtest.Open(t, w)
 	other, alike := int64(-1), int64(-1) // leaves that the first battery judges in another way, and alike
 	for leaf := range rec.Rounds()[0].Rows {
-		out, err := correct(Erratum{leaf, "asked wrongly", "v1", 0}, true)
+		out, err := correct(Erratum{leaf, "asked wrongly", "v2", 0}, true)
 		switch {
 		case err != nil:
 			alike = leaf
@@ -52,7 +52,7 @@ func TestErrata(t *testing.T) {
 		"a leaf that is no row": {Erratum{rec.Rounds()[0].RoundLeaf(), "wrong", "", 0}, "is no row; hint:"},
 		"a leaf before all":     {Erratum{-1, "wrong", "", 0}, "is no row; hint:"},
 		"an unknown battery":    {Erratum{other, "wrong", "v9", 0}, "v9"},
-		"the battery of before": {Erratum{other, "wrong", "v2", 0}, feed.ErrNoErratum.Error()},
+		"the battery of before": {Erratum{other, "wrong", "v1", 0}, feed.ErrNoErratum.Error()},
 		"no reason":             {Erratum{other, "", "", 0}, "without a reason"},
 		"no such walk":          {Erratum{other, "wrong", "", 7}, "the record has no such observation"},
 	} {
@@ -60,11 +60,11 @@ func TestErrata(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	judged, err := correct(Erratum{other, "asked wrongly", "v1", 0}, false)
+	judged, err := correct(Erratum{other, "asked wrongly", "v2", 0}, false)
 	if err != nil || judged.Observation != 1 {
 		t.Fatalf("%+v %v", judged, err)
 	}
-	if again, err := correct(Erratum{other, "asked wrongly", "v1", 0}, false); err != nil || !again.Already {
+	if again, err := correct(Erratum{other, "asked wrongly", "v2", 0}, false); err != nil || !again.Already {
 		t.Errorf("once more: %+v %v", again, err)
 	}
 	if out, err := correct(Erratum{alike, "the path was down", "", 0}, false); err != nil || out.Observation != 2 ||
@@ -127,6 +127,10 @@ func TestErratumByAPaidWalk(t *testing.T) {
 	if err := s.correct(t.Context(), Erratum{row, "it sold", "", another}, true, &b); err == nil ||
 		!strings.Contains(err.Error(), "and the paid walk of") {
 		t.Errorf("a walk of another door: %v", err)
+	}
+	if err := s.correct(t.Context(), Erratum{row, "it sold", "v1", 0}, true, &b); err == nil ||
+		!strings.Contains(err.Error(), "by the older v1") {
+		t.Errorf("a battery that asks for less: %v", err)
 	}
 	if err := s.correct(t.Context(), Erratum{row, "it sold", "", walk}, true, &b); err != nil {
 		t.Fatal(err)

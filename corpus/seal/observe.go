@@ -60,7 +60,7 @@ func (w *Writer) Observe(ctx context.Context, fresh ...record.Observation) (_ []
 		if err != nil {
 			return nil, err
 		}
-		if err := w.putObserved(dir, looked, withdrawn); err != nil {
+		if err := w.putObserved(dir, r, looked, withdrawn); err != nil {
 			return nil, err
 		}
 		if err := putWords(dir, o, withdrawn); err != nil {
@@ -79,7 +79,7 @@ func (w *Writer) Observe(ctx context.Context, fresh ...record.Observation) (_ []
 
 // putObserved writes what a refresh or an erratum was judged by, if it came with it, before the
 // observation itself.
-func (w *Writer) putObserved(dir *durable.Folder, o record.Observation, withdrawn []string) error {
+func (w *Writer) putObserved(dir *durable.Folder, r *record.Record, o record.Observation, withdrawn []string) error {
 	digest := o.JudgedBy()
 	if digest == "" || o.Judgement == "" || slices.Contains(withdrawn, digest) {
 		return nil
@@ -88,7 +88,7 @@ func (w *Writer) putObserved(dir *durable.Folder, o record.Observation, withdraw
 	if w.Judge == nil {
 		return fmt.Errorf("adding observation %d: %w", o.Number, errNoJudge)
 	}
-	err := w.judged(o, raw)
+	err := w.judged(r, o, raw)
 	if err != nil {
 		return fmt.Errorf("adding observation %d: %w", o.Number, err)
 	}
@@ -103,10 +103,25 @@ func (w *Writer) putObserved(dir *durable.Folder, o record.Observation, withdraw
 		dir.SyncUp("evidence/observations"))
 }
 
-// judged demands that a judgement gives what an observation says.
-func (w *Writer) judged(o record.Observation, raw []byte) error {
+// judged demands that a judgement gives what an observation says, and that an erratum may rest on it.
+func (w *Writer) judged(r *record.Record, o record.Observation, raw []byte) error {
 	if o.Refresh != nil {
 		return w.Judge.Refresh(*o.Refresh, o.At, raw)
+	}
+	entry, err := r.Log.Entry(o.Erratum.Leaf)
+	if err != nil {
+		return err
+	}
+	row, err := record.ParseRow(entry)
+	if err != nil {
+		return err
+	}
+	look, err := record.ReadLook(raw)
+	if err == nil {
+		err = look.Corrects(row, o.At)
+	}
+	if err != nil {
+		return err
 	}
 	walk, err := w.Judge.Walk(raw)
 	if err == nil && walk.Verdict != o.Erratum.VerdictNow {

@@ -264,7 +264,13 @@ func Kind(name string) string { return numbers.ReplaceAllString(name, "0") }
 func Look(t testing.TB, url string, answer practice.Answer, failure exchange.Error, at time.Time) (probe.Report,
 	probe.Judgement) {
 	t.Helper()
-	p, err := probe.NewPreflight(probe.Current(), url, probe.Declaration{})
+	return lookBy(t, probe.Current(), url, answer, failure, at)
+}
+
+func lookBy(t testing.TB, battery, url string, answer practice.Answer, failure exchange.Error,
+	at time.Time) (probe.Report, probe.Judgement) {
+	t.Helper()
+	p, err := probe.NewPreflight(battery, url, probe.Declaration{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +314,14 @@ var LookedAt = time.Date(2026, 9, 12, 4, 5, 6, 0, time.UTC)
 // practice doors do, in turn, and every fifth does not answer.
 func Judged(t testing.TB, sequence int64, hosts ...string) seal.Draft {
 	t.Helper()
+	return JudgedBy(t, probe.Current(), sequence, hosts...)
+}
+
+// JudgedBy is Judged by a battery.
+func JudgedBy(t testing.TB, battery string, sequence int64, hosts ...string) seal.Draft {
+	t.Helper()
 	d := Draft(sequence)
+	d.Battery = battery
 	kept := make(map[string][]byte)
 	var rows []record.Row
 	for i, host := range hosts {
@@ -318,7 +331,7 @@ func Judged(t testing.TB, sequence int64, hosts ...string) seal.Draft {
 		if i%5 == 4 {
 			failure = exchange.Error{Stage: exchange.StageConnect, Text: "connection refused"}
 		}
-		report, judgement := Look(t, url, door.Answer(url), failure, d.TakenAt.Add(-time.Hour))
+		report, judgement := lookBy(t, battery, url, door.Answer(url), failure, d.TakenAt.Add(-time.Hour))
 		row := judge.RowFrom(report, judgement)
 		row.Host, row.Listed, row.Source, row.Catalog = host, true, record.SourceDiscovery, "bazaar"
 		rows = append(rows, row)
