@@ -72,7 +72,7 @@
     if (!tools) return [];
     const free = tools.filter((t) => t.annotations?.readOnlyHint).map((t) => ({
       name: t.name, title: t.title, description: t.description, inputSchema: t.inputSchema,
-      annotations: { readOnlyHint: true, untrustedContentHint: !!t.annotations.openWorldHint },
+      annotations: { readOnlyHint: true, untrustedContentHint: t.annotations.openWorldHint !== false },
       execute: async (input) => plain(await call("tools/call", { name: t.name, arguments: input ?? {} })),
     }));
     const done = [];

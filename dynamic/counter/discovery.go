@@ -102,7 +102,7 @@ func (c *Counter) serveDiscovery(w http.ResponseWriter, r *http.Request) error {
 // resource is an offer as the list has it. Its inputs are those of the challenge.
 func (c *Counter) resource(q *till.Quote) (Resource, error) {
 	asked := c.quote(q.Offer, http.MethodGet)
-	ch, err := c.challengeFor(q, false, c.Now())
+	ch, err := c.challengeFor(q, false, false, c.Now())
 	if err != nil {
 		return Resource{}, err
 	}

@@ -68,7 +68,7 @@ func faces(protocols []pay.Row) []face {
 		protocols = Protocols
 	}
 	return slices.Concat(sales(protocols), pages(protocols), porch(protocols), commissions(protocols), readings(),
-		artifacts(), claims(), []face{file(), discovery()})
+		artifacts(), claims(), []face{file(), discovery(), offers()})
 }
 
 var private = []string{"Cache-Control"}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,8 +26,8 @@ const offerMinutes = time.Minute
 
 // challengeKey names a challenge in the cache.
 type challengeKey struct {
-	item string
-	post bool
+	item       string
+	post, meta bool
 }
 
 // cachedTerms are an offer's 402 for one UTC minute and one method, ready but for what differs
@@ -41,10 +42,10 @@ type cachedTerms struct {
 	body    pay.Template // without its last brace
 }
 
-// challengeFor returns the challenge of this minute for a quote and a method, made once for a site
-// as it stands, and again when another network can settle than before.
-func (c *Counter) challengeFor(q *till.Quote, post bool, now time.Time) (*cachedTerms, error) {
-	minute, key := now.UTC().Truncate(time.Minute), challengeKey{q.Offer.ID, post}
+// challengeFor returns the challenge of this minute for a quote, a method and a way of asking, made
+// once for a site as it stands, and again when another network can settle than before.
+func (c *Counter) challengeFor(q *till.Quote, post, meta bool, now time.Time) (*cachedTerms, error) {
+	minute, key := now.UTC().Truncate(time.Minute), challengeKey{q.Offer.ID, post, meta}
 	if v, ok := c.challenges.Load(key); ok {
 		if ch := v.(*cachedTerms); ch.minute.Equal(minute) && ch.site == q.Site && slices.Equal(ch.leftOut, q.LeftOut) {
 			return ch, nil
@@ -55,8 +56,8 @@ func (c *Counter) challengeFor(q *till.Quote, post bool, now time.Time) (*cached
 	if post {
 		method = http.MethodPost
 	}
-	asked := c.quote(q.Offer, method)
-	asked.Service, asked.Accepts, asked.Until = serviceName(q.Site), c.till.Accepts(q), minute.Add(offerMinutes)
+	asked := c.asked(q, method, minute)
+	asked.Meta = meta
 	ch.url, ch.varying = asked.URL, pay.VaryingOf(asked.Accepts)
 	for _, by := range c.protocols {
 		t, err := by.Terms(asked)
@@ -78,12 +79,20 @@ func (c *Counter) challengeFor(q *till.Quote, post bool, now time.Time) (*cached
 
 // quote is an offer as protocols see it.
 func (c *Counter) quote(o *till.Offer, method string) *pay.Quote {
-	q := &pay.Quote{URL: c.BaseURL + o.Path, Description: o.Description, MediaType: "application/json", Method: method}
+	q := &pay.Quote{URL: c.BaseURL + o.Path, Description: o.Description, MediaType: "application/json", Method: method,
+		OffersURL: c.BaseURL + OffersPath + "?item=" + url.QueryEscape(o.ID)}
 	for _, in := range o.Inputs {
 		q.Inputs = append(q.Inputs, pay.Input{Name: in.Name, Type: in.Type, Max: in.Max, Required: in.Required,
 			Example: in.Example})
 	}
 	return q
+}
+
+// asked is a quote in full, as it stands for a minute.
+func (c *Counter) asked(q *till.Quote, method string, minute time.Time) *pay.Quote {
+	asked := c.quote(q.Offer, method)
+	asked.Service, asked.Accepts, asked.Until = serviceName(q.Site), c.till.Accepts(q), minute.Add(offerMinutes)
+	return asked
 }
 
 // unpaid is the 402 of one answer.
@@ -96,7 +105,7 @@ type unpaid struct {
 // unpaid makes the 402 of an answer to a request, now.
 func (c *Counter) unpaid(r request, q *till.Quote) (*unpaid, error) {
 	now := c.Now().UTC()
-	cached, err := c.challengeFor(q, r.Method == http.MethodPost, now)
+	cached, err := c.challengeFor(q, r.Method == http.MethodPost, r.Meta, now)
 	if err != nil {
 		return nil, err
 	}
@@ -148,12 +157,15 @@ func (c *Counter) say(ch *unpaid, r request, reason string) error {
 		if r.came.row == &c.rows[i] {
 			why = reason
 		}
-		var err error
-		if *ch.buf, err = t.Say(r.to, ch.fill, why, *ch.buf); err != nil {
+		said, err := t.Say(r.to, ch.fill, why, *ch.buf)
+		if err == nil && i > 0 && !c.fits(r.to.Header, i) {
+			said, err = t.Say(pay.Carrier{}, ch.fill, why, *ch.buf)
+		}
+		if err != nil {
 			return err
 		}
+		*ch.buf = said
 	}
-	c.fit(r.to.Header)
 	return nil
 }
 
@@ -161,20 +173,24 @@ func (c *Counter) say(ch *unpaid, r request, reason string) error {
 // Proxies take 8 kB for a header as they come.
 const maxTerms = 8000
 
-// fit takes the terms of the last protocols out of a header that is too long with them, but never
-// those of the first. The body has them all.
-func (c *Counter) fit(h http.Header) {
+// fits takes the terms of the i-th protocol out of a header that is too long with them, and reports
+// whether it did not have to. The body has what the header has no room for.
+func (c *Counter) fits(h http.Header, i int) bool {
 	sum := 0
-	for i, names := range c.fields {
+	for _, names := range c.fields[:i+1] {
 		for _, name := range names {
 			for _, v := range h[name] {
 				sum += len(name) + len(": ") + len(v) + len("\r\n")
 			}
-			if i > 0 && sum > maxTerms {
-				delete(h, name)
-			}
 		}
 	}
+	if sum <= maxTerms {
+		return true
+	}
+	for _, name := range c.fields[i] {
+		delete(h, name)
+	}
+	return false
 }
 
 // bodies are buffers for bodies on their way out.
@@ -263,20 +279,18 @@ func (c *Counter) challengeBody(q *till.Quote, terms []pay.Terms) ([]byte, error
 		Type: c.BaseURL + "/problems/payment_required", Title: "Payment required", Status: http.StatusPaymentRequired,
 		Detail:   fmt.Sprintf("%s costs %s USDC. Nothing was charged and nothing is reserved.", o.Name, o.PriceUSDC()),
 		Instance: o.Path, Error: "Payment required",
-		Note: strings.Join(how, " ") + " The goods are made first and your payment is settled after; if they " +
-			"cannot be made, nothing is taken.",
+		Note: strings.Join(how, " ") + " If the goods cannot be made, nothing is taken.",
 		Warning:     ceilingWarning(o),
 		Price:       price{USDC: o.PriceUSDC(), Atomic: atomic(o.Price())},
 		LeftOut:     leftOuts(q.LeftOut),
 		Idempotency: suggestion(),
-		Recovery: recoveryHow{How: "If the answer is lost, send the identical request again with the identical " +
+		Recovery: recoveryHow{How: "Answer lost: send the identical request with the identical " +
 			strings.Join(carriers, " or ") +
-			": it is recognised and never charged twice. Without it, prove your wallet at POST /api/claims/challenge " +
-			"and POST /api/claims."},
+			" again; it is never charged twice. Without it: POST /api/claims/challenge."},
 		NextSteps: steps,
 	}
 	if o.About != "" {
-		b.NextSteps = append(steps, "Read the good first, free: "+c.BaseURL+o.About)
+		b.NextSteps = append(steps, "Read of it first, free: "+c.BaseURL+o.About)
 	}
 	for _, tr := range o.Tiers {
 		b.Price.Tiers = append(b.Price.Tiers, tier{tr.Name, tr.USDC(), atomic(tr.Amount)})
@@ -300,7 +314,7 @@ func ceilingWarning(o *till.Offer) string {
 		return fmt.Sprintf("A stock client refuses more than 1 USD per payment and will throw before it signs: at %s "+
 			"USDC, raise maxAmountPerPayment or set spendControls: false. That is your decision.", o.PriceUSDC())
 	}
-	return "A stock client refuses more than 1 USD per payment unless it is told otherwise; this price is within that."
+	return "Within a stock client's ceiling of 1 USD per payment."
 }
 
 // serviceName is the site's title as the resource's serviceName allows it: 1 to 32 printable ASCII
@@ -319,16 +333,12 @@ func serviceName(s *content.Site) string {
 }
 
 // anotherOne is how a buyer who wants the same thing twice gets it.
-const anotherOne = "To buy a second one, send an Idempotency-Key of your own with a new payment."
+const anotherOne = "To buy a second one, send an Idempotency-Key of your own and a new payment."
 
 // suggestion is what every 402 says of idempotency; the key is spliced in.
 func suggestion() idempotency {
 	return idempotency{SuggestedKey: pay.KeyHole, Header: "Idempotency-Key", WindowHours: int(till.SlotWindow.Hours()),
-		Note: fmt.Sprintf("suggested_key stands in the terms of each protocol too, so a client that echoes its "+
-			"challenge sends it. "+
-			"With it, two equal orders of one wallet within %d minutes are one: the second is answered with the "+
-			"first, and its payment is not taken. %s",
-			int(till.SameOrder.Minutes()), anotherOne)}
+		Note: fmt.Sprintf("Two equal orders of one wallet within %d minutes are one. %s", int(till.SameOrder.Minutes()), anotherOne)}
 }
 
 // freshTerms puts terms beside the answer to a payment that was not taken, and returns the members

@@ -23,7 +23,7 @@ func TestTermsTooLongAreLeftToTheBody(t *testing.T) {
 		h := http.Header{"Payment-Required": {strings.Repeat("A", q.first)},
 			"Www-Authenticate":        {strings.Repeat("B", q.second)},
 			"Content-Security-Policy": {strings.Repeat("x", maxTerms)}}
-		c.fit(h)
+		c.fits(h, 1)
 		if _, is := h["Www-Authenticate"]; is != q.want || h["Payment-Required"] == nil ||
 			h["Content-Security-Policy"] == nil {
 			t.Errorf("%d and %d bytes: the second stands in the header: %v, want %v", q.first, q.second, is, q.want)
@@ -63,8 +63,8 @@ func TestTheBodyHasAllTerms(t *testing.T) {
 		var body struct {
 			Required struct{ Challenges []json.RawMessage } `json:"org.paymentauth/payment-required"`
 		}
-		if json.Unmarshal(ch.whole(), &body) != nil || len(body.Required.Challenges) != 1 ||
-			!strings.Contains(words, "also where the header has no room") {
+		if json.Unmarshal(ch.whole(), &body) != nil || (len(body.Required.Challenges) == 1) != long ||
+			!strings.Contains(words, "in WWW-Authenticate") {
 			t.Errorf("long %v: the body is %s, the words are %s", long, *ch.buf, words)
 		}
 		if is := h.Get("WWW-Authenticate") != ""; is == long || h.Get("PAYMENT-REQUIRED") == "" {

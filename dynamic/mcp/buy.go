@@ -6,6 +6,8 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"store.example/agentstore/dynamic/counter"
@@ -19,12 +21,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-const (
-	// metaKey is where a buyer's own idempotency key stands.
-	metaKey = "x402/idempotency-key"
-	// metaRequired is where some x402 clients look for terms in a result.
-	metaRequired = "x402/error"
-)
+// metaKey is where a buyer's own idempotency key stands.
+const metaKey = "x402/idempotency-key"
 
 // buy orders one item. path is where it is bought over HTTP, for problem documents.
 func (d *Doors) buy(q *request, item, path string, args jsontext.Value) (any, error) {
@@ -98,16 +96,30 @@ func delivered(a *counter.Answer) *result {
 	return out
 }
 
-// unpaid answers with terms, in the form that the caller chose.
+// unpaid answers with terms, in the form that the caller chose. They stand once: a model reads what
+// it costs and what to do, its client the rest.
 func unpaid(q *request, body []byte, beside pay.Meta) (any, error) {
 	if !q.asResult {
-		return nil, &jsonrpc.Error{Code: codePayment, Message: "Payment required", Data: body}
+		return nil, &jsonrpc.Error{Code: codePayment, Message: "Payment required", Data: with(body, beside)}
 	}
-	out := failed(body)
-	out.meta = make(pay.Meta, len(beside)+1)
-	maps.Copy(out.meta, beside)
-	out.meta[metaRequired] = body
-	return out, nil
+	var told struct {
+		Detail string `json:"detail"`
+		Next   string `json:"next_step"`
+	}
+	if err := json.Unmarshal(body, &told); err != nil {
+		return nil, err
+	}
+	return &result{failed: true, meta: beside, structured: body,
+		text: []byte(strings.TrimSpace(clip(told.Detail, 150)+" "+clip(told.Next, 100)) + payHere)}, nil
+}
+
+// with is an object and the members that an error has no other place for.
+func with(doc []byte, beside pay.Meta) []byte {
+	b := bytes.TrimSuffix(bytes.TrimSpace(doc), []byte("}"))
+	for _, name := range slices.Sorted(maps.Keys(beside)) {
+		b = pay.Member{Name: name, Value: beside[name]}.Append(b)
+	}
+	return append(b, '}')
 }
 
 // refused answers an order that was not taken. Terms stand in the answer only where its status is
@@ -122,9 +134,6 @@ func (d *Doors) refused(q *request, path string, e *problem.Error, a *counter.An
 	if told.Extra == nil {
 		told.Extra = make(map[string]any)
 	}
-	for name, value := range beside {
-		told.Extra[name] = value
-	}
 	if e.Retry > 0 {
 		told.Extra["retry_after_seconds"] = int64((e.Retry + time.Second - 1) / time.Second)
 	}
@@ -134,9 +143,9 @@ func (d *Doors) refused(q *request, path string, e *problem.Error, a *counter.An
 	}
 	switch {
 	case e.Payment != nil && e.Payment.Billed == "unknown":
-		return nil, &jsonrpc.Error{Code: codeUnknown, Data: doc, Message: "The outcome of this payment is not known " +
-			"yet. " +
-			"Send the same call with the same payment again; sign no other."}
+		return nil, &jsonrpc.Error{Code: codeUnknown, Data: with(doc, beside),
+			Message: "The outcome of this payment is not known yet. " +
+				"Send the same call with the same payment again; sign no other."}
 	case status == http.StatusPaymentRequired:
 		return unpaid(q, doc, beside)
 	}

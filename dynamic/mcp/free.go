@@ -44,20 +44,25 @@ func (d *Doors) deriveFree() error {
 	for _, t := range tools {
 		abroad := t.Route.Serve == api.Metered
 		free := &tool{free: &t, call: func(d *Doors, q *request) (any, error) { return d.callFree(&t, q) }}
-		free.Name, free.Title, free.Description = t.Name, t.Title, "Free. "+t.Description
+		free.Name, free.Title = t.Name, t.Title
+		// A client shows the title beside it.
+		said := strings.TrimSpace(strings.TrimPrefix(t.Description, t.Title+"."))
+		free.Description = strings.TrimSpace("Free. " + cmp.Or(said, t.Description))
 		free.InputSchema = json.RawMessage(t.Parameters)
-		free.Annotations = annotations(true, abroad)
+		free.Annotations = reads(abroad)
 		d.free[t.Name], d.order = free, append(d.order, free)
 	}
 	return nil
 }
 
-// annotations are what a client is told of a tool: whether it only reads, and whether it asks
-// beyond the store.
-func annotations(reads, abroad bool) *sdk.ToolAnnotations {
-	no := false
-	return &sdk.ToolAnnotations{ReadOnlyHint: reads, IdempotentHint: reads, DestructiveHint: &no,
-		OpenWorldHint: &abroad}
+// reads are what a client is told of a tool that only reads: whether it asks beyond the store. What
+// is left out has the value that it has by MCP.
+func reads(abroad bool) *sdk.ToolAnnotations {
+	out := &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true}
+	if !abroad {
+		out.OpenWorldHint = &abroad
+	}
+	return out
 }
 
 func (d *Doors) verifierTools(s *shelf) []*tool {
@@ -161,7 +166,7 @@ func requestOf(t *api.Tool, q *request) (*http.Request, []problem.Field) {
 		}
 	}
 	for name := range args {
-		bad = append(bad, problem.Field{Field: clip(name), Problem: "is not an argument of " + t.Name})
+		bad = append(bad, problem.Field{Field: clip(name, 40), Problem: "is not an argument of " + t.Name})
 	}
 	r.URL.RawQuery = query.Encode()
 	if t.Route.Body != nil {
@@ -246,9 +251,10 @@ func withRetry(doc []byte, seconds string) []byte {
 	return fmt.Appendf(bytes.Clone(doc[:len(doc)-1]), `,"retry_after_seconds":%s}`, seconds)
 }
 
-func clip(s string) string {
-	if r := []rune(s); len(r) > 40 {
-		return string(r[:40]) + "…"
+// clip is the first n characters of a text.
+func clip(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
 	}
 	return s
 }

@@ -13,11 +13,11 @@ import (
 // A client that asks its user before a tool acts is told which tools only read, and which of them
 // ask beyond the store.
 func TestToolsSayWhatTheyDo(t *testing.T) {
-	type hints struct{ ReadOnlyHint, IdempotentHint, DestructiveHint, OpenWorldHint bool }
+	type hints struct{ ReadOnlyHint, DestructiveHint, OpenWorldHint bool }
 	want := map[string]hints{
-		"find_in_catalog": {ReadOnlyHint: true, IdempotentHint: true},
-		"check_purchase":  {ReadOnlyHint: true, IdempotentHint: true},
-		"look_at_door":    {ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: true},
+		"find_in_catalog": {ReadOnlyHint: true},
+		"check_purchase":  {ReadOnlyHint: true},
+		"look_at_door":    {ReadOnlyHint: true, OpenWorldHint: true},
 		"buy_hello":       {OpenWorldHint: true},
 	}
 	w := open(t, nil).post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
@@ -36,7 +36,8 @@ func TestToolsSayWhatTheyDo(t *testing.T) {
 		h, ours := want[tool.Name]
 		delete(want, tool.Name)
 		got := hints{DestructiveHint: true, OpenWorldHint: true} // what a client holds for true where nothing is said
-		if err := json.Unmarshal(tool.Annotations, &got); ours && (err != nil || got != h) {
+		if err := json.Unmarshal(tool.Annotations, &got); ours && (err != nil || got.ReadOnlyHint != h.ReadOnlyHint ||
+			!h.ReadOnlyHint && got.DestructiveHint || got.OpenWorldHint != h.OpenWorldHint) {
 			t.Errorf("%s: %s, %v; want %+v", tool.Name, tool.Annotations, err, h)
 		}
 	}

@@ -76,7 +76,7 @@ var getDocument = func() *tool {
 		names = append(names, r.name)
 	}
 	t := &tool{}
-	t.Name, t.Title, t.Annotations = "get_document", "Read a document of the store", annotations(true, false)
+	t.Name, t.Title, t.Annotations = "get_document", "Read a document of the store", reads(false)
 	t.Description = "Free. Gives one of the store's documents whole, by name: " + strings.Join(names, ", ") +
 		". The same texts are the resources store://NAME. It acts on nothing."
 	t.InputSchema = map[string]any{"type": "object", "additionalProperties": false, "required": []string{"name"},

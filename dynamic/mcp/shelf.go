@@ -123,25 +123,27 @@ func goodTool(g content.Good, away string) *tool {
 	if away != "" {
 		away = "Not available: " + away + " "
 	}
-	t.Description = away + fmt.Sprintf("%s Costs %s. Comes back: %s, with a signed certificate and receipt.%s",
-		strings.TrimSpace(g.Description), asks(g), returns(g), howToPay)
+	t.Description = away + fmt.Sprintf("%s Costs %s.%s%s", strings.TrimSpace(g.Description), asks(g), returns(g),
+		howToPay)
 	t.InputSchema = schemaOf(plainly(g))
 	t.call = func(d *Doors, q *request) (any, error) { return d.buy(q, g.ID, "/api/buy/"+g.ID, q.Arguments) }
 	return t
 }
 
 // plainly are the inputs of a good, the common ones without their help, which is in the guide and
-// would stand in every tool.
+// would stand in every tool. Where a buyer heard of the store is asked for in the API description
+// alone.
 func plainly(g content.Good) []content.Input {
 	all := g.AllInputs()
 	for i := len(g.Inputs); i < len(all); i++ {
 		all[i].Help = ""
 	}
-	return all
+	return slices.DeleteFunc(all, func(in content.Input) bool { return in.Name == "source" })
 }
 
 func paidTool(name, title string) *tool {
-	return &tool{Tool: sdk.Tool{Name: name, Title: title, Annotations: annotations(false, true)}}
+	no := false
+	return &tool{Tool: sdk.Tool{Name: name, Title: title, Annotations: &sdk.ToolAnnotations{DestructiveHint: &no}}}
 }
 
 // asks is what a good costs, in words.
@@ -153,16 +155,15 @@ func asks(g content.Good) string {
 	return fmt.Sprintf("%s USDC, or up to %s as you choose", g.PriceUSDC(), tiers[len(tiers)-1].USDC())
 }
 
-// returns is what the answer to a purchase holds.
+// returns says what comes back where that is not the goods at once.
 func returns(g content.Good) string {
 	switch g.Fulfilment {
 	case content.Human:
-		return fmt.Sprintf("an order that a person fulfils within %d hours; look with check_order, after its "+
-			"next_check_after", g.WindowHours)
+		return fmt.Sprintf(" A person fulfils it within %d hours: look with check_order.", g.WindowHours)
 	case content.Term:
-		return "what runs over a fixed number of days, and where to read it"
+		return " It runs for a fixed number of days; where to read it comes back."
 	}
-	return "the goods"
+	return ""
 }
 
 // observationTool buys any of the goods that look at somebody's door or address. away says which
@@ -195,8 +196,7 @@ func observationTool(goods []content.Good, away map[string]string) *tool {
 			says.WriteString(". Not available: " + strings.TrimSuffix(why, "."))
 		}
 	}
-	says.WriteString(". Free first: find_in_catalog tells of each. Comes back: the report, with a signed certificate " +
-		"and receipt." + howToPay)
+	says.WriteString(". Free first: find_in_catalog tells of each." + howToPay)
 	t.Description, t.InputSchema = says.String(), schemaOf(inputs, input{name: "item_id", is: map[string]any{
 		"type": "string", "enum": ids}})
 	t.call = func(d *Doors, q *request) (any, error) {

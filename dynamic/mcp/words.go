@@ -9,7 +9,7 @@ var instructions = map[string]string{
 		"isError instead. Sign one of the terms and call again with the same arguments and the payment in _meta: " +
 		"x402/payment, or org.paymentauth/credential. The goods are made first and the payment is settled after; if " +
 		"they " +
-		"cannot be made nothing is taken. Send x402/idempotency-key in _meta, one for each order, and the same one " +
+		"cannot be made nothing is taken. A signed certificate and receipt come with them. Send x402/idempotency-key in _meta, one for each order, and the same one " +
 		"whenever you repeat it. If an answer is lost, send the identical call again: it is recognised and never " +
 		"charged " +
 		"twice. Error -32000 means that the outcome of a payment is not known: send the same call with the same " +
@@ -30,7 +30,11 @@ const (
 	// metaStrangers marks the same for programs.
 	metaStrangers = "store/untrusted"
 	// howToPay ends the description of every paid tool. It is short, since it stands in all of
-	// them.
-	howToPay = " Unpaid: the terms. To pay: the same call with the payment in _meta. Answer lost: the same key and " +
-		"payment again. On error -32000 (unknown) never pay anew."
+	// them; the instructions say the rest.
+	howToPay = " Until paid it returns the terms."
+	// payHere ends the text of terms that come as a result.
+	payHere = " To pay, sign one of accepts in structuredContent, or answer a challenge of " +
+		"org.paymentauth/payment-required in _meta, and call again with the same arguments and the payment in _meta, " +
+		"as x402/payment or org.paymentauth/credential. If an answer is lost, send that call again: it is never " +
+		"charged twice."
 )

@@ -50,7 +50,7 @@ func TestAChallengeSaysWhereToRead(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, shopOptions{})
 	r := s.do("GET", "/api/buy/hello", nil)
-	if r.Status != 402 || !strings.Contains(string(r.Raw), "Read the good first, free: "+s.url+"/menu/hello") {
+	if r.Status != 402 || !strings.Contains(string(r.Raw), "Read of it first, free: "+s.url+"/menu/hello") {
 		t.Errorf("%d %s", r.Status, r.Raw)
 	}
 }

@@ -70,12 +70,14 @@ type Protocol interface {
 
 // Store is who asks to be paid.
 type Store struct {
-	Secret []byte // a MAC key for challenges derives from it
-	Realm  string // the host
-	// SignOffer signs the offer that an entry of accepts makes for a resource until a time; the
-	// result is a compact JWS.
-	SignOffer func(a rail.Requirement, resource string, until time.Time) (string, error)
+	Secret    []byte // a MAC key for challenges derives from it
+	Realm     string // the host
+	SignOffer SignOffer
 }
+
+// SignOffer signs the offer that an entry of accepts makes for a resource until a time; the result
+// is a compact JWS.
+type SignOffer func(a rail.Requirement, resource string, until time.Time) (string, error)
 
 // Quote is what is asked for one offer, in the order in which it is offered.
 type Quote struct {
@@ -87,6 +89,8 @@ type Quote struct {
 	Inputs      []Input
 	Accepts     []rail.Requirement
 	Until       time.Time // until when one may begin to pay
+	OffersURL   string    // where the signed offers of all Accepts are
+	Meta        bool      // it is said over MCP, where no header says it beside the body
 	Query       string    // of the request as it came, for Match; a protocol may bind it
 	Body        []byte    // the same
 }

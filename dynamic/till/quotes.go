@@ -1,6 +1,9 @@
 package till
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
 // Quotes are all offers that somebody takes a payment for at present, with the least inputs: goods
 // in shelf order, then pages, the newest first. They say nothing of stock, and reserve nothing.
@@ -23,6 +26,16 @@ func (t *Till) Quotes() []*Quote {
 		add(site.Issues[i].ID)
 	}
 	return all
+}
+
+// Offer is what is sold under an id, with what is asked for it; nil where nothing is. Its error is
+// that of a gate.
+func (t *Till) Offer(ctx context.Context, id string) (*Offer, error) {
+	o := t.offer(t.cfg.Site.Now(), id)
+	if o == nil {
+		return nil, nil
+	}
+	return t.priced(ctx, o)
 }
 
 // Away says why the store can make an offer for nobody, as it is configured and equipped; nil where

@@ -84,6 +84,6 @@ func Open(listens, program string, args ...string) (at string, stop func(), err 
 		return at, stop, nil
 	case <-time.After(patience):
 		stop()
-		return "", nil, fmt.Errorf("%s does not listen", name)
+		return "", nil, fmt.Errorf("%s does not listen:\n%s", name, said)
 	}
 }

@@ -72,7 +72,8 @@ type asked struct {
 var canonicalChallenge = http.CanonicalHeaderKey(headerChallenge)
 
 // Say implements pay.Terms. The header asks the least amount, because stock clients pay the first
-// challenge they can; the body has all. What is written by hand here marshals as required.
+// challenge they can; the body has all where there are more, or no header says this one. What is
+// written by hand here marshals as required.
 func (t *terms) Say(to pay.Carrier, f pay.Fill, reason string, b []byte) ([]byte, error) {
 	if len(t.amounts) == 0 {
 		return b, nil
@@ -83,16 +84,18 @@ func (t *terms) Say(to pay.Carrier, f pay.Fill, reason string, b []byte) ([]byte
 	}
 	c := challenge{Realm: t.realm, Method: method, Intent: intent, Digest: digestOf(f.Body),
 		Opaque: encodeOpaque(f.Key, f.Nonce, scope)}
+	body := b
 	b = append(b, `,"`+metaRequired+`":`...)
 	from := len(b)
 	b = append(b, `{"httpStatus":402,"challenges":[`...)
+	inHeader := to.Header != nil && taken(f.Asks)
 	first := ""
 	for i, a := range t.amounts {
 		c.Request, c.Expires = a.request, expiry(f.At, a.accept)
 		c.ID = c.id(t.keyed)
 		if i == 0 {
 			first = c.ID
-			if to.Header != nil && taken(f.Asks) {
+			if inHeader {
 				to.Header[canonicalChallenge] = []string{c.field()}
 			}
 		} else {
@@ -101,8 +104,12 @@ func (t *terms) Say(to pay.Carrier, f pay.Fill, reason string, b []byte) ([]byte
 		b = c.appendObject(b, a.object)
 	}
 	b = append(appendProblem(append(b, `],"problem":`...), reason, first), '}')
-	if to.Meta != nil {
+	switch {
+	case to.Meta != nil:
 		to.Meta[metaRequired] = bytes.Clone(b[from:])
+		return body, nil
+	case inHeader && len(t.amounts) == 1 && reason == "":
+		return body, nil
 	}
 	return b, nil
 }
@@ -112,13 +119,14 @@ func (t *terms) Words() pay.Words {
 	if len(t.amounts) == 0 {
 		return pay.Words{}
 	}
+	in := headerChallenge
+	if len(t.amounts) > 1 {
+		in += ", or one of " + metaRequired + ","
+	}
 	return pay.Words{
 		Payment: headerCredential + ": " + scheme,
-		How: "Or pay by MPP (" + method + "/" + intent + " on " + networkName + "): answer the challenge in " +
-			headerChallenge + " with " +
-			headerCredential + ": " + scheme + ". " + metaRequired +
-			" in this body has one for each amount, also where the header has no room for any.",
-		Steps: []string{"Or pay with a stock MPP client such as mppx: it reads the " + headerChallenge +
-			" header, which asks the least amount."},
+		How: "Or by MPP (" + method + "/" + intent + " on " + networkName + "): answer the challenge in " + in +
+			" with " + headerCredential + ": " + scheme + ".",
+		Steps: []string{"Or with a stock MPP client such as mppx."},
 	}
 }

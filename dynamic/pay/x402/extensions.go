@@ -18,6 +18,10 @@ const (
 	ExtChallenge = "store-challenge"
 )
 
+// anObject is the schema of what a client has no need to check: a 402 is read by models too, which
+// pay for each byte.
+var anObject = json.RawMessage(`{"type":"object"}`)
+
 // EchoedNonce is the challenge nonce a buyer sent back, "" when there is none.
 func EchoedNonce(p *Presented) string {
 	var info struct {
@@ -70,7 +74,7 @@ func PaymentIDExtension() Extension {
 func ChallengeExtension() Extension {
 	return Extension{
 		Info:   json.RawMessage(`{"nonce":"` + pay.NonceHole + `"}`),
-		Schema: json.RawMessage(`{"type":"object","properties":{"nonce":{"type":"string"}},"required":["nonce"]}`),
+		Schema: anObject,
 	}
 }
 
@@ -87,10 +91,7 @@ func OffersExtension(offers ...Offer) (Extension, error) {
 	if err != nil {
 		return Extension{}, err
 	}
-	return Extension{Info: info,
-			Schema: json.RawMessage(
-				`{"type":"object","properties":{"offers":{"type":"array"}},"required":["offers"]}`)},
-		nil
+	return Extension{Info: info, Schema: anObject}, nil
 }
 
 // ReceiptExtension carries the signed receipt of a settlement.
@@ -99,8 +100,5 @@ func ReceiptExtension(jws string) (Extension, error) {
 	if err != nil {
 		return Extension{}, err
 	}
-	return Extension{Info: info,
-			Schema: json.RawMessage(
-				`{"type":"object","properties":{"receipt":{"type":"object"}},"required":["receipt"]}`)},
-		nil
+	return Extension{Info: info, Schema: anObject}, nil
 }

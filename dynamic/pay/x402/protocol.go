@@ -37,14 +37,14 @@ var Row = pay.Row{
 	New:        func(s pay.Store) pay.Protocol { return protocol{s, pay.NewNonces(s.Secret)} },
 }
 
-// members are what x402 adds to the body of a 402: the header's object, and a signed offer for
-// every entry of accepts.
+// members are what x402 adds to the body of a 402: the header's object, each part of it once.
 type members struct {
 	X402Version int                  `json:"x402Version"`
 	Resource    Resource             `json:"resource"`
 	Accepts     []rail.Requirement   `json:"accepts"`
-	Offers      []Offer              `json:"offers"`
-	Extensions  map[string]Extension `json:"extensions"`
+	Offers      []Offer              `json:"offers"`     // that of accepts[0], over HTTP
+	OffersURL   string               `json:"offers_url"` // the others, over HTTP
+	Extensions  map[string]Extension `json:"extensions"` // over HTTP without the one that offers says
 }
 
 type protocol struct {
@@ -61,15 +61,24 @@ type terms struct {
 	url      string
 }
 
-// Terms implements pay.Protocol. The header holds the signed offer of accepts[0], the body all.
-func (p protocol) Terms(q *pay.Quote) (pay.Terms, error) {
-	offers := make([]Offer, len(q.Accepts))
-	for i, a := range q.Accepts {
-		jws, err := p.store.SignOffer(a, q.URL, q.Until.Add(time.Duration(a.MaxTimeoutSeconds)*time.Second))
+// Offers signs the offers that the first n entries of accepts make.
+func Offers(q *pay.Quote, sign pay.SignOffer, n int) ([]Offer, error) {
+	offers := make([]Offer, n)
+	for i, a := range q.Accepts[:n] {
+		jws, err := sign(a, q.URL, q.Until.Add(time.Duration(a.MaxTimeoutSeconds)*time.Second))
 		if err != nil {
 			return nil, err
 		}
 		offers[i] = Offer{Format: "jws", AcceptIndex: i, Signature: jws}
+	}
+	return offers, nil
+}
+
+// Terms implements pay.Protocol. The signed offer of accepts[0] is said, and where the others are.
+func (p protocol) Terms(q *pay.Quote) (pay.Terms, error) {
+	offers, err := Offers(q, p.store.SignOffer, 1)
+	if err != nil {
+		return nil, err
 	}
 	varying := pay.VaryingOf(q.Accepts)
 	t := &terms{url: q.URL, varying: varying, required: Required{
@@ -77,16 +86,22 @@ func (p protocol) Terms(q *pay.Quote) (pay.Terms, error) {
 		Extensions: echoed(q, q.Method == http.MethodPost), Resource: Resource{URL: q.URL, Description: q.Description,
 			MimeType: q.MediaType, ServiceName: q.Service},
 	}}
-	var err error
-	if t.required.Extensions[ExtOffers], err = OffersExtension(offers[0]); err != nil {
+	short := maps.Clone(t.required.Extensions) // of a body that has the offer in offers
+	if t.required.Extensions[ExtOffers], err = OffersExtension(offers...); err != nil {
 		return nil, err
 	}
-	r := t.required
-	for _, m := range []struct {
+	type member struct {
 		name  string
 		value any
-	}{{"x402Version", r.X402Version}, {"resource", r.Resource}, {"accepts", r.Accepts}, {"offers", offers},
-		{"extensions", r.Extensions}} {
+	}
+	r := t.required
+	said := []member{{"x402Version", r.X402Version}, {"resource", r.Resource}, {"accepts", r.Accepts}}
+	if q.Meta {
+		said = append(said, member{"extensions", r.Extensions})
+	} else {
+		said = append(said, member{"offers", offers}, member{"offers_url", q.OffersURL}, member{"extensions", short})
+	}
+	for _, m := range said {
 		b, err := json.Marshal(m.value)
 		if err != nil {
 			return nil, err
@@ -135,10 +150,9 @@ func (t *terms) Say(to pay.Carrier, f pay.Fill, reason string, body []byte) ([]b
 func (t *terms) Words() pay.Words {
 	return pay.Words{
 		Payment: HeaderSignature,
-		How:     "Sign one of the offers in accepts and send the same request again with " + HeaderSignature + ".",
+		How:     "Sign one of accepts and repeat the request with " + HeaderSignature + ".",
 		Steps: []string{
-			"Pay with a stock x402 client: it reads the " + HeaderRequired + " header and pays accepts[0].",
-			"Or run: store buy " + t.url,
+			"Pay with a stock x402 client, or run: store buy " + t.url,
 		},
 	}
 }

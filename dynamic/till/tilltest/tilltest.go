@@ -240,13 +240,17 @@ func SameTerms(r Reply) error {
 	if err := json.Unmarshal(raw, &asked); err != nil {
 		return err
 	}
+	extensions, _ := asked["extensions"].(map[string]any)
+	offer, _ := extensions["offer-receipt"].(map[string]any)
+	delete(extensions, "offer-receipt") // the body has it in offers
 	for _, name := range []string{"x402Version", "resource", "accepts", "extensions"} {
 		if asked[name] == nil || !reflect.DeepEqual(asked[name], r.Body[name]) {
 			return fmt.Errorf("%s of the body is not that of the header", name)
 		}
 	}
-	if len(r.Body["offers"].([]any)) != len(asked["accepts"].([]any)) {
-		return errors.New("not every entry of accepts has a signed offer in the body")
+	info, _ := offer["info"].(map[string]any)
+	if info["offers"] == nil || !reflect.DeepEqual(info["offers"], r.Body["offers"]) || r.Str("offers_url") == "" {
+		return errors.New("the signed offer of the body is not that of the header, or the others are nowhere")
 	}
 	return nil
 }
