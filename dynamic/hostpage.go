@@ -158,7 +158,7 @@ func (p HostPages) describe(s *archive.State, h derive.History) (derive.Host, er
 	if failed != nil {
 		return described, failed
 	}
-	described.Citation.License = derive.LicenseOf(s.Rounds)
+	described.Citation.License = derive.License
 	return described, err
 }
 

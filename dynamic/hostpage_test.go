@@ -17,7 +17,6 @@ import (
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/dynamic/archive"
-	"store.example/agentstore/dynamic/desk"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/templates"
 )
@@ -59,45 +58,6 @@ func hostPages(t *testing.T) (HostPages, *record.Record) {
 	}
 	return HostPages{Archive: a, Chrome: func() *templates.Chrome { return chrome }, BaseURL: base,
 		Spell: strings.ToLower}, r
-}
-
-// TestPrivateHostsAreLicensedToNobody: what is rendered of a private record says so, as its files
-// do.
-func TestPrivateHostsAreLicensedToNobody(t *testing.T) {
-	w := &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
-		LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
-		Ring:   attest.SpecimenRing()}
-	row := record.Row{Host: "door.example", URL: "https://door.example/", Source: record.SourceDiscovery,
-		Verdict: record.VerdictNotProbed, Reason: "interrupted", Battery: "v2",
-		Fault: record.FaultNone, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}
-	if _, err := w.Seal(t.Context(), seal.Draft{Sequence: 1, Week: record.ISOWeek(corpustest.Monday),
-		TakenAt: corpustest.Monday, Battery: "v2", Private: true,
-		Rows: func(yield func(record.Row, error) bool) { yield(row, nil) }}); err != nil {
-		t.Fatal(err)
-	}
-	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"),
-		Ring: w.Ring, Private: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chrome, err := templates.NewChrome(templates.Chrome{Title: "Store", BaseURL: base})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := HostPages{Archive: a, Chrome: func() *templates.Chrome { return chrome }, BaseURL: base,
-		Spell: strings.ToLower}
-	for _, mediaType := range []string{api.HTML, api.Markdown, api.JSON} {
-		page, err := p.Render(t.Context(), row.Host, mediaType)
-		if err != nil || !strings.Contains(string(page), derive.PrivateLicense) ||
-			strings.Contains(string(page), derive.License) {
-			t.Errorf("%s: %v: %s", mediaType, err, page)
-		}
-	}
-	cited, _, err := desk.Rounds{Archive: a, BaseURL: base}.Row(t.Context(), row.Host,
-		record.ISOWeek(corpustest.Monday))
-	if err != nil || cited == nil || cited.License != derive.PrivateLicense {
-		t.Errorf("its row is cited as %+v, %v", cited, err)
-	}
 }
 
 // TestHostPagesAreThoseOfTheRecord makes every page of every host straight from the record, slowly,

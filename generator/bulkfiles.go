@@ -210,7 +210,7 @@ const bytesAsTheyAre = "* -text\n"
 // besideRecord is what stands beside the record in its repository: what it is, on what terms it is
 // used, how it is checked, and with what a verifier is tried.
 func (s *source) besideRecord() (map[string][]byte, error) {
-	license := derive.LicenseOf(s.rounds)
+	license := derive.License
 	if license == derive.License {
 		license += ", https://creativecommons.org/licenses/by/4.0/legalcode"
 	}

@@ -99,7 +99,7 @@ func (s *source) viewHost(h *hostRows, memory *scratch) (templates.HostView, err
 	if err != nil {
 		return templates.HostView{}, err
 	}
-	host.Citation.License = derive.LicenseOf(s.rounds)
+	host.Citation.License = derive.License
 	v, err := templates.NewHostViewIn(&memory.view, s.chrome, host)
 	v.Page.Reload = s.reload
 	return v, err

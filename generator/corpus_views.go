@@ -52,7 +52,7 @@ func recordRows() []output {
 			render: sheet("record/registry", (*derive.Book).Registry, templates.RegistrySheet)},
 		{name: "inflows", deps: depsRecord("record/inflows"), render: sheet("record/inflows", (*derive.Book).Inflows,
 			templates.InflowsSheet)},
-		{name: "scorers", deps: depsScorers, render: renderScorers},
+		{name: "scorers", deps: depsPage("record/scorers"), render: renderScorers},
 		{name: "atlas", deps: depsAtlas, bare: true, render: renderAtlas},
 		{name: "corpus_feed", deps: depsRecordFeed, render: renderRecordFeed, bare: true},
 		{name: "feed", deps: depsViews, bare: true,
@@ -138,39 +138,17 @@ func renderScorers(s *source, u unit, mediaType string, made attest.Digest) ([]b
 		return nil, err
 	}
 	if mediaType == api.JSON {
-		doc := scorersDocument{proseDocument: proseJSON(page, body), Data: s.dataFiles()}
-		if s.privateRecord() {
-			doc.Private = privateWords
-		}
-		return indented(doc)
+		return indented(scorersDocument{proseDocument: proseJSON(page, body), Data: s.dataFiles()})
 	}
 	v := templates.SheetView{Chrome: s.chrome, Page: page, Body: body}
-	if s.privateRecord() {
-		v.Sections = []templates.Section{{ID: "private", Title: "Private", Says: []string{privateWords}}}
-	}
 	return u.twin(&v, mediaType)
 }
 
-// privateWords stand on pages for others where the record is a company's own.
-const privateWords = "The rounds of this record were made inside a company's own networks. They are not for " +
-	"publication, and what is said here of use by others does not hold for them."
-
 // scorersDocument is /scorers.json: the page's prose and where the data is.
 type scorersDocument struct {
-	Private string `json:"private,omitzero"`
 	proseDocument
 	Data []derive.DataFile `json:"data"`
 }
-
-func depsScorers(s *source, at int, d *digester) {
-	depsPage("record/scorers")(s, at, d)
-	if s.privateRecord() {
-		d.flag(true)
-	}
-}
-
-// privateRecord reports whether the record is a company's own.
-func (s *source) privateRecord() bool { return s.record != nil && s.record.Private() }
 
 // tiers is a page of the list of hosts. One worker makes all its forms, one after the other.
 func (m *scratch) tiers(b *derive.Book, page int) derive.TiersView {

@@ -43,9 +43,6 @@ type Input struct {
 	// Corpus is the folder of the signed record (rounds, observations, proofs,
 	// log, evidence, keys), nil for none.
 	Corpus fs.FS
-	// PrivateSite says that the site is for a company alone, which may read a private record. Every
-	// other build of one is ErrPrivateRecord.
-	PrivateSite bool
 	// Witnesses are those to whom the head of the record's log is shown; the published policy
 	// demands more than half of them.
 	Witnesses []tlog.Witness

@@ -62,6 +62,6 @@ func renderRecordFeed(s *source, _ unit, _ string, _ attest.Digest) ([]byte, err
 	}
 	f := templates.NewFeed(self, s.base+"/corpus", "The record of x402 doors, week by week",
 		s.Site.Config.Date.Format(time.RFC3339), s.author(), entries)
-	f.Rights = derive.LicenseOf(s.rounds)
+	f.Rights = derive.License
 	return f.Atom()
 }

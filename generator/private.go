@@ -18,9 +18,6 @@ import (
 // ErrPrivate is wrapped when a public file holds text that is private.
 var ErrPrivate = errors.New("a public file holds private text")
 
-// ErrPrivateRecord is returned where a private record would be published.
-var ErrPrivateRecord = errors.New("the record is private: its rounds were made inside a company's own networks")
-
 // leakLength is how many bytes in a row of a private text may not stand in a
 // public file; blockLength is what is looked up. Every run of leakLength bytes
 // of a file holds a whole block that starts at a multiple of blockLength, so it

@@ -14,11 +14,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage/filesystem"
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/generator/gitpack"
 )
 
@@ -78,38 +76,6 @@ var (
 	// ErrBranch: another branch is checked out.
 	ErrBranch = errors.New("the publication repository is on another branch")
 )
-
-// refusePrivate returns ErrPrivateRecord for a private record, and for a tree that was built from
-// one.
-func (in *PublishInput) refusePrivate() error {
-	refused := fmt.Errorf("%w, and nothing made of them is published; hint: copy the folders to where only the "+
-		"company reads them, and publish from a record folder of public rounds alone", ErrPrivateRecord)
-	if in.Corpus != nil {
-		record, err := record.Open(in.Corpus, in.Ring)
-		if err != nil {
-			return err
-		}
-		if record.Private() {
-			return refused
-		}
-	}
-	for _, folder := range in.Folders {
-		raw, err := os.ReadFile(filepath.Join(folder, "corpus.json"))
-		if err != nil {
-			continue // not a tree with a record, or not readable, which fails when it is read
-		}
-		var said struct {
-			Private bool `json:"private"`
-		}
-		if err := json.Unmarshal(raw, &said); err != nil {
-			return fmt.Errorf("reading corpus.json of what is to be published: %w", err)
-		}
-		if said.Private {
-			return refused
-		}
-	}
-	return nil
-}
 
 // Publish commits the folders to the repository: new objects in bulk, one
 // signed commit, then the branch and, if there is one, the work tree. When
@@ -190,9 +156,6 @@ func openPublication(in PublishInput) (*publication, error) {
 		if !fs.ValidPath(place) || place == "." {
 			return nil, fmt.Errorf("%w: %q is no place in a repository", ErrInput, place)
 		}
-	}
-	if err := in.refusePrivate(); err != nil {
-		return nil, err
 	}
 	repo, err := git.PlainOpen(in.Repo)
 	if errors.Is(err, git.ErrRepositoryNotExists) {

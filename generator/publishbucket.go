@@ -109,10 +109,6 @@ const (
 )
 
 func openBucketPublication(ctx context.Context, in BucketInput) (*bucketPublication, error) {
-	public := PublishInput{Corpus: in.Corpus, Ring: in.Ring, Folders: map[string]string{"public": in.Tree}}
-	if err := public.refusePrivate(); err != nil {
-		return nil, err
-	}
 	p := &bucketPublication{in: in, there: make(map[string]bucket.Object)}
 	if in.Site != nil && !in.PublicPools {
 		words, err := readWords(in.Corpus, in.Ring)

@@ -27,10 +27,6 @@ func (s *source) open() error {
 		return derive.Mend(err)
 	}
 	s.prover.Record = s.record
-	if s.record.Private() && !s.PrivateSite {
-		return fmt.Errorf("%w, and this site is a public one; hint: build it with the configuration that made them, "+
-			"or configure another record folder", ErrPrivateRecord)
-	}
 	if s.feed, err = s.record.Observations(); err != nil {
 		return derive.Mend(err)
 	}

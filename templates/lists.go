@@ -268,11 +268,6 @@ func CorpusSheet(v SheetView, d derive.DatasetView, p CorpusParts) SheetView {
 		{ID: "chain", Title: "The chain", Says: []string{"Each round names the digest of the one before it."},
 			Table: chain},
 	}
-	if d.Private {
-		v.Sections = slices.Insert(v.Sections, 0, Section{ID: "private", Title: "Private",
-			Says: []string{"These rounds were made inside a company's own networks. They are not for publication, " +
-				"nor is what is derived from them."}})
-	}
 	if p.Clone != "" {
 		v.Sections = append(v.Sections, Section{ID: "clone", Title: "To have all of it",
 			Says: []string{"A clone is the signed record whole: rounds, observations, proofs, log and keys. It can " +

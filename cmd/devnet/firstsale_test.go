@@ -2,15 +2,20 @@ package main
 
 import (
 	"context"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"store.example/agentstore/cmd/devnet/clients"
 	"store.example/agentstore/cmd/devnet/daemon"
 	"store.example/agentstore/cmd/devnet/laboratory"
 )
@@ -102,8 +107,74 @@ func TestLongFirstSale(t *testing.T) {
 		t.Errorf("the store says: %s", log)
 	}
 	t.Logf("a first sale in %s", time.Since(began).Round(time.Second))
+	sellsItsOwn(t, dir, env)
 	if conn, err := net.Dial("tcp", shop); err == nil {
 		conn.Close()
 		t.Error("the shop serves on")
 	}
+}
+
+// sellsItsOwn makes the second shop of the README on the chains of the same demo, and sells its
+// file and the answers of its service to stock clients of both protocols and of MCP.
+func sellsItsOwn(t *testing.T, dir string, env []string) {
+	t.Helper()
+	began := time.Now()
+	asked := make(chan string, 9)
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		asked <- r.Method + " " + r.URL.Path + " " + string(b)
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"found":"a kettle"}`)
+	}))
+	defer service.Close()
+	programs := steps(t, "Selling what you have")
+	if commands := strings.Count(programs[0], "\n"); len(programs) != 1 || commands > 10 {
+		t.Fatalf("%d programs, the first of %d commands", len(programs), commands)
+	}
+	public := "http://" + laboratory.FreeHost(t) + ":4060"
+	script := inPlace(t, programs[0], "http://127.0.0.1:4060", public, "http://127.0.0.1:9000", service.URL,
+		"store serve\n", "exec store serve\n")
+	guide := "%PDF-1.4 how to make tea"
+	if err := os.WriteFile(filepath.Join(dir, "guide.pdf"), []byte(guide), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	daemon.Start(t, "store open", "/usr/bin/env", append(append([]string{"-i", "-C", dir}, env...), "/bin/bash", "-ec",
+		script)...)
+	raw, err := os.ReadFile(filepath.Join(dir, "demo", "buyer.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := strings.TrimSpace(string(raw))
+	file, lookup := public+"/api/buy/guide?agent_name=", public+"/api/buy/lookup?detail="
+	for name, bought := range map[string][]clients.Result{
+		"x402": clients.Buy(t, clients.Options{Key: key}, file+"x402", lookup+"kettle"),
+		"mppx": clients.BuyMPP(t, clients.Options{Key: key}, file+"mppx", lookup+"cup"),
+	} {
+		if !bought[0].Settled || !strings.Contains(bought[0].Body, "guide.pdf") || !bought[1].Settled ||
+			!strings.Contains(bought[1].Body, "a kettle") {
+			t.Errorf("%s: %+v", name, bought)
+		}
+	}
+	for i, a := range clients.CallMCP(t, clients.MCPOptions{Key: key, Dialect: "x402"}, public+"/mcp?unpaid=result",
+		`buy_guide={"agent_name":"m"}`, `buy_lookup={"detail":"teapot"}`) {
+		if says := []string{"guide.pdf", "a kettle"}[i]; a.Result == nil || a.Result.IsError || a.Payments != 1 ||
+			!strings.Contains(string(a.Result.StructuredContent), says) {
+			t.Errorf("over MCP: %+v", a)
+		}
+	}
+	service.Close()
+	close(asked)
+	var all []string
+	for one := range asked {
+		all = append(all, one)
+	}
+	slices.Sort(all)
+	if want := []string{`POST /lookup {"detail":"cup"}`, `POST /lookup {"detail":"kettle"}`,
+		`POST /lookup {"detail":"teapot"}`}; !slices.Equal(all, want) {
+		t.Errorf("the service was asked %q", all)
+	}
+	t.Logf("own goods in %s", time.Since(began).Round(time.Second))
 }

@@ -74,7 +74,7 @@ func (s *Shop) openArchive(ctx context.Context) (*archive.Archive, error) {
 		return nil, BuildView(ctx, c) // fails if there is something to answer from
 	}
 	a, err := archive.Open(ctx, archive.Config{Record: c.Record, View: ViewDir(c), Ring: s.Ring,
-		Private: c.Instruments.private(), Log: s.Log})
+		Log: s.Log})
 	if err != nil {
 		return nil, err
 	}

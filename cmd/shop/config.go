@@ -199,8 +199,7 @@ func Example() Config {
 		},
 		Gas: GasConfig{Subsidy: "0.50", Reverts: "1"},
 		Instruments: InstrumentsConfig{Contact: "https://store.example/criteria", OwnHosts: []string{},
-			OwnAddresses: []string{}, Recordings: "var/recordings",
-			PrivateNetworks: []string{}, PrivatePorts: []uint16{}},
+			OwnAddresses: []string{}, Recordings: "var/recordings"},
 		Census: CensusConfig{List: "var/doors.txt", Control: "https://control.store.example/paid", Cap: 20_000,
 			Spacing: Duration(time.Second), Recordings: "var/census", SealHour: "6",
 			Hourly: true, Walkers: []string{}},
@@ -260,7 +259,7 @@ func Load(file string) (*Config, error) {
 func (c *Config) resolve(dir string) {
 	paths := []*string{&c.LedgerFile, &c.Content, &c.Stock, &c.Public, &c.Record, &c.View, &c.Sources, &c.Twins,
 		&c.Verifier, &c.HighWater,
-		&c.Instruments.Recordings, &c.Instruments.PrivateCA, &c.Census.List, &c.Census.Recordings, &c.Census.Key,
+		&c.Instruments.Recordings, &c.Census.List, &c.Census.Recordings, &c.Census.Key,
 		&c.Timestamps.Headers, &c.Keys.Identity, &c.Keys.Ring, &c.Keys.Secret, &c.Keys.Log, &c.Keys.Webhook,
 		&c.Keys.Git, &c.TLS.Storage, &c.TLS.Roots, &c.TLS.Certificate, &c.TLS.Key,
 		&c.Desk.Token, &c.Payouts.Key, &c.Launch.Key, &c.Bounties.Key}

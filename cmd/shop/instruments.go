@@ -1,12 +1,10 @@
 package shop
 
 import (
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -36,15 +34,6 @@ type InstrumentsConfig struct {
 	ReadingsProcess  int `toml:"readings_process" doc:"Directories, pages and keys that are fetched a minute in one process, and, counted by themselves, hosts whose own list of doors is read. 0 takes 30."`
 	ReadingsShared   int `toml:"readings_shared" doc:"Directories, pages and keys that are fetched a minute over all processes. 0 takes 60."`
 	HostRequests     int `toml:"host_requests" doc:"Requests a minute to one host, whoever has it read, over all processes; half is kept for what was paid for. The census has its own turns. 0 takes 10."`
-
-	PrivateNetworks []string `toml:"private_networks" doc:"Networks of your own company that may be read in spite of the guard, such as 10.20.0.0/16. Everything read while this, private_ports or private_ca is set is marked private and never published, the rounds of the census too: they need a record folder and a ledger of their own."`
-	PrivatePorts    []uint16 `toml:"private_ports" doc:"Ports of your own doors that may be read beside 443."`
-	PrivateCA       string   `toml:"private_ca" doc:"File of PEM certificates that your own doors' certificates are checked against, instead of the system's."`
-}
-
-// private reports whether a private corpus is configured.
-func (c InstrumentsConfig) private() bool {
-	return len(c.PrivateNetworks) > 0 || len(c.PrivatePorts) > 0 || c.PrivateCA != ""
 }
 
 func (c InstrumentsConfig) check() error {
@@ -66,11 +55,6 @@ func (c InstrumentsConfig) check() error {
 	for _, s := range c.OwnAddresses {
 		if _, err := netip.ParseAddr(s); err != nil {
 			errs = append(errs, fmt.Errorf("instruments.own_addresses: %q is no address such as 192.0.2.7", s))
-		}
-	}
-	for _, s := range c.PrivateNetworks {
-		if p, err := netip.ParsePrefix(s); err != nil || p != p.Masked() {
-			errs = append(errs, fmt.Errorf("instruments.private_networks: %q is no network such as 10.20.0.0/16", s))
 		}
 	}
 	return errors.Join(errs...)
@@ -123,27 +107,6 @@ func (c *Config) fetchConfig(key *attest.Key) (fetch.Config, error) {
 			return out, fmt.Errorf("instruments.own_addresses: %w", err)
 		}
 		out.OwnAddresses = append(out.OwnAddresses, a)
-	}
-	if !in.private() {
-		return out, nil
-	}
-	out.Allow = &fetch.Allow{Ports: in.PrivatePorts}
-	for _, s := range in.PrivateNetworks {
-		p, err := netip.ParsePrefix(s)
-		if err != nil {
-			return out, fmt.Errorf("instruments.private_networks: %w", err)
-		}
-		out.Allow.Networks = append(out.Allow.Networks, p)
-	}
-	if in.PrivateCA != "" {
-		pem, err := os.ReadFile(in.PrivateCA)
-		if err != nil {
-			return out, fmt.Errorf("reading instruments.private_ca: %w", err)
-		}
-		out.Allow.Roots = x509.NewCertPool()
-		if !out.Allow.Roots.AppendCertsFromPEM(pem) {
-			return out, fmt.Errorf("instruments.private_ca: %s holds no certificate", in.PrivateCA)
-		}
 	}
 	return out, nil
 }

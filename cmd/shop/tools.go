@@ -46,7 +46,7 @@ func BuildInput(c *Config) (generator.Input, error) {
 	}
 	in := generator.Input{
 		Site: site, API: API(), Ring: ring, Key: key, OutDir: c.Public, TwinsDir: c.Twins, PublicPools: c.Stock == "" &&
-			c.Content == "", MaxHostFiles: c.HostPages, PrivateSite: c.Instruments.private(), Settings: Settings(),
+			c.Content == "", MaxHostFiles: c.HostPages, Settings: Settings(),
 	}
 	for _, n := range c.Networks {
 		in.Networks = append(in.Networks, n.ID)

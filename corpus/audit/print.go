@@ -104,10 +104,6 @@ func (r *RecordReport) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, ", %d rows and %d observations, each signed and in its place; all rows in the index committed at "+
 		"size %d, recomputed here.\n", r.Rows, r.Observations, r.Leaves)
-	if r.Private {
-		fmt.Fprintln(w, "  It is PRIVATE: its rounds were made inside a company's own networks and are not for "+
-			"publication.")
-	}
 	r.Lots.print(w)
 	r.Verdicts.print(w)
 	r.printErrata(w)

@@ -27,7 +27,6 @@ type RecordReport struct {
 	LastWeek     string `json:"last_week"`
 	Rows         int64  `json:"rows"`
 	Observations int64  `json:"observations"`
-	Private      bool   `json:"private,omitzero"` // read inside a company's own networks: never to be published
 	// Leaves and Root are those of the log's checkpoint, which was recomputed from the files.
 	Leaves int64         `json:"leaves"`
 	Root   attest.Digest `json:"root"`
@@ -328,7 +327,6 @@ func (c *checker) headers() {
 	}
 	if c.out.Rounds = int64(len(c.rounds)); c.out.Rounds > 0 {
 		c.out.FirstWeek, c.out.LastWeek = c.rounds[0].Week, c.rounds[len(c.rounds)-1].Week
-		c.out.Private = c.rounds[0].Private
 	}
 	switch {
 	case c.o.AsOf == "" || c.out.LastWeek >= c.o.AsOf:

@@ -72,10 +72,6 @@ func (r Report) Print(w io.Writer, name string) {
 		}
 	}
 	for _, round := range r.Rounds {
-		if round.Private {
-			fmt.Fprintf(w, "  Round %d (%s) is PRIVATE: made inside a company's own networks and not for "+
-				"publication.\n", round.Sequence, round.Week)
-		}
 		if t := round.Time; t != nil {
 			fmt.Fprintf(w, "  Round %d (%s): ", round.Sequence, round.Week)
 			switch t.State {

@@ -89,7 +89,6 @@ type RoundReport struct {
 	TakenAt  string        `json:"taken_at"`
 	Digest   attest.Digest `json:"digest"`
 	Rows     int64         `json:"rows"`
-	Private  bool          `json:"private,omitzero"`
 	Time     *ots.Status   `json:"time,omitzero"`
 }
 
@@ -296,7 +295,7 @@ func (v *verifier) round(i int, r Round) error {
 		return err
 	}
 	out := RoundReport{Sequence: round.Sequence, Week: round.Week, TakenAt: round.TakenAt, Digest: round.Digest,
-		Rows: round.Rows, Private: round.Private}
+		Rows: round.Rows}
 	if r.Time != nil {
 		if out.Time, err = r.Time.check(round.Digest, v.o.Difficulty); err != nil {
 			return err

@@ -51,7 +51,7 @@ type Config struct {
 	Owner string // unique to the process among those that share the store
 
 	Store   Store
-	Client  walk.Client // walks the doors; where this or another client reads private networks, the round is private
+	Client  walk.Client // walks the doors
 	Lists   walk.Client // reads the sources, whose pages may be longer than a door's answer; nil is Client
 	Control Control     // an empty URL is no control: then every round says so by a tally of 0
 	Sources []Source    // in the order of their weight for the choice of a host's door
@@ -149,22 +149,6 @@ type Report struct {
 	Vantages []VantageReport `json:"vantages,omitempty"`
 	// Hosts are those of a dry run.
 	Hosts []Host `json:"hosts,omitempty"`
-}
-
-// private reports whether what is read, or rests on it, is never to be published.
-func (c *Config) private() bool {
-	return c.Client.Private() || c.Lists != nil && c.Lists.Private() || c.Control.Client != nil &&
-		c.Control.Client.Private()
-}
-
-// of demands that a week was begun as this process goes on with it: rows from private networks in a
-// public round would be published.
-func (c *Config) of(w Week) error {
-	if w.Private != c.private() {
-		return fmt.Errorf("census: private networks may be read by some processes of %s and not by others: give all "+
-			"of them the same configuration, and each kind of record a ledger of its own", w.Week)
-	}
-	return nil
 }
 
 func (c *Config) check() error {

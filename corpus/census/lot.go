@@ -146,9 +146,6 @@ func (r *run) deal(ctx context.Context, lease Lease) error {
 	if err != nil || w.Phase != PhaseListed {
 		return err // whoever had the lease before may have finished
 	}
-	if err := r.of(w); err != nil {
-		return err
-	}
 	closed, err := r.publish(ctx, w)
 	if err != nil {
 		return err

@@ -172,9 +172,6 @@ func (r *run) stands(ctx context.Context) (bool, error) {
 			return false, fmt.Errorf("census: round %d of %s is sealed, and %s lies before it", rounds[n-1].Sequence,
 				rounds[n-1].Week, r.Week)
 		}
-		if len(rounds) > 0 && rec.Private() != r.private() {
-			return false, fmt.Errorf("census: %w", record.ErrMixed) // before a week is walked in vain
-		}
 		return false, nil
 	}
 	if r.Writer != nil {
@@ -234,7 +231,7 @@ func (r *run) list(ctx context.Context) error {
 		case PhaseListed:
 			work = r.deal
 		default:
-			return r.of(w)
+			return nil
 		}
 		lease, err := r.Store.Take(ctx, r.Week, JobRoster, r.Owner, r.Lease)
 		if err == nil {
@@ -272,7 +269,7 @@ func (r *run) writeRoster(ctx context.Context, lease Lease) error {
 	if len(placed) == 0 && r.Writer != nil && !r.SealEmpty {
 		return r.nobody(known)
 	}
-	w := Week{Week: r.Week, Listed: int64(len(roster.places)), Sources: roster.report, Private: r.private(), Most: -1}
+	w := Week{Week: r.Week, Listed: int64(len(roster.places)), Sources: roster.report, Most: -1}
 	if r.Cap > 0 {
 		w.Most, w.Capped = r.Cap, len(placed) > r.Cap
 	}
@@ -293,9 +290,6 @@ func (r *run) append(ctx context.Context) error {
 	}
 	if w.Phase != PhaseOpen {
 		return ErrNotOpen
-	}
-	if err := r.of(w); err != nil {
-		return err
 	}
 	lease, err := r.Store.Take(ctx, r.Week, JobRoster, r.Owner, r.Lease)
 	if err != nil {

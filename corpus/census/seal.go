@@ -71,7 +71,7 @@ func (r *run) sealUnder(ctx context.Context, lease Lease) error {
 	elsewhere := r.takeIn(ctx, w, taken)
 	defer elsewhere.close()
 	round, err := r.Writer.Seal(ctx, seal.Draft{
-		Sequence: int64(len(rounds)) + 1, Week: r.Week, TakenAt: taken, Battery: probe.Current(), Private: w.Private,
+		Sequence: int64(len(rounds)) + 1, Week: r.Week, TakenAt: taken, Battery: probe.Current(),
 		Roster: record.Roster{Listed: w.Listed, Capped: w.Capped, Sources: w.Sources},
 		Lot:    r.lot(w), Control: w.Control, Inflows: in, Rows: elsewhere.rows(ctx, r.Store.Rows(ctx, r.Week)),
 		ControlWalks: r.Store.ControlWalks(ctx, r.Week), Evidence: elsewhere.evidence(ctx),

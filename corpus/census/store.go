@@ -64,11 +64,10 @@ type Week struct {
 	// Closed is what closed the roster, Own the value that stands in for the block that it fixes,
 	// and Most how many of its hosts are walked, all if that is negative. Lot is what its order was
 	// drawn by, nil as long as it was not.
-	Closed  record.ClosedRoster
-	Own     []byte
-	Most    int
-	Lot     *record.Lot
-	Private bool // walked by processes that may read private networks, and by no others
+	Closed record.ClosedRoster
+	Own    []byte
+	Most   int
+	Lot    *record.Lot
 }
 
 // Entry is one host on the roster of a week: the door that is walked and how it came there.

@@ -61,7 +61,6 @@ type Commission struct {
 	Format       string        `json:"format"` // VantageRosterFormat
 	Origin       string        `json:"origin"`
 	Week         string        `json:"week"`
-	Private      bool          `json:"private,omitzero"`
 	RosterDigest attest.Digest `json:"roster_digest"`
 	Hosts        int64         `json:"hosts"`
 	Doors        attest.Digest `json:"doors"` // SHA-256 over the lines of the doors
@@ -169,7 +168,7 @@ func (r *run) handOut(w Week, all []Known) error {
 		}
 		doors.Write(append(line, '\n'))
 	}
-	c := Commission{Format: VantageRosterFormat, Origin: v.Origin, Week: r.Week, Private: w.Private,
+	c := Commission{Format: VantageRosterFormat, Origin: v.Origin, Week: r.Week,
 		RosterDigest: w.Closed.Digest, Hosts: w.Closed.Hosts, Doors: sha256.Sum256(doors.Bytes()),
 		Battery: probe.Current(), Control: r.Control.URL, KID: v.Identity.KID()}
 	if err := os.MkdirAll(v.Dir, 0o700); err != nil {

@@ -22,19 +22,17 @@ type Book struct {
 // Source says what a view was derived from: the newest round, and how many observations there were.
 type Source struct {
 	*Cited
-	Rounds       int64 `json:"rounds"`
-	Observations int64 `json:"observations"`
-	// the rounds were made inside a company's own networks: never to be published
-	Private bool   `json:"private,omitzero"`
-	Index   string `json:"index"`
-	License string `json:"license"`
-	Signed  string `json:"signed"`
+	Rounds       int64  `json:"rounds"`
+	Observations int64  `json:"observations"`
+	Index        string `json:"index"`
+	License      string `json:"license"`
+	Signed       string `json:"signed"`
 }
 
 // source says it; Cited is null while there is no round.
 func (b *Book) source() Source {
-	s := Source{Rounds: int64(len(b.Rounds)), Observations: int64(len(b.Feed)), Private: b.private(), Index: b.BaseURL +
-		"/corpus.json", License: LicenseOf(b.Rounds),
+	s := Source{Rounds: int64(len(b.Rounds)), Observations: int64(len(b.Feed)), 
+		Index: b.BaseURL + "/corpus.json", License: License,
 		Signed: "This view is not signed. It is a function of signed rows, rounds and observations, and anybody can " +
 			"work it out again."}
 	if r := b.newest(); r != nil {
@@ -43,9 +41,6 @@ func (b *Book) source() Source {
 	}
 	return s
 }
-
-// private reports whether the rounds are private, as all of a record are or none.
-func (b *Book) private() bool { return len(b.Rounds) > 0 && b.Rounds[0].Private }
 
 func (b *Book) newest() *record.Round {
 	if len(b.Rounds) == 0 {
@@ -135,7 +130,7 @@ const diffExplained = "Hosts by name, in order. Rows of revisits, and of doors t
 // changed.
 func (b *Book) Since(i int) DiffView {
 	return DiffView{Format: "store-diff/v1", Diff: b.Roll.Since(i), Explanation: diffExplained, KnownWeeks: b.Weeks(),
-		License: LicenseOf(b.Rounds),
+		License: License,
 		Index:   b.BaseURL + "/corpus.json"}
 }
 
@@ -143,7 +138,7 @@ func (b *Book) Since(i int) DiffView {
 // with. It stays as it is, so that it names no weeks that come later.
 func (b *Book) Weekly(i int) DiffView {
 	return DiffView{Format: "store-changes/v1", Diff: b.Roll.Weekly(i - 1), Explanation: diffExplained,
-		KnownWeeks: b.Weeks()[:i+1], License: LicenseOf(b.Rounds), Index: b.BaseURL + "/corpus.json"}
+		KnownWeeks: b.Weeks()[:i+1], License: License, Index: b.BaseURL + "/corpus.json"}
 }
 
 // FreshView is /fresh-set.json.

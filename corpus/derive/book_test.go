@@ -52,31 +52,6 @@ func TestTheBriefIsOfWhatCameSinceTheRoundBefore(t *testing.T) {
 	}
 }
 
-// What is derived from private rounds says that it is not for publication, and is under no licence.
-func TestWhatIsPrivateIsOfferedToNobody(t *testing.T) {
-	for _, private := range []bool{false, true} {
-		license, dataset := License, "https://creativecommons.org/licenses/by/4.0/"
-		if private {
-			license, dataset = PrivateLicense, PrivateLicense
-		}
-		b := bookOf(t, nil, record.Round{Sequence: 1, Week: "2026-W36", TakenAt: "2026-09-06T00:00:00Z",
-			Private: private})
-		d := b.Dataset("store", nil)
-		if d.Private != private || d.Free == private || d.License != dataset {
-			t.Errorf("private %v: the dataset is private %v, free %v, under %q", private, d.Private, d.Free, d.License)
-		}
-		if from := b.Brief().From; from.License != license || from.Private != private {
-			t.Errorf("private %v: the brief is private %v, under %q", private, from.Private, from.License)
-		}
-		if got := b.OfWeek(0).License; got != license {
-			t.Errorf("private %v: the week is under %q", private, got)
-		}
-	}
-	if got := LicenseOf(nil); got != License {
-		t.Errorf("without a round: %q", got)
-	}
-}
-
 // What an erratum says counts in everything that is derived, beside the row that stays as signed.
 func TestHistoriesAreCorrected(t *testing.T) {
 	signed := []record.History{

@@ -101,7 +101,7 @@ func (b *Book) OfWeek(i int) WeekView {
 		Control: &Control{r.Control.Walks, r.Control.Failed}, Sources: r.Roster.Sources,
 		Explanation: "One round beside the one before it. " + weekExplained + " sources are the feeds of host names " +
 			"as they were read for the round, and catalogs of the figures the rows that each of them listed first.",
-		Evidence: b.BaseURL + RoundPath(r.Sequence), License: LicenseOf(b.Rounds), Index: b.BaseURL + "/corpus.json"}
+		Evidence: b.BaseURL + RoundPath(r.Sequence), License: License, Index: b.BaseURL + "/corpus.json"}
 	if i == 0 {
 		return v
 	}

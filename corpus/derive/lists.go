@@ -50,7 +50,6 @@ type DatasetFacts struct {
 	URL         string     `json:"url"`
 	License     string     `json:"license"`
 	Free        bool       `json:"isAccessibleForFree"`
-	Private     bool       `json:"private,omitzero"` // made inside a company's own networks: never to be published
 	Temporal    string     `json:"temporalCoverage,omitzero"`
 	Technique   string     `json:"measurementTechnique"`
 	Measured    []string   `json:"variableMeasured"`
@@ -125,9 +124,6 @@ func (b *Book) Dataset(name string, files []DataFile) DatasetView {
 	}
 	if n := len(b.Rounds); n > 0 {
 		first, last := b.Rounds[0], b.Rounds[n-1]
-		if b.private() {
-			v.Private, v.Free, v.License = true, false, PrivateLicense
-		}
 		v.Started, v.Temporal = first.TakenAt, first.TakenAt[:len("2026-01-02")]+"/"+last.TakenAt[:len("2026-01-02")]
 		v.Latest = &DatasetEntry{Cited: cite(last), TakenAt: last.TakenAt, URL: base + RoundPath(last.Sequence)}
 	}
@@ -153,7 +149,6 @@ type IndexView struct {
 	Page         int          `json:"page,omitzero"` // from 1; 0 for the head
 	Entries      []IndexEntry `json:"entries"`       // newest first
 	Latest       *IndexEntry  `json:"latest,omitzero"`
-	Private      bool         `json:"private,omitzero"`
 	Listed       int64        `json:"listed"`     // rounds on this page and those it leads to
 	Unreadable   int64        `json:"unreadable"` // a site with an unreadable round is not published
 	HasMore      bool         `json:"has_more"`
@@ -177,7 +172,7 @@ func (b *Book) IndexPages() int { return len(b.Rounds) / IndexPageLimit }
 
 // Index is a page of rounds, counted from 1, or the head: the rounds that fill no page yet.
 func (b *Book) Index(page int) IndexView {
-	v := IndexView{Format: "store-corpus-index/v1", Page: page, Entries: []IndexEntry{}, Private: b.private(),
+	v := IndexView{Format: "store-corpus-index/v1", Page: page, Entries: []IndexEntry{},
 		PageLimit:    IndexPageLimit,
 		Verification: "not_performed: this page lists digests; follow url and check the signature",
 		Completeness: "Every sealed round stands on exactly one page or on the head. Follow next down to page 1."}

@@ -141,10 +141,6 @@ func (r *Record) Round(sequence int64) (Round, bool) {
 	return r.rounds[sequence-1], true
 }
 
-// Private reports whether the rounds are private: then they are never to be published. Open refuses
-// a record that mixes.
-func (r *Record) Private() bool { return len(r.rounds) > 0 && r.rounds[0].Private }
-
 // Header returns the exact bytes of a round's header.
 func (r *Record) Header(sequence int64) ([]byte, error) {
 	return fs.ReadFile(r.fsys, HeaderPath(sequence))

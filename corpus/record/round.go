@@ -31,19 +31,17 @@ type Round struct {
 	PreviousDigest attest.Digest `json:"previous_digest"` // all zero in the first round
 	Battery        string        `json:"battery"`
 	BatteryDigest  attest.Digest `json:"battery_digest"` // of the battery's document: what it asks
-	// read inside a company's own networks: never to be published
-	Private   bool          `json:"private,omitzero"`
-	Roster    Roster        `json:"roster"`
-	Lot       *Lot          `json:"lot,omitzero"` // by what the order of the roster was drawn
-	Coverage  Coverage      `json:"coverage"`
-	Control   Control       `json:"control"`
-	Inflows   Inflows       `json:"inflows"`
-	FirstLeaf int64         `json:"first_leaf"` // log index of the first row
-	Rows      int64         `json:"rows"`
-	Parts     []Part        `json:"parts"`
-	KID       string        `json:"kid"`
-	Digest    attest.Digest `json:"digest,omitzero"`
-	Signature attest.Hex    `json:"signature,omitzero"`
+	Roster         Roster        `json:"roster"`
+	Lot            *Lot          `json:"lot,omitzero"` // by what the order of the roster was drawn
+	Coverage       Coverage      `json:"coverage"`
+	Control        Control       `json:"control"`
+	Inflows        Inflows       `json:"inflows"`
+	FirstLeaf      int64         `json:"first_leaf"` // log index of the first row
+	Rows           int64         `json:"rows"`
+	Parts          []Part        `json:"parts"`
+	KID            string        `json:"kid"`
+	Digest         attest.Digest `json:"digest,omitzero"`
+	Signature      attest.Hex    `json:"signature,omitzero"`
 }
 
 // Roster says which hosts were to be walked and where their names came from.
@@ -179,10 +177,6 @@ var (
 	errPartDigest  = errors.New("reading part: its digest is not the one the round commits to")
 	errPartNewline = errors.New("reading part: no final newline")
 )
-
-// ErrMixed is returned for a private round in a public record, and the reverse.
-var ErrMixed = errors.New("a record is private from its first round or never: keep rounds of the other kind in " +
-	"another record folder")
 
 // payload returns the bytes that are hashed and signed.
 func (r Round) payload() ([]byte, error) {
@@ -345,9 +339,9 @@ func (r Round) malformed() string {
 	return ""
 }
 
-// Follows checks that r is the round directly after previous in the same
-// chain: next number, its digest, private or not as it is (else ErrMixed), a
-// later week and moment, rows that come later in the log, and a lot where the previous has one.
+// Follows checks that r is the round directly after previous in the same chain: next number, its
+// digest, a later week and moment, rows that come later in the log, and a lot where the previous
+// has one.
 func (r Round) Follows(previous Round) error {
 	fail := func(broken rule.Rule, what string) error {
 		return broken.Errorf("checking chain: round %d does not follow round %d: %s", r.Sequence,
@@ -360,8 +354,6 @@ func (r Round) Follows(previous Round) error {
 		return fail(rule.RoundPrevious, "previous_digest")
 	case r.Origin != previous.Origin:
 		return fail(rule.RoundOrigin, "another origin")
-	case r.Private != previous.Private:
-		return rule.RoundPrivate.Errorf("checking chain: round %d: %w", r.Sequence, ErrMixed)
 	case r.Week <= previous.Week || r.TakenAt <= previous.TakenAt:
 		return fail(rule.RoundLater, "not later")
 	case r.FirstLeaf < previous.FirstLeaf+previous.Rows:

@@ -31,7 +31,6 @@ const (
 	RoundSequence        Rule = "round.sequence"
 	RoundPrevious        Rule = "round.previous"
 	RoundOrigin          Rule = "round.origin"
-	RoundPrivate         Rule = "round.private"
 	RoundLater           Rule = "round.later"
 	RoundLot             Rule = "round.lot"
 	RoundProbed          Rule = "round.probed"

@@ -103,7 +103,8 @@ func (w *Writer) putObserved(dir *durable.Folder, r *record.Record, o record.Obs
 		dir.SyncUp("evidence/observations"))
 }
 
-// judged demands that a judgement gives what an observation says, and that an erratum may rest on it.
+// judged demands that a judgement gives what an observation says, and that an erratum may rest on
+// it.
 func (w *Writer) judged(r *record.Record, o record.Observation, raw []byte) error {
 	if o.Refresh != nil {
 		return w.Judge.Refresh(*o.Refresh, o.At, raw)

@@ -56,7 +56,6 @@ type Draft struct {
 	Week     string
 	TakenAt  time.Time
 	Battery  string
-	Private  bool           // read inside a company's own networks: every round of a record is, or none (ErrMixed)
 	Roster   record.Roster  // Walked is counted by Seal
 	Lot      *record.Lot    // nil where no roster was closed
 	Control  record.Control // what it names is set by Seal
@@ -243,9 +242,6 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ record.Round, err error) 
 	if want := int64(len(r.Rounds())) + 1; d.Sequence != want {
 		return record.Round{}, fmt.Errorf("sealing round %d: the next is %d", d.Sequence, want)
 	}
-	if len(r.Rounds()) > 0 && r.Private() != d.Private {
-		return record.Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, record.ErrMixed)
-	}
 	for _, left := range []string{record.RoundDir(d.Sequence), record.EvidenceDir(d.Sequence)} {
 		if err := dir.Root.RemoveAll(left); err != nil {
 			return record.Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
@@ -253,7 +249,7 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ record.Round, err error) 
 	}
 	round := record.Round{
 		Origin: w.Origin, Sequence: d.Sequence, Week: d.Week, TakenAt: d.TakenAt.UTC().Format(record.SecondLayout),
-		Battery: d.Battery, Private: d.Private, Roster: d.Roster, Lot: d.Lot, Control: d.Control, Inflows: d.Inflows,
+		Battery: d.Battery, Roster: d.Roster, Lot: d.Lot, Control: d.Control, Inflows: d.Inflows,
 		FirstLeaf: r.Log.Head().Size, Parts: []record.Part{},
 	}
 	var previous *record.Round

@@ -61,29 +61,6 @@ func TestEveryCallLetsTheNextProcessIn(t *testing.T) {
 	}
 }
 
-// A round of the other kind is refused before anything of it is written.
-func TestPrivateAndPublicRoundsDoNotMix(t *testing.T) {
-	for _, private := range []bool{false, true} {
-		w := recordtest.Writer(t)
-		draft := func(sequence int64, private bool) seal.Draft {
-			d := recordtest.Draft(sequence, recordtest.Walked("a.example", record.VerdictReady))
-			d.Private = private
-			return d
-		}
-		recordtest.Seal(t, w, draft(1, private))
-		before := recordtest.ReadAll(t, w.Dir)
-		if _, err := w.Seal(t.Context(), draft(2, !private)); !errors.Is(err, record.ErrMixed) {
-			t.Errorf("private %v, and then not so: %v", private, err)
-		}
-		if after := recordtest.ReadAll(t, w.Dir); !maps.Equal(before, after) {
-			t.Errorf("private %v: %d files became %d", private, len(before), len(after))
-		}
-		if got := recordtest.Seal(t, w, draft(2, private)); got.Private != private {
-			t.Errorf("private %v: the next is private %v", private, got.Private)
-		}
-	}
-}
-
 // A header that stands is never replaced, not even one that came while the rows were read, from a
 // program that keeps to no lock.
 func TestAHeaderThatStandsIsNeverReplaced(t *testing.T) {

@@ -52,8 +52,6 @@ func brokenRounds() []bad {
 			"previous_digest")}},
 		{rule: rule.RoundOrigin, why: "another log than the round before",
 			edits: []edit{member("header 2", "origin", `"other.example/corpus"`)}},
-		{rule: rule.RoundPrivate, why: "a private round after a public one",
-			edits: []edit{swap("header 2", `"roster":{`, `"private":true,"roster":{`)}},
 		{rule: rule.RoundLater, why: "the week of the round before",
 			draft: set(func(f *forge) { f.keepIdentity = true }), edits: []edit{member("header 2", "week", `"2026-W36"`),
 				member("header 2", "taken_at", `"2026-09-07T12:00:00Z"`)}},

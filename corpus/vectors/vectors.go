@@ -73,7 +73,6 @@ var bases = []struct {
 		false},
 	{"covered", "the small one with its manifest", small, true},
 	{"observed", "observations and no round", observed, false},
-	{"private", "one private round", private, false},
 	{"cut", "the full one without words and evidence, as git brings it", full, false},
 	{"flooded", "one round whose inflows leave out two addresses of a network", flooded, false},
 	{"released", "two releases and no round", released, false},
@@ -98,13 +97,6 @@ func released(f *forge) {
 		record.Observation{At: "2026-08-21T00:00:00Z", Kind: record.ObservationRelease, Release: &record.Release{
 			Version: "v1.0.1-rc.1+x", Commit: digest, Files: []record.ReleaseFile{{Name: "a", SHA256: digest}}}},
 	)
-}
-
-func private(f *forge) {
-	f.begin(attest.SpecimenKey(), attest.SpecimenKeyFor(attest.PurposeLog))
-	r := plainRound(1)
-	r.Private = true
-	f.round(r, []record.Row{unprobed(ready, "interrupted")})
 }
 
 func flooded(f *forge) {

@@ -86,7 +86,7 @@ func TestFilesAreTheSameForEver(t *testing.T) {
 		fmt.Fprintf(sum, "%s %x\n", f.Path, sha256.Sum256(f.Body))
 		size += len(f.Body)
 	}
-	const want = "518129b75745a8649ca8e4764ab0ae16012ee038d95e78e6e38e08a0075c8a62"
+	const want = "6cdf1891b2ad0b1abd932e3d9eb59d5222d81269ae3e065a2fbeccec9d40faef"
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
 		t.Errorf("%d files of %d bytes with the digest %s, want %s", len(files), size, got, want)
 	}

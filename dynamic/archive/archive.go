@@ -35,10 +35,8 @@ type Config struct {
 	Record string // the record's folder
 	View   string // the folder of its views
 	Ring   attest.Ring
-	// Private says that a private record may be answered from: the site is for a company alone.
-	Private bool
-	Log     *slog.Logger  // nil: nothing is logged
-	Every   time.Duration // how often Run looks; 0 is 5 s
+	Log    *slog.Logger  // nil: nothing is logged
+	Every  time.Duration // how often Run looks; 0 is 5 s
 }
 
 // Archive holds the state of a record that is in force. It may be used by many goroutines at once.
@@ -136,10 +134,6 @@ func (a *Archive) mark() (string, error) {
 // open opens the record if it may be answered from.
 func (a *Archive) open() (*record.Record, error) {
 	opened, err := record.Open(os.DirFS(a.cfg.Record), a.cfg.Ring)
-	if err == nil && opened.Private() && !a.cfg.Private {
-		err = errors.New("it is private, and this site is a public one; hint: serve it with the configuration that " +
-			"made its rounds, or configure another record folder")
-	}
 	if err != nil {
 		return nil, derive.Mend(fmt.Errorf("opening the record: %w", err))
 	}

@@ -476,26 +476,3 @@ func TestNewObservationsAreReadAlone(t *testing.T) {
 		t.Errorf("an observation in another's place: %v", err)
 	}
 }
-
-// TestPrivateRecordIsNotServedInPublic: neither from the start nor when it comes later.
-func TestPrivateRecordIsNotServedInPublic(t *testing.T) {
-	w := writer(t)
-	late, _ := openArchive(t, w)
-	at := corpustest.Monday
-	if _, err := w.Seal(t.Context(), seal.Draft{Sequence: 1, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2",
-		Private: true,
-		Rows:    func(func(record.Row, error) bool) {}}); err != nil {
-		t.Fatal(err)
-	}
-	cfg := Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"), Ring: w.Ring}
-	if _, err := Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "hint: ") {
-		t.Errorf("opened by a public site: %v", err)
-	}
-	if err := late.Refresh(); err == nil || late.Now() != nil {
-		t.Errorf("taken by a public site that runs: %v", err)
-	}
-	cfg.Private = true
-	if a, err := Open(t.Context(), cfg); err != nil || a.Now() == nil || len(a.Now().Rounds) != 1 {
-		t.Errorf("opened by its own site: %v", err)
-	}
-}

@@ -279,7 +279,7 @@ func (c *Counter) challengeBody(q *till.Quote, terms []pay.Terms) ([]byte, error
 		Type: c.BaseURL + "/problems/payment_required", Title: "Payment required", Status: http.StatusPaymentRequired,
 		Detail:   fmt.Sprintf("%s costs %s USDC. Nothing was charged and nothing is reserved.", o.Name, o.PriceUSDC()),
 		Instance: o.Path, Error: "Payment required",
-		Note: strings.Join(how, " ") + " If the goods cannot be made, nothing is taken.",
+		Note:        strings.Join(how, " ") + " If the goods cannot be made, nothing is taken.",
 		Warning:     ceilingWarning(o),
 		Price:       price{USDC: o.PriceUSDC(), Atomic: atomic(o.Price())},
 		LeftOut:     leftOuts(q.LeftOut),
@@ -338,7 +338,8 @@ const anotherOne = "To buy a second one, send an Idempotency-Key of your own and
 // suggestion is what every 402 says of idempotency; the key is spliced in.
 func suggestion() idempotency {
 	return idempotency{SuggestedKey: pay.KeyHole, Header: "Idempotency-Key", WindowHours: int(till.SlotWindow.Hours()),
-		Note: fmt.Sprintf("Two equal orders of one wallet within %d minutes are one. %s", int(till.SameOrder.Minutes()), anotherOne)}
+		Note: fmt.Sprintf("Two equal orders of one wallet within %d minutes are one. %s",
+			int(till.SameOrder.Minutes()), anotherOne)}
 }
 
 // freshTerms puts terms beside the answer to a payment that was not taken, and returns the members

@@ -160,7 +160,7 @@ func (r Rounds) cite(s *archive.State, row record.StoredRow) *Cited {
 		EntryURL: r.BaseURL + derive.RoundPath(row.Sequence), Digest: round.Digest.String(),
 		RowSHA256: attest.Digest(sha256.Sum256(row.Raw)).String(), Leaf: row.Leaf, Verdict: probe.Verdict(row.Verdict),
 		Failed: row.Failed, Advisories: row.Advisories, Catalog: row.Catalog, Battery: row.Battery,
-		Corrected: row.Corrected, License: derive.LicenseOf(s.Rounds)}
+		Corrected: row.Corrected, License: derive.License}
 }
 
 // Row finds the signed row of a host in a week, or the last in which the host was probed, with its

@@ -9,7 +9,8 @@ var instructions = map[string]string{
 		"isError instead. Sign one of the terms and call again with the same arguments and the payment in _meta: " +
 		"x402/payment, or org.paymentauth/credential. The goods are made first and the payment is settled after; if " +
 		"they " +
-		"cannot be made nothing is taken. A signed certificate and receipt come with them. Send x402/idempotency-key in _meta, one for each order, and the same one " +
+		"cannot be made nothing is taken. A signed certificate and receipt come with them. " +
+		"Send x402/idempotency-key in _meta, one for each order, and the same one " +
 		"whenever you repeat it. If an answer is lost, send the identical call again: it is recognised and never " +
 		"charged " +
 		"twice. Error -32000 means that the outcome of a payment is not known: send the same call with the same " +

@@ -105,7 +105,6 @@ type weekRecord struct {
 	Most     int                   `json:"most"`
 	Lot      *record.Lot           `json:"lot,omitzero"`
 	Sequence int64                 `json:"sequence"`
-	Private  bool                  `json:"private,omitzero"`
 }
 
 // phaseWriting is a week whose roster is not written to its end: for everybody else it is not

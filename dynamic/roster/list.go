@@ -27,7 +27,7 @@ func (s *Store) Week(ctx context.Context, week string) (census.Week, error) {
 		if r.Phase == phaseDropping {
 			w.Phase = census.PhaseDropped
 		}
-		w.Private, w.Late = r.Private, r.Late
+		w.Late = r.Late
 		w.Closed, w.Own, w.Most, w.Lot = r.Closed, r.Own, r.Most, r.Lot
 		w.Due, w.Done = r.Settled, r.Settled
 		return eachShard(tx, week, func(_ int, c shardRecord) error {
@@ -100,8 +100,8 @@ func inChunks(known iter.Seq[census.Known], do func([]census.Known) error) error
 func (s *Store) List(ctx context.Context, l census.Lease, w census.Week, known iter.Seq[census.Known],
 	ttl time.Duration) error {
 	head := weekRecord{Phase: phaseWriting, OpenedAt: w.OpenedAt, Listed: w.Listed, Capped: w.Capped,
-		Sources: w.Sources, Private: w.Private,
-		Closed: w.Closed, Own: w.Own, Most: w.Most}
+		Sources: w.Sources,
+		Closed:  w.Closed, Own: w.Own, Most: w.Most}
 	under := s.writing(ctx, l, ttl, func(r weekRecord, begun bool) bool { return !begun || r.Phase == phaseWriting })
 	if err := under(func(tx ledger.Tx) error { return ledger.SetJSON(tx, weekKey(l.Week), head) }); err != nil {
 		return err

@@ -112,7 +112,7 @@ func (s *Store) Sealed(ctx context.Context, round record.Round) error {
 		}
 		if !ok {
 			head = weekRecord{OpenedAt: tx.Now().UTC(), Listed: round.Roster.Listed, Sources: round.Roster.Sources,
-				Capped: round.Roster.Capped, Private: round.Private}
+				Capped: round.Roster.Capped}
 		}
 		if head.Phase != census.PhaseSealed {
 			head.Phase = census.PhaseClosed

@@ -444,51 +444,6 @@ func TestRawRecordingsAreKeptApart(t *testing.T) {
 	}
 }
 
-// TestPrivateRounds: what any client read in a private network is in a private round, and never
-// beside what is public.
-func TestPrivateRounds(t *testing.T) {
-	inside := func(c *fetch.Config) { c.Allow = &fetch.Allow{} }
-	for name, open := range map[string]func(w *world, cfg *census.Config){
-		"doors":   func(w *world, cfg *census.Config) { cfg.Client = w.client(inside) },
-		"lists":   func(w *world, cfg *census.Config) { cfg.Lists = w.client(inside) },
-		"control": func(w *world, cfg *census.Config) { cfg.Control.Client = w.client(inside) },
-	} {
-		w := newWorld(t)
-		quick := func(private bool) census.Config {
-			cfg := w.config(lists(urls(answering...)...)...)
-			if private {
-				open(w, &cfg)
-			}
-			return cfg
-		}
-		walkers := quick(true)
-		walkers.Writer = nil
-		w.run(walkers)
-		seen := w.street.Visits(hostOf(answering[0]))
-		_, err := census.Run(t.Context(), quick(false))
-		_, hourly := census.Hourly(t.Context(), quick(false))
-		for _, err := range []error{err, hourly} {
-			if err == nil || !strings.Contains(err.Error(), "same configuration") {
-				t.Errorf("%s: a public process in a private week: %v", name, err)
-			}
-		}
-		if record, err := w.record(); err != nil || len(record.Rounds()) > 0 {
-			t.Fatalf("%s: the public process sealed a round (%v)", name, err)
-		}
-		w.run(quick(true))
-		if w.verify(); !w.round(1).Private {
-			t.Errorf("%s: a round of private rows is public", name)
-		}
-		w.now = w.now.AddDate(0, 0, 7)
-		if _, err := census.Run(t.Context(), quick(false)); !errors.Is(err, record.ErrMixed) {
-			t.Errorf("%s: a public round after a private one: %v", name, err)
-		}
-		if now := w.street.Visits(hostOf(answering[0])); now != seen {
-			t.Errorf("%s: doors were walked %d times in vain", name, now-seen)
-		}
-	}
-}
-
 // TestScriptedCensusIsTheSame: one walker, one clock, the same street: the same rows to the byte.
 func TestScriptedCensusIsTheSame(t *testing.T) {
 	w := newWorld(t)

@@ -318,7 +318,6 @@ class Record:
             if before:
                 need("round.previous", h["previous_digest"] == before["digest"], "is of another round before")
                 need("round.origin", h["origin"] == before["origin"], "is of another log")
-                need("round.private", ("private" in h) == ("private" in before), "is private, or the one before")
                 need("round.later", h["week"] > before["week"] and h["taken_at"] > before["taken_at"], "is not later")
                 need("round.place", h["first_leaf"] >= before["first_leaf"] + before["rows"], "overlaps")
                 need("round.lot", "lot" in h or "lot" not in before, "has no lot")

@@ -49,7 +49,6 @@ func Table() []Entry {
 		{rule.RoundSequence, "A header that stands in the place of another."},
 		{rule.RoundPrevious, "A `previous_digest` that is not the digest of the round before."},
 		{rule.RoundOrigin, "An origin that is not that of the round before."},
-		{rule.RoundPrivate, "A private round after a public one, or the reverse."},
 		{rule.RoundLater, "A week or a time that is not later than that of the round before."},
 		{rule.RoundLot, "No lot, though the round before has one."},
 		{rule.RoundProbed, "A `previous_probed` that is not what the round before counts."},
