@@ -31,7 +31,7 @@ type Source struct {
 
 // source says it; Cited is null while there is no round.
 func (b *Book) source() Source {
-	s := Source{Rounds: int64(len(b.Rounds)), Observations: int64(len(b.Feed)), 
+	s := Source{Rounds: int64(len(b.Rounds)), Observations: int64(len(b.Feed)),
 		Index: b.BaseURL + "/corpus.json", License: License,
 		Signed: "This view is not signed. It is a function of signed rows, rounds and observations, and anybody can " +
 			"work it out again."}
