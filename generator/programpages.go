@@ -34,6 +34,9 @@ var (
 	query = programPage{"Ask the record",
 		"Questions in SQL, answered in this browser, which fetches only the parts of a year's database that they need.",
 		func(*Input) string { return programText("query") }}
+	glossary = programPage{"Words",
+		"What the words of these pages mean, and which words the signed record and the API have for the same.",
+		func(*Input) string { return programText("glossary") }}
 	goodsReference = programPage{"Goods of your own",
 		"Every key of a good's file, every kind of goods and every input, from the table that the store reads them by.",
 		func(*Input) string { return strings.Replace(programText("goods"), "TABLES", goodTables(), 1) }}

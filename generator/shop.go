@@ -3,10 +3,13 @@ package generator
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/templates"
 )
 
@@ -25,7 +28,7 @@ func (s *source) free() []templates.Pointer {
 		{Text: "Tips", Href: "/tips", Note: "small things learned at the counter, a cent each"},
 		{Text: "The directory", Href: "/directory", Note: "reviews of neighbours, a line each"},
 		{Text: "The register of retired words", Href: "/retired-words", Note: "words that are at rest"},
-		{Text: "Read a door", Href: "/try", Note: "what a stranger's probe sees at a URL that asks to be paid"},
+		{Text: "Check a seller's endpoint", Href: "/try", Note: "what a stranger's program finds at an address that asks to be paid"},
 		{Text: "Criteria", Href: "/criteria", Note: "what is asked of a door and what none of it proves"},
 		{Text: "Defects", Href: "/defects", Note: "a stable name for each way in which a door is broken"},
 		{Text: "Offers and receipts", Href: "/conformance",
@@ -37,6 +40,7 @@ func (s *source) free() []templates.Pointer {
 			Note: "the instruments as definitions for function calling"},
 		{Text: "For agents", Href: "/agents.md", Note: "how to begin, and what never to do"},
 		{Text: "Tools over MCP", Href: "/mcp", Note: "the free instruments, and every good as a tool"},
+		{Text: "Words", Href: "/glossary", Note: "what the words of these pages mean, and the record's own beside them"},
 		{Text: "Served versions", Href: "/deprecation", Note: "which are served, and until when"},
 		{Text: "Problem codes", Href: "/problems", Note: "what each means and whether money moved"},
 	}, func(p templates.Pointer) bool { return !s.Site.Serves(p.Href) })
@@ -80,9 +84,40 @@ func renderHome(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 	v := templates.StorefrontView{
 		Chrome: s.chrome, Page: page, Intro: intro, Body: body, Window: s.window(), Shelves: s.shelves(),
 		First: s.Site.Cheapest(),
-		Free:  s.free(),
+		Free:  s.free(), Try: s.Site.Serves("/try"),
+	}
+	if v.Proof, err = s.proof(); err != nil {
+		return nil, err
 	}
 	return u.twin(&v, mediaType)
+}
+
+// proof is what the first page can show: figures of the record and of sales, where they are for
+// everybody.
+func (s *source) proof() (*templates.Proof, error) {
+	if s.privateRecord() || !s.Site.Serves("/corpus") {
+		return nil, nil
+	}
+	b, err := s.book()
+	if err != nil {
+		return nil, err
+	}
+	var weeks []derive.Week
+	if len(b.Figures) > 0 {
+		weeks = b.Trajectory().Weeks
+	}
+	for _, o := range slices.Backward(s.feed) {
+		if o.Kind != record.ObservationArtifactsIssued || o.Issued == nil {
+			continue
+		}
+		for _, c := range o.Issued.Classes {
+			if c.Class == "certificate" {
+				return templates.NewProof(weeks, c.Total, o.At[:len(time.DateOnly)]), nil
+			}
+		}
+		break
+	}
+	return templates.NewProof(weeks, 0, ""), nil
 }
 
 // splitAtHeading cuts Markdown before its first heading, so that the shelves
