@@ -89,6 +89,10 @@ func renderTry(s *source, u unit, mediaType string, made attest.Digest) ([]byte,
 		return nil, err
 	}
 	v := templates.TryView{Chrome: s.chrome, Page: page, Body: body, Battery: probe.Current()}
+	for _, d := range practice.Shown() {
+		v.Examples = append(v.Examples, templates.Pointer{Text: d.Title, Href: s.base + "/api/practice/" + d.ID,
+			Note: d.Teaches})
+	}
 	return u.twin(&v, mediaType)
 }
 
