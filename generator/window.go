@@ -43,7 +43,7 @@ var specimens = []exhibit{
 // window is what stands in the shop window: the drawings of goods on the shelf.
 func (s *source) window() []templates.WindowItem {
 	var items []templates.WindowItem
-	const most = 3
+	const most = 2
 	for _, sp := range specimens {
 		i := slices.IndexFunc(s.Site.Goods, func(g content.Good) bool { return g.Kind == sp.kind })
 		if i < 0 || len(items) == most {
