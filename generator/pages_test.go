@@ -215,10 +215,10 @@ func TestPagesAreWellFormed(t *testing.T) {
 					t.Errorf("%s: empty title", name)
 				}
 			case "script", "form":
-				// A good has its order, and a script by which a wallet pays. An instrument has a form,
-				// and a script that adds to it, and so has the page that checks papers, and the one
-				// that asks the record. The record has a search, the guide to MCP offers its tools to
-				// a browser's agent.
+				// A good has its order, and a script by which a wallet pays. An instrument
+				// has a form, and a script that adds to it, and so has the page that checks
+				// papers, and the one that asks the record. The record has a search, the
+				// guide to MCP offers its tools to a browser's agent.
 				if attribute(n, "type") == "application/ld+json" {
 					break // data, which TestSharing reads
 				}
