@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"store.example/agentstore/templates"
+
 	"store.example/agentstore/corpus/derive"
 )
 
@@ -50,7 +52,8 @@ func TestCriteriaHoldTheRulesOfTiers(t *testing.T) {
 	}
 	page, twin := string(read("criteria/index.html")), string(read("criteria.md"))
 	for _, tier := range criteria.Tiers.Tiers {
-		if !strings.Contains(page, tier.Rule) || !strings.Contains(twin, tier.Rule) {
+		rule := templates.Plainly(tier.Rule)
+		if !strings.Contains(page, rule) || !strings.Contains(twin, rule) {
 			t.Errorf("the page or its twin lacks the rule of %s", tier.Tier)
 		}
 	}

@@ -89,6 +89,10 @@ func renderTry(s *source, u unit, mediaType string, made attest.Digest) ([]byte,
 		return nil, err
 	}
 	v := templates.TryView{Chrome: s.chrome, Page: page, Body: body, Battery: probe.Current()}
+	for _, d := range practice.Shown() {
+		v.Examples = append(v.Examples, templates.Pointer{Text: d.Title, Href: s.base + "/api/practice/" + d.ID,
+			Note: d.Teaches})
+	}
 	return u.twin(&v, mediaType)
 }
 
@@ -120,12 +124,15 @@ func renderCriteria(s *source, u unit, mediaType string, made attest.Digest) ([]
 		Order: rules.Order,
 	}
 	for _, t := range rules.Tiers {
-		v.Tiers = append(v.Tiers, templates.Fact{Name: t.Tier, Value: t.Rule})
+		v.Tiers = append(v.Tiers, templates.Fact{Name: t.Tier, Value: templates.Plainly(t.Rule)})
 	}
 	v.Counting = []templates.Fact{{Name: "Label", Value: rules.Label}, {Name: "Suspect host", Value: rules.Suspect},
 		{Name: "Suspect round", Value: rules.Thin}, {Name: "Coverage", Value: rules.Coverage}}
+	for i := range v.Counting {
+		v.Counting[i].Value = templates.Plainly(v.Counting[i].Value)
+	}
 	for _, g := range rules.Gaps {
-		v.Gaps = append(v.Gaps, templates.Fact{Name: g.Reason, Value: g.Meaning})
+		v.Gaps = append(v.Gaps, templates.Fact{Name: templates.Beside(g.Reason), Value: g.Meaning})
 	}
 	for _, l := range probe.Levels() {
 		v.Ladder = append(v.Ladder, templates.Fact{Name: l.Name, Value: l.Meaning})
@@ -148,7 +155,7 @@ func renderCriteria(s *source, u unit, mediaType string, made attest.Digest) ([]
 func words(list []criteria.Word) []templates.Fact {
 	var out []templates.Fact
 	for _, w := range list {
-		out = append(out, templates.Fact{Name: w.Word, Value: w.Meaning})
+		out = append(out, templates.Fact{Name: templates.Beside(w.Word), Value: w.Meaning})
 	}
 	return out
 }

@@ -127,6 +127,7 @@ func shopRows() []output {
 		{name: "problem", keys: problemKeys, deps: depsProblem, render: renderProblem},
 		{name: "store_attestation_v1", deps: depsPage("spec/store-attestation-v1"), render: renderSpec},
 		{name: "running", deps: depsPage("running"), render: renderProse("running")},
+		{name: "glossary", deps: glossary.deps, render: glossary.render},
 		{name: "configuration", deps: configuration.deps, render: configuration.render},
 		{name: "store_bundle_v1", deps: depsPage("spec/store-bundle-v1"), render: renderProse("spec/store-bundle-v1")},
 		{name: "store_corpus_v1", deps: depsPage("spec/store-corpus-v1"), render: renderProse("spec/store-corpus-v1")},
@@ -361,7 +362,11 @@ func depsGood(s *source, i int, d *digester) {
 	d.text(s.goods[i].Body)
 	d.number(int64(s.goods[i].Line))
 }
-func depsHome(s *source, _ int, d *digester) { s.page(d, "index"); depsCatalogue(s, 0, d) }
+func depsHome(s *source, _ int, d *digester) {
+	s.page(d, "index")
+	depsCatalogue(s, 0, d)
+	s.ofRecord(d)
+}
 func depsWhat(s *source, _ int, d *digester) {
 	s.page(d, "what")
 	depsCatalogue(s, 0, d)

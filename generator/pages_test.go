@@ -215,8 +215,9 @@ func TestPagesAreWellFormed(t *testing.T) {
 					t.Errorf("%s: empty title", name)
 				}
 			case "script", "form":
-				// One instrument has a form, and a script that adds to it, and so has the page that
-				// checks papers, and the one that asks the record. The record has a search, the
+				// A good has its order, and a script by which a wallet pays. An instrument
+				// has a form, and a script that adds to it, and so has the page that checks
+				// papers, and the one that asks the record. The record has a search, the
 				// guide to MCP offers its tools to a browser's agent.
 				if attribute(n, "type") == "application/ld+json" {
 					break // data, which TestSharing reads
@@ -228,6 +229,9 @@ func TestPagesAreWellFormed(t *testing.T) {
 					"corpus/index.html":       {"script ../search.js"},
 					"search/index.html":       {"script ../search.js"},
 					"mcp/index.html":          {"script /webmcp.js", "script /webmcp-demo.js"}}[name]
+				if good, of := strings.CutPrefix(path.Dir(name), "menu/"); of {
+					want = []string{"form /api/buy/" + good, "script /door.js"}
+				}
 				if !slices.Contains(want, does) && does != "script /copy.js" {
 					t.Errorf("%s: a %s", name, n.Data)
 				}

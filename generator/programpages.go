@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/rule/rulebook"
 	"store.example/agentstore/templates"
 )
@@ -34,6 +35,9 @@ var (
 	query = programPage{"Ask the record",
 		"Questions in SQL, answered in this browser, which fetches only the parts of a year's database that they need.",
 		func(*Input) string { return programText("query") }}
+	glossary = programPage{"Words",
+		"What the words of these pages mean, and which words the signed record and the API have for the same.",
+		func(*Input) string { return strings.Replace(programText("glossary"), "GAPS", gapTable(), 1) }}
 	goodsReference = programPage{"Goods of your own",
 		"Every key of a good's file, every kind of goods and every input, from the table that the store reads them by.",
 		func(*Input) string { return strings.Replace(programText("goods"), "TABLES", goodTables(), 1) }}
@@ -58,6 +62,17 @@ func ruleTable() string {
 	b.WriteString("| Rule | Is broken by |\n| --- | --- |")
 	for _, e := range rulebook.Table() {
 		fmt.Fprintf(&b, "\n| `%s` | %s |", e.Rule, e.Says)
+	}
+	return b.String()
+}
+
+// gapTable has the reasons for which a week has no check of a host.
+func gapTable() string {
+	var b strings.Builder
+	b.WriteString("| Here | In the record and the API | What it is |\n| --- | --- | --- |")
+	for _, g := range derive.CurrentRules().Gaps {
+		fmt.Fprintf(&b, "\n| %s | `%s` | %s%s. |", templates.InWords(g.Reason), g.Reason,
+			strings.ToUpper(g.Meaning[:1]), g.Meaning[1:])
 	}
 	return b.String()
 }

@@ -1,12 +1,16 @@
 package generator
 
 import (
+	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/templates"
 )
 
@@ -19,24 +23,25 @@ func (s *source) free() []templates.Pointer {
 		{Text: "Before you approve a spending", Href: "/what", Note: "what a payment here can and cannot do"},
 		{Text: "How to verify", Href: "/verify", Note: "what we signed, without us"},
 		{Text: "The almanac", Href: "/almanac", Note: "pages from the shop, an index to read and a cent a page"},
-		{Text: "The gazette", Href: "/gazette", Note: "what happened among doors that ask to be paid, by the issue"},
+		{Text: "The gazette", Href: "/gazette", Note: "what happened among sellers, by the issue"},
 		{Text: "The porch", Href: "/porch", Note: "a line an hour, and somewhere to sit"},
 		{Text: "The zodiac", Href: "/zodiac", Note: "a wallet's sign, and this week's page for it"},
 		{Text: "Tips", Href: "/tips", Note: "small things learned at the counter, a cent each"},
 		{Text: "The directory", Href: "/directory", Note: "reviews of neighbours, a line each"},
 		{Text: "The register of retired words", Href: "/retired-words", Note: "words that are at rest"},
-		{Text: "Read a door", Href: "/try", Note: "what a stranger's probe sees at a URL that asks to be paid"},
-		{Text: "Criteria", Href: "/criteria", Note: "what is asked of a door and what none of it proves"},
-		{Text: "Defects", Href: "/defects", Note: "a stable name for each way in which a door is broken"},
+		{Text: "Check a seller's endpoint", Href: "/try", Note: "what a stranger's program finds there"},
+		{Text: "Criteria", Href: "/criteria", Note: "what is asked of a seller and what none of it proves"},
+		{Text: "Defects", Href: "/defects", Note: "a stable name for each way in which an endpoint is broken"},
 		{Text: "Offers and receipts", Href: "/conformance",
-			Note: "checked whoever signed them, with fixtures for a verifier and doors to practise on"},
-		{Text: "The record", Href: "/corpus", Note: "what a signed weekly census saw of doors that ask to be paid"},
+			Note: "checked whoever signed them, with fixtures for a verifier and endpoints to practise on"},
+		{Text: "The record", Href: "/corpus", Note: "what signed weekly rounds saw of sellers"},
 		{Text: "The atlas", Href: "/atlas.json", Note: "everything here, by what one wants to do"},
 		{Text: "The API", Href: "/openapi.json", Note: "OpenAPI 3.1, every route"},
 		{Text: "The free tools", Href: "/openapi-tools.json",
 			Note: "the instruments as definitions for function calling"},
 		{Text: "For agents", Href: "/agents.md", Note: "how to begin, and what never to do"},
 		{Text: "Tools over MCP", Href: "/mcp", Note: "the free instruments, and every good as a tool"},
+		{Text: "Words", Href: "/glossary", Note: "those of these pages, and the record's own beside them"},
 		{Text: "Served versions", Href: "/deprecation", Note: "which are served, and until when"},
 		{Text: "Problem codes", Href: "/problems", Note: "what each means and whether money moved"},
 	}, func(p templates.Pointer) bool { return !s.Site.Serves(p.Href) })
@@ -80,9 +85,41 @@ func renderHome(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 	v := templates.StorefrontView{
 		Chrome: s.chrome, Page: page, Intro: intro, Body: body, Window: s.window(), Shelves: s.shelves(),
 		First: s.Site.Cheapest(),
-		Free:  s.free(),
+		// What programs read is listed where they look, and on /what.
+		Free: slices.DeleteFunc(s.free(), func(p templates.Pointer) bool { return path.Ext(p.Href) == ".json" }),
+		Try:  s.Site.Serves("/try"),
+	}
+	if v.Proof, err = s.proof(); err != nil {
+		return nil, err
 	}
 	return u.twin(&v, mediaType)
+}
+
+// proof is what the first page can show: figures of the record and of sales.
+func (s *source) proof() (*templates.Proof, error) {
+	if !s.Site.Serves("/corpus") {
+		return nil, nil
+	}
+	b, err := s.book()
+	if err != nil {
+		return nil, err
+	}
+	var weeks []derive.Week
+	if len(b.Figures) > 0 {
+		weeks = b.Trajectory().Weeks
+	}
+	for _, o := range slices.Backward(s.feed) {
+		if o.Kind != record.ObservationArtifactsIssued || o.Issued == nil {
+			continue
+		}
+		for _, c := range o.Issued.Classes {
+			if c.Class == "certificate" {
+				return templates.NewProof(weeks, c.Total, o.At[:len(time.DateOnly)]), nil
+			}
+		}
+		break
+	}
+	return templates.NewProof(weeks, 0, ""), nil
 }
 
 // splitAtHeading cuts Markdown before its first heading, so that the shelves

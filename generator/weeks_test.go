@@ -187,7 +187,7 @@ func contentRows() map[string]bool {
 	}
 	for _, name := range []string{"sitemap", "sitemap_parts", "round", "round_parts", "log_checkpoint", "log_tiles",
 		"log_checkpoints", "log_cosignatures", "round_headers", "host_index", "key_ring",
-		"evidence_packs", "evidence_indexes", "words"} {
+		"evidence_packs", "evidence_indexes", "words", "home"} {
 		delete(rows, name)
 	}
 	return rows

@@ -20,12 +20,9 @@ type exhibit struct {
 	draw    func() string // once
 }
 
-// specimens are what the goods that draw are shown with. They are
+// specimens are what the goods that draw are shown with, the smallest drawings first. They are
 // drawn from fixed seeds that no purchase can have, and are on no certificate.
 var specimens = []exhibit{
-	{content.KindRock, "A rock, for looking at. Yours will be another.", sync.OnceValue(func() string {
-		return drawing.Rock([]byte("in the window"), "Specimen")
-	})},
 	{content.KindPortrait, "The portrait of an address that nobody holds.", sync.OnceValue(func() string {
 		return drawing.Portrait("0x000000000000000000000000000000000000dEaD")
 	})},
@@ -35,6 +32,9 @@ var specimens = []exhibit{
 	{content.KindTuesday, "A jar of Tuesday, emptied for display.", sync.OnceValue(func() string {
 		return drawing.TuesdayJar(time.Date(2026, 11, 17, 0, 0, 0, 0, time.UTC), 0)
 	})},
+	{content.KindRock, "A rock, for looking at. Yours will be another.", sync.OnceValue(func() string {
+		return drawing.Rock([]byte("in the window"), "Specimen")
+	})},
 	{content.KindPatronage, "The nicer badge.", sync.OnceValue(func() string {
 		return drawing.Badge(drawing.Patron{Number: 1, Name: "A. Specimen", Nicer: true})
 	})},
@@ -43,7 +43,7 @@ var specimens = []exhibit{
 // window is what stands in the shop window: the drawings of goods on the shelf.
 func (s *source) window() []templates.WindowItem {
 	var items []templates.WindowItem
-	const most = 4
+	const most = 2
 	for _, sp := range specimens {
 		i := slices.IndexFunc(s.Site.Goods, func(g content.Good) bool { return g.Kind == sp.kind })
 		if i < 0 || len(items) == most {

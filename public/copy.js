@@ -52,5 +52,5 @@
     }
   };
   add();
-  new MutationObserver(add).observe(document.body, { childList: true }); // /try puts its answer where the page was
+  new MutationObserver(add).observe(document.body, { childList: true, subtree: true }); // an answer may come into the page
 })();

@@ -10,7 +10,7 @@
       const began = Date.now();
       button.disabled = true;
       const tick = setInterval(() => {
-        said.textContent = "Reading the door, " + Math.round((Date.now() - began) / 1000) + " s. It may take eight, or twice that where the door asks to be asked again.";
+        said.textContent = "Checking, " + Math.round((Date.now() - began) / 1000) + " s. It may take eight, or twice that where the endpoint asks to be asked again.";
       }, 250);
       try {
         const answer = await fetch(form.action, {

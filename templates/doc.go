@@ -127,7 +127,9 @@ var doorScript []byte
 func DoorScript() []byte { return doorScript }
 
 //go:embed door.css
-var doorStyle []byte
+var doorSource string
+
+var doorStyle = []byte(compact(doorSource))
 
 // DoorStyle returns what that page adds to the style sheet, served as /door.css. The caller must
 // not change it.

@@ -49,7 +49,18 @@ type DoorOffer struct {
 	Wallet bool
 }
 
+// Called is the input's name in words.
+func (in DoorInput) Called() string { return strings.ReplaceAll(in.Name, "_", " ") }
+
 func (*DoorView) template() string { return "door" }
+
+// Submit is what stands on the button of its form.
+func (v DoorView) Submit() string { return "Check this order" }
+
+// Submits says what the button does.
+func (v DoorView) Submits() string {
+	return "Costs nothing: it shows this page again, with your order in it."
+}
 
 // Open says that it is sold here at present.
 func (v DoorView) Open() bool { return len(v.Offers) > 0 && (v.Refusal == nil || v.Lacks) }
@@ -106,7 +117,7 @@ func (v DoorView) URL() string {
 }
 
 // Steps says how it is bought by a program.
-func (v DoorView) Steps() []Step { return steps(v.Tiers[0].Amount, v.URL())[1:] }
+func (v DoorView) Steps() []Step { return steps(v.Tiers[0].Amount, v.URL()) }
 
 // Fulfilment says in words when the goods come.
 func (v DoorView) Fulfilment() string { return fulfilment(&v.Good) }

@@ -16,45 +16,110 @@ const keep = (key, value) => { try { sessionStorage.setItem(key, JSON.stringify(
 const kept = (key) => { try { return JSON.parse(sessionStorage.getItem(key)) ?? undefined; } catch { return undefined; } };
 const forget = (key) => { try { sessionStorage.removeItem(key); } catch { /* nothing was kept */ } };
 
-// shown is a value of a delivery: a drawing as a picture, in which nothing runs, and everything else as text.
+// The page of a certificate has the one sheet inside and no other: what stands here alone is brought along.
+const looks = () => {
+  if (!document.adoptedStyleSheets) return;
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(`
+    .goods { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; align-items: center; margin: 1.5rem 0; }
+    .goods img { width: min(28rem, 100%); max-height: 80vh; }
+    .goods > div { flex: 1 1 20rem; min-width: 0; }
+    .bought :is(.goods p:not(.keeps), dd p, h3 + p) { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0 0 1rem; }
+    .told { font-size: 1.35rem; }
+    .keeps { display: flex; flex-wrap: wrap; gap: .6rem 1rem; align-items: center; }`);
+  document.adoptedStyleSheets.push(sheet);
+};
+const drawn = (value) => typeof value === "string" && value.startsWith("<svg ");
+const download = (blob, name, words) => make("a", words, { download: name, href: URL.createObjectURL(blob) });
+const pressing = (words, does) => {
+  const button = make("button", words, { type: "button" });
+  button.onclick = () => does(button);
+  return button;
+};
+
+// shown is a value of a delivery as text, whatever is in it.
 function shown(value) {
-  if (typeof value === "string" && value.startsWith("<svg ")) {
-    const picture = make("img", "", { alt: "What was drawn", src: "data:image/svg+xml," + encodeURIComponent(value) });
-    picture.style.width = "min(15rem, 100%)";
-    return picture;
-  }
   if (value !== null && typeof value === "object") return make("pre", JSON.stringify(value, null, 2), { tabindex: "0" });
-  const text = make("p", String(value));
-  Object.assign(text.style, { whiteSpace: "pre-wrap", overflowWrap: "anywhere", margin: 0 });
-  return text;
+  return make("p", String(value));
 }
 
-// delivery is a section with what an answer delivered, long texts first, and the way back to it.
-function delivery(answer) {
-  const section = make("section", "", { class: "bought", "aria-labelledby": "bought" });
-  const list = make("dl", "", { class: "facts" }), texts = [];
-  for (const [name, value] of Object.entries(answer.deliverable ?? {})) {
+// fetching is a button that fetches what was bought as a file, by the token of the purchase, and then the link to keep it.
+const fetching = (answer) => pressing("Fetch " + (answer.deliverable.file_name ?? "the file"), async (button) => {
+  button.disabled = true;
+  try {
+    const got = await fetch(answer.file_url, { cache: "no-store", credentials: "omit", headers: { Authorization: "Bearer " + answer.recovery.status_token } });
+    if (!got.ok) throw new Error(got.status);
+    const link = download(await got.blob(), answer.deliverable.file_name ?? "file", "Keep " + (answer.deliverable.file_name ?? "the file"));
+    button.replaceWith(link);
+    link.click();
+  } catch {
+    button.textContent = "It did not arrive. Fetch it again";
+    button.disabled = false;
+  }
+});
+
+// delivery is a section with what an answer delivered: the goods large, with what one does with them, then the rest and the way
+// back to the purchase. page is where anybody may see what was signed, "" for nowhere.
+function delivery(answer, page) {
+  const section = make("section", "", { class: "bought", "aria-labelledby": "bought" }), goods = make("div", "", { class: "goods" });
+  const said = make("div"), keeps = make("p", "", { class: "keeps screen" }), list = make("dl", "", { class: "facts" }), texts = [];
+  const what = answer.deliverable ?? {}, item = String(answer.item_id ?? "purchase").replace(/[^A-Za-z0-9_-]/g, "");
+  said.append(make("p", answer.message, { class: "told" }));
+  for (const [name, value] of Object.entries(what)) {
     if (name === "kind" || value === "" || value === null || value === answer.message) continue;
-    const called = name.replaceAll("_", " "), what = shown(value);
-    if (what.textContent.length > 200) {
-      what.style.marginBottom = "1rem";
-      texts.push(make("h3", called), what);
+    if (drawn(value)) { // a picture, in which nothing runs
+      goods.append(make("img", "", { alt: "What was drawn for you", src: "data:image/svg+xml," + encodeURIComponent(value) }));
+      keeps.append(download(new Blob([value], { type: "image/svg+xml" }), item + ".svg", "Keep the picture"));
       continue;
     }
-    const dd = make("dd", "", /^\S{24,}$/.test(what.textContent) ? { class: "mono" } : {});
-    dd.append(what);
+    if (name === "name" && typeof value === "string") continue; // it is the heading
+    if (name === "text") {
+      said.append(shown(value));
+      continue;
+    }
+    const called = name.replaceAll("_", " "), e = shown(value);
+    if (e.textContent.length > 200) {
+      texts.push(make("h3", called), e);
+      continue;
+    }
+    const dd = make("dd", "", /^\S{24,}$/.test(e.textContent) ? { class: "mono" } : {});
+    dd.append(e);
     list.append(make("dt", called), dd);
   }
+  goods.append(said);
+  if (answer.file_url && answer.recovery) keeps.append(fetching(answer));
+  else if (!keeps.firstChild) keeps.append(download(new Blob([String(what.text ?? what.body ?? answer.message)], { type: "text/plain" }), item + ".txt", "Keep the text"));
+  if (page && navigator.clipboard) {
+    keeps.append(pressing("Copy the link to its certificate", async (button) => {
+      try {
+        await navigator.clipboard.writeText(location.origin + page);
+        button.textContent = "Copied: show it to anybody";
+      } catch {
+        button.replaceWith(make("a", location.origin + page, { href: page }));
+      }
+    }));
+  }
+  keeps.append(pressing("Print", () => window.print()));
+  said.append(keeps);
   const back = make("dl", "", { class: "facts" });
   for (const [name, value] of Object.entries(answer.recovery ?? {})) back.append(make("dt", name.replaceAll("_", " ")), make("dd", String(value), { class: "mono" }));
   const more = make("details"), all = make("p");
-  const file = new Blob([JSON.stringify(answer, null, 2)], { type: "application/json" });
-  all.append(make("a", "Keep the whole answer", { download: "purchase.json", href: URL.createObjectURL(file) }),
+  all.append(download(new Blob([JSON.stringify(answer, null, 2)], { type: "application/json" }), "purchase.json", "Keep the whole answer"),
     ", with its signatures. This tab forgets it when it is closed; your wallet finds it again at /api/claims.");
   more.append(make("summary", "The way back to this purchase"), back);
-  section.append(make("h2", "What you bought", { id: "bought", tabindex: "-1" }), make("p", answer.message),
-    make("p", `Paid ${answer.paid_usdc} USDC${Number(answer.tip_usdc) > 0 ? `, of which ${answer.tip_usdc} are a tip` : ""}.`), ...texts, list, all, more);
+  section.append(make("h1", typeof what.name === "string" && what.name ? what.name + " is yours" : "It is yours", { id: "bought", tabindex: "-1" }), goods, ...texts, list,
+    make("p", `Paid ${answer.paid_usdc} USDC${Number(answer.tip_usdc) > 0 ? `, of which ${answer.tip_usdc} are a tip` : ""}.`), all, more);
+  looks();
   return section;
+}
+
+// handOver puts what was sold in the place of the page that sold it, which is done with.
+function handOver(data, page, at) {
+  const section = delivery(data, page);
+  section.append(page ? make("a", "What was signed", { href: page }) : pressing("Buy it once more", () => { forget("bought " + at); location.reload(); }));
+  section.lastChild.id = "bought-next";
+  document.querySelector("main").replaceChildren(section);
+  section.querySelector("h1").focus();
 }
 
 // buying makes the page of a door one that sells; bought is what was bought there already, if it is shown nowhere else.
@@ -65,12 +130,12 @@ function buying(door, bought) {
   let pending = kept(key), busy = false;
 
   const show = () => {
-    pay.hidden = Boolean(pending);
+    pay.hidden = Boolean(pending) || !found.length; // no button that nothing can press
     again.hidden = !pending;
-    pay.disabled = busy || !found.length;
+    pay.disabled = busy;
     again.disabled = busy;
-    get("door-none").hidden = found.length > 0;
-    terms.parentElement.hidden = Boolean(pending);
+    get("door-none").hidden = found.length > 0 || Boolean(pending);
+    terms.parentElement.hidden = Boolean(pending) || !found.length;
     which.parentElement.hidden = Boolean(pending) || found.length < 2;
     pay.textContent = "Sign and pay " + terms.selectedOptions[0].textContent;
   };
@@ -120,18 +185,6 @@ function buying(door, bought) {
     say("The answer did not arrive, so what became of the payment is not known here. Ask again: that sends the same payment, " +
       "fetches its answer and never charges twice. Nothing else is signed before.");
   };
-  // handOver puts what was sold in the place of the door, which is done with.
-  const handOver = (data, page) => {
-    const section = delivery(data), stamp = document.querySelector("main .stamp"), another = make("button", "Buy it once more", { type: "button" });
-    stamp.textContent = "paid";
-    stamp.className = "stamp good";
-    while (door.nextSibling) door.nextSibling.remove();
-    form?.remove();
-    door.replaceWith(section);
-    another.onclick = () => { forget("bought " + at); location.reload(); };
-    section.append(page ? make("a", "What was signed", { href: page }) : another);
-    section.querySelector("h2").focus();
-  };
   const arrived = (data) => {
     const id = data.cert_id ?? data.order_id ?? data.artifact?.id;
     const page = /^[a-z]+_[A-Za-z0-9]{1,50}$/.test(id) ? "/api/verify/" + id : "";
@@ -139,7 +192,7 @@ function buying(door, bought) {
     pending = undefined;
     forget(key);
     if (moves) location.assign(page);
-    else handOver(data, page);
+    else handOver(data, page, at);
   };
   const buy = async () => {
     if (form && !form.reportValidity()) return;
@@ -178,12 +231,48 @@ function buying(door, bought) {
   });
   door.hidden = false;
   show();
-  if (bought) return handOver(bought, "");
+  if (bought) return handOver(bought, "", at);
   if (pending) {
     say("A payment that was signed here has not been answered yet. Ask again: that fetches the answer and never charges twice. Nothing else is signed before.");
   }
 }
 
-const door = document.getElementById("door"), answer = kept("bought " + (door?.dataset.at ?? location.pathname));
-if (door) buying(door, answer);
-else if (answer) document.querySelector("main .paper")?.before(delivery(answer));
+// opening makes the button of a good's page one that opens its door there: the order as it is filled in, with the terms. under says
+// that a payment from here is under way, which the door then asks for.
+function opening(ways, under) {
+  const form = document.getElementById("order"), said = document.getElementById("order-said");
+  const open = async (query) => {
+    const to = ways.dataset.at + query;
+    said.textContent = "Asking for the terms.";
+    try {
+      const answer = await fetch(to, { cache: "no-store", credentials: "omit", headers: { Accept: "text/html" }, signal: AbortSignal.timeout(30000) });
+      const opened = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("ways");
+      if (!opened) throw new Error("no door");
+      ways.replaceWith(document.adoptNode(opened));
+      begin();
+      opened.tabIndex = -1;
+      opened.focus();
+    } catch {
+      location.assign(to); // which says itself what is wrong
+    }
+  };
+  form.onsubmit = (event) => {
+    event.preventDefault();
+    const given = [...new FormData(form)].filter(([, value]) => value !== "");
+    open(given.length ? "?" + new URLSearchParams(given) : "");
+  };
+  if (under) open("");
+}
+
+// begin finds out which page this is: of a door, of a good, or of what was bought.
+function begin() {
+  const door = document.getElementById("door"), ways = document.querySelector("#ways[data-at]"), at = (door ?? ways)?.dataset.at;
+  const answer = kept("bought " + (at ?? location.pathname));
+  if (door) return buying(door, answer);
+  if (ways) return answer ? handOver(answer, "", at) : opening(ways, kept("paying " + at));
+  const main = document.querySelector("main");
+  if (!answer || !main.querySelector(".paper")) return;
+  main.querySelector("h1").replaceWith(make("h2", "What was signed for it"));
+  main.prepend(delivery(answer, location.pathname));
+}
+begin();

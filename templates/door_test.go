@@ -289,9 +289,9 @@ func askAgain(t *testing.T, p *browser.Page, stand *counterStand) {
 	if p.Eval(`Object.keys(sessionStorage)`, &kept); !slices.Equal(kept, []string{"bought /api/buy/thing"}) {
 		t.Errorf("of a purchase that is over %q are kept", kept)
 	}
-	reload(p, `document.getElementById("bought") && document.querySelector(".bought button")`) // it has no page of its own
-	p.Eval(`(document.querySelector(".bought button").click(), 0)`, nil)
-	p.Until(`document.getElementById("door-pay")?.hidden === false`)
+	reload(p, `document.getElementById("bought") && document.getElementById("bought-next")`) // it has no page of its own
+	p.Eval(`(document.getElementById("bought-next").click(), 0)`, nil)
+	p.Until(`document.getElementById("door-none")?.hidden === false`)
 	stand.mu.Lock()
 	defer stand.mu.Unlock()
 	if len(stand.came) != 2 || stand.came[0] != stand.came[1] {

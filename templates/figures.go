@@ -122,7 +122,7 @@ func TrajectorySheet(v SheetView, t derive.TrajectoryView) SheetView {
 func counts(c derive.Counts, of int64, what string) []Fact {
 	var facts []Fact
 	for _, n := range c {
-		facts = append(facts, Fact{Name: n.Name, Value: fmt.Sprintf("%d of %d %s", n.Count, of, what)})
+		facts = append(facts, Fact{Name: Beside(n.Name), Value: fmt.Sprintf("%d of %d %s", n.Count, of, what)})
 	}
 	if facts == nil {
 		facts = []Fact{{Name: "None", Value: fmt.Sprintf("0 of %d %s", of, what)}}
@@ -244,7 +244,7 @@ func InflowsSheet(v SheetView, f derive.InflowsView) SheetView {
 				row[5] = words(fmt.Sprintf("yes, without addresses that were flooded: %d", n.AddressesLeftOut))
 			}
 			if !n.Read {
-				row[2], row[3], row[4], row[5] = words("–"), words("–"), words("–"), words("no: "+n.Reason)
+				row[2], row[3], row[4], row[5] = words("–"), words("–"), words("–"), words("no: "+InWords(n.Reason))
 			}
 			table.Rows = append(table.Rows, row)
 		}

@@ -87,8 +87,8 @@ func NewHostViewIn(room *HostRoom, chrome *Chrome, h derive.Host) (HostView, err
 		Chrome: chrome, Host: h, json: doc, sum: sum, All: len(h.Timeline),
 		Page: Page{
 			Title: h.Host, Path: path, Twin: path + "/index.md", Data: path + ".json", Made: hex.EncodeToString(sum[:]),
-			Summary: NowLine(&h.Tier) + ". Observed in " + decimal(h.RoundsProbed) + " of " + decimal(h.Rounds) +
-				" rounds since its first sighting.",
+			Summary: NowLine(&h.Tier) + ". Observed in " + decimal(h.RoundsProbed) + " of " + Count(h.Rounds, "round") +
+				" since its first sighting.",
 		},
 	}
 	if derive.HostName(h.Host) == h.Host { // a feed is asked for by the name, not by its digest
@@ -199,7 +199,7 @@ func timelineLine(w *derive.HostWeek, mark string) TimelineLine {
 	case derive.BeforeFirst:
 		line.Listed = notListed
 	case derive.NotWalked, derive.TurnedAway:
-		line.Gap = w.Gap
+		line.Gap = InWords(w.Gap)
 	case derive.Probed:
 		line.Verdict = w.Verdict
 		line.Protocols = strings.Join(w.Protocols, ", ")
@@ -233,10 +233,10 @@ func (v *HostView) standing() {
 		{Name: "Tier", Value: h.Tier.Line},
 		{Name: "Rule", Value: h.Tier.Rule},
 		{Name: "Newest observation", Value: newest},
-		{Name: "Coverage", Value: decimal(h.RoundsProbed) + " of " + decimal(h.Rounds) +
-			" rounds since the first sighting, " + decimal(h.Coverage) + " %"},
-		{Name: "Missed by the store", Value: decimal(h.RoundsMissed) + " of " + decimal(h.Rounds) + " rounds"},
-		{Name: "Turned away at the door", Value: decimal(h.TurnedAway) + " rounds beside them"},
+		{Name: "Coverage", Value: decimal(h.RoundsProbed) + " of " +
+			Count(h.Rounds, "round") + " since the first sighting, " + decimal(h.Coverage) + " %"},
+		{Name: "Missed by the store", Value: decimal(h.RoundsMissed) + " of " + Count(h.Rounds, "round")},
+		{Name: "Turned away at the door", Value: Count(h.TurnedAway, "round") + " beside them"},
 		{Name: "In the newest round", Value: strings.ReplaceAll(h.Listing, "_", " ")},
 	}
 	if h.FirstObserved != "" {
@@ -244,7 +244,7 @@ func (v *HostView) standing() {
 			Fact{Name: "Last observed", Value: h.LastObserved, Mono: true})
 	}
 	for _, g := range h.Gaps {
-		f := Fact{Name: g.Name, Value: decimal(g.Count) + " of " + decimal(h.RoundsInChain) + " rounds"}
+		f := Fact{Name: Beside(g.Name), Value: decimal(g.Count) + " of " + Count(h.RoundsInChain, "round")}
 		if means := gapMeanings[g.Name]; means != "" {
 			f.Value += ": " + means
 		}
@@ -285,7 +285,7 @@ func (v *HostView) address() {
 	}
 	v.Address = []Fact{{Name: "Week", Value: p.Week + ", sequence " + decimal(p.Sequence), Mono: true}}
 	if !p.Captured {
-		v.Address = append(v.Address, Fact{Name: "Captured", Value: "no: " + p.WhyNot})
+		v.Address = append(v.Address, Fact{Name: "Captured", Value: "no: " + InWords(p.WhyNot)})
 		return
 	}
 	for _, a := range p.Addresses {

@@ -8,6 +8,8 @@ type TryView struct {
 	Body Prose
 	// Asked is the URL in the form, Battery the version.
 	Asked, Battery string
+	// Examples are addresses to begin with, each with what is seen there.
+	Examples []Pointer
 	// Refusal says why nothing was read; Reading is what was. At most one is set.
 	Refusal *Refusal
 	Reading *Reading

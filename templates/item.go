@@ -49,6 +49,39 @@ func (v ItemView) Tiers() []content.Tier { return tiers(&v.Good) }
 // Inputs lists what a buyer may send.
 func (v ItemView) Inputs() []content.Input { return v.Good.AllInputs() }
 
+// At is the path of its door.
+func (v ItemView) At() string { return BuyURL("", v.Good.ID) }
+
+// Own are the inputs of this good, as its form has them.
+func (v ItemView) Own() []DoorInput { return v.inputs(false) }
+
+// Common are those that every good takes.
+func (v ItemView) Common() []DoorInput { return v.inputs(true) }
+
+func (v ItemView) inputs(common bool) []DoorInput {
+	var out []DoorInput
+	for _, in := range v.Inputs() {
+		if content.IsCommon(in.Name) == common {
+			out = append(out, DoorInput{Input: in})
+		}
+	}
+	return out
+}
+
+// Given says that a common input came along: none does here.
+func (v ItemView) Given() bool { return false }
+
+// Submit is what stands on the button of its form.
+func (v ItemView) Submit() string { return "Buy it" }
+
+// Submits says what the button does.
+func (v ItemView) Submits() string {
+	return "Shows what is asked on which network. Nothing is charged before your wallet signs."
+}
+
+// Certified says that something is signed for its buyer.
+func (v ItemView) Certified() bool { return v.Good.Artifact != content.ArtifactNone }
+
 // BuyURL is the address at which a good is bought.
 func BuyURL(baseURL, id string) string { return baseURL + "/api/buy/" + id }
 

@@ -147,7 +147,8 @@ func weekSections(b derive.WeekView) []Section {
 		line("Unreachable", func(w *derive.Week) int64 { return w.Unreachable }, probed),
 		line("Our instrument's fault", func(w *derive.Week) int64 { return w.Degraded }, probed),
 		line("Missed by us", func(w *derive.Week) int64 { return w.NotProbed }, due),
-		{Name: "Control door", Value: fmt.Sprintf("%d of %d walks failed", b.Control.Failed, b.Control.Walks)},
+		{Name: "Our own test endpoint",
+			Value: fmt.Sprintf("%d of %d checks failed", b.Control.Failed, b.Control.Walks)},
 		{Name: "Coverage", Value: caution(now.CoverageSuspect)},
 	}
 	for _, s := range b.Sources {
@@ -155,7 +156,7 @@ func weekSections(b derive.WeekView) []Section {
 		if !s.Complete {
 			read = "not read to its end: " + s.Problem
 		}
-		facts = append(facts, Fact{Name: "Source " + s.Name, Value: fmt.Sprintf("%d hosts, %s", s.Hosts, read)})
+		facts = append(facts, Fact{Name: "Source " + s.Name, Value: Count(s.Hosts, "host") + ", " + read})
 	}
 	out := []Section{{ID: "week", Title: "The week", Facts: facts}}
 	if c := b.Changes; c != nil {
@@ -246,7 +247,7 @@ func CorpusSheet(v SheetView, d derive.DatasetView, p CorpusParts) SheetView {
 	shown, caption := newest(d.Index)
 	chain := &Table{Caption: caption, Dense: true, Head: heads("Week", "#Hosts observed", "Digest", "Proof of time")}
 	for _, l := range shown {
-		proof := words(l.ProofOfTime)
+		proof := words(InWords(l.ProofOfTime))
 		if l.ProofURL != "" {
 			proof.Href = derive.ProofPath(l.Sequence)
 		}

@@ -178,19 +178,27 @@ func mapTable(tiers []derive.MapTier, t derive.TiersView, week string) *Table {
 	return table
 }
 
+// readyTrend draws the hosts that were probed and those that were ready.
+func readyTrend(weeks []derive.Week) *Figure {
+	trend := chart{title: "Ready of probed by week", desc: "Two points a round: hosts probed, and hosts ready below " +
+		"it. Points of weeks that follow each other are joined."}
+	probed, ready := layer{name: "probed", class: "unknown"}, layer{name: "ready", class: "good"}
+	for _, w := range weeks {
+		trend.weeks = append(trend.weeks, w.Week)
+		probed.values, ready.values = append(probed.values, float64(w.HostsProbed)),
+			append(ready.values, float64(w.Ready))
+	}
+	trend.points = []layer{probed, ready}
+	return &Figure{SVG: trend.draw(), Legend: "Hosts, by week; the numbers stand in the trajectory."}
+}
+
 // overview is the first screen of the record: the map, the newest figures, what changed, the trend.
 func overview(p CorpusParts) []Section {
 	w := p.Week
 	rounds := make([]string, len(p.Weeks))
-	trend := chart{title: "Ready of probed by week", desc: "Two points a round: hosts probed, and hosts ready below " +
-		"it. Points of weeks that follow each other are joined."}
-	probed, ready := layer{name: "probed", class: "unknown"}, layer{name: "ready", class: "good"}
 	for i, week := range p.Weeks {
 		rounds[i] = week.Week
-		probed.values, ready.values = append(probed.values, float64(week.HostsProbed)),
-			append(ready.values, float64(week.Ready))
 	}
-	trend.weeks, trend.points = rounds, []layer{probed, ready}
 	out := []Section{
 		{ID: "map", Title: "Every host, every week", Figure: drawMap(p.Map, rounds)},
 		{ID: "newest", Title: "The newest round", Facts: []Fact{
@@ -211,7 +219,6 @@ func overview(p CorpusParts) []Section {
 			{Name: "Hosts", Value: fmt.Sprintf("%d appeared, %d disappeared", c.Appeared, c.Disappeared)},
 		}, Links: []Pointer{{Text: "Which they are", Href: derive.WeekPath(w.Week)}}})
 	}
-	return append(out, Section{ID: "trend", Title: "Ready of probed", Figure: &Figure{SVG: trend.draw(),
-		Legend: "Hosts, by week; the numbers stand in the trajectory."},
+	return append(out, Section{ID: "trend", Title: "Ready of probed", Figure: readyTrend(p.Weeks),
 		Links: []Pointer{{Text: "The numbers of all weeks", Href: "/corpus/trajectory"}}})
 }

@@ -19,8 +19,12 @@ type StorefrontView struct {
 	Window []WindowItem
 	// Shelves holds every good once.
 	Shelves []Shelf
-	// First is the good to begin with.
+	// Proof is what the shop can show for itself; nil where its record is not for publication.
+	Proof *Proof
+	// First is the good to begin with, the zero value where nothing is sold.
 	First content.Good
+	// Try says that strangers' endpoints are checked here.
+	Try bool
 	// Free lists what costs nothing.
 	Free []Pointer
 }

@@ -99,16 +99,27 @@ func personBuys(t *testing.T, screens []browser.Screen) {
 	const certified = `location.pathname.startsWith("/api/verify/cert_") && document.getElementById("bought")`
 
 	t.Run("a good", func(t *testing.T) {
-		p := open(t, "/api/buy/hello")
-		p.want("for sale", "0.5 USDC", "Base", "store buy "+s.url+"/api/buy/hello")
-		p.shoot("hello")
-		charged(t, 500_000, func() {
+		p := open(t, "/menu/pet_rock") // the page of the good opens its door in itself
+		p.want("5 USDC", "store buy -max 5 "+s.url+"/api/buy/pet_rock", "ethereum.org", s.url+"/mcp")
+		p.shoot("good")
+		p.Eval(`(document.getElementById("in-agent_name").value = "Ada", document.querySelector("#order button").click(), 0)`, nil)
+		p.Until(`document.getElementById("door")?.hidden === false && location.pathname === "/menu/pet_rock"`)
+		p.want("No wallet was found")
+		p.hold(buyer)
+		p.want("5 USDC", "Base", "store buy -max 5 '"+s.url+"/api/buy/pet_rock?agent_name=Ada'")
+		p.shoot("open")
+		charged(t, 5_000_000, func() {
 			p.sign(buyer)
 			p.Until(certified)
 		})
-		p.want("The signature fits these bytes", "Paid 0.5 USDC", "status token")
+		p.want("The signature fits these bytes", "Paid 5 USDC", "status token")
+		var first []string
+		if p.Eval(`[...document.querySelectorAll("main :is(h1, .goods img, .keeps a, .keeps button, .paper)")].map((e) => e.textContent || e.alt || e.className)`, &first); len(first) < 5 || !strings.HasSuffix(first[0], " is yours") || !slices.Equal(first[1:5], []string{
+			"What was drawn for you", "Keep the picture", "Copy the link to its certificate", "Print"}) {
+			t.Errorf("after the sale the page has %.80q", first)
+		}
 		p.shoot("certificate")
-		p.Go(s.url + "/api/buy/hello") // what is paid for is not asked for again
+		p.Go(s.url + "/api/buy/pet_rock") // what is paid for is not asked for again
 		p.Until(`document.getElementById("door-again").hidden && !document.getElementById("door").hidden`)
 		p.Close()
 	})

@@ -68,6 +68,11 @@ var storeDocuments = []Document{
 		Tags:    []string{tagStorefront}, Files: pages("/running/configuration", HTML, Markdown),
 	},
 	{
+		Name: "glossary", Path: "/glossary",
+		Summary: "The words of the pages for people, beside those of the record and the API.",
+		Tags:    []string{tagStorefront}, Files: pages("/glossary", HTML, Markdown),
+	},
+	{
 		Name: "pricing", Path: "/pricing.md", Summary: "All prices in one table.",
 		Tags: []string{tagStorefront}, Files: pages("/pricing.md", Markdown),
 	},

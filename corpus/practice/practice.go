@@ -5,6 +5,7 @@ package practice
 import (
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -36,6 +37,28 @@ type Answer struct {
 // All returns the rows: the six scenarios that teach a seller's faults, then the sixteen ways
 // in which a hostile door tries a buyer.
 func All() []Door { return append(practiceFaults(), practiceAttacks()...) }
+
+// Find is the row of an id.
+func Find(id string) (Door, bool) {
+	all := All()
+	i := slices.IndexFunc(all, func(d Door) bool { return d.ID == id })
+	if i < 0 {
+		return Door{}, false
+	}
+	return all[i], true
+}
+
+// Shown are the doors by which somebody sees what a reading says: one that is well-formed, one that
+// no client can read, and one that pays into nowhere.
+func Shown() []Door {
+	var out []Door
+	for _, id := range []string{"dust-correct", "malformed-header", "wrong-rail-payto"} {
+		if d, ok := Find(id); ok {
+			out = append(out, d)
+		}
+	}
+	return out
+}
 
 const (
 	baseMainnet = "eip155:8453"

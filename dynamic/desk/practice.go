@@ -19,31 +19,32 @@ import (
 	"store.example/agentstore/dynamic/route"
 )
 
+// practicePath is what the addresses of practice doors begin with.
+const practicePath = "/api/practice/"
+
 // practice answers as a door that is wrong on purpose. It sells nothing, settles nothing, and is
 // not counted.
 func (d *Desk) practice(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("scenario")
-	for _, p := range practice.All() {
-		if p.ID != id {
-			continue
-		}
-		a := p.Answer(d.cfg.BaseURL + "/api/practice/" + id)
-		if a.Status == http.StatusPaymentRequired {
-			a.Body = withSuggestion(a.Body, id, time.Now())
-		}
-		h := w.Header()
-		maps.Copy(h, a.Header)
-		h.Set("Cache-Control", "no-store")
-		h.Set("X-Practice", "nothing is sold here")
-		h.Set("Link", "<"+d.cfg.BaseURL+"/conformance#practice>; rel=\"help\"")
-		h.Set("Content-Length", strconv.Itoa(len(a.Body)))
-		w.WriteHeader(a.Status)
-		if r.Method != http.MethodHead {
-			_, _ = w.Write(a.Body) // the client went away: nobody is left to tell
-		}
-		return nil
+	p, ok := practice.Find(id)
+	if !ok {
+		return &problem.Error{Code: "not_found", Detail: "There is no practice door of this name."}
 	}
-	return &problem.Error{Code: "not_found", Detail: "There is no practice door of this name."}
+	a := p.Answer(d.cfg.BaseURL + practicePath + id)
+	if a.Status == http.StatusPaymentRequired {
+		a.Body = withSuggestion(a.Body, id, time.Now())
+	}
+	h := w.Header()
+	maps.Copy(h, a.Header)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Practice", "nothing is sold here")
+	h.Set("Link", "<"+d.cfg.BaseURL+"/conformance#practice>; rel=\"help\"")
+	h.Set("Content-Length", strconv.Itoa(len(a.Body)))
+	w.WriteHeader(a.Status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(a.Body) // the client went away: nobody is left to tell
+	}
+	return nil
 }
 
 // withSuggestion adds to the body of a challenge the key that every 402 of this store suggests.
@@ -73,7 +74,7 @@ func practiceFace() route.Face[*Desk] {
 		text.WriteString("\n- `" + p.ID + "`: " + p.Teaches + ". A right buyer: " + p.RightBuyer)
 	}
 	return instrument(api.Route{
-		Name: "practice", Method: http.MethodGet, Pattern: "/api/practice/{scenario}", Serve: api.Clock,
+		Name: "practice", Method: http.MethodGet, Pattern: practicePath + "{scenario}", Serve: api.Clock,
 		Uncounted: true, Summary: "A door that is wrong on purpose", Description: text.String(),
 		Params: []api.Param{{Name: "scenario", In: api.Path, Type: "string", Required: true, Enum: ids,
 			Description: "which fault"}},

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
@@ -39,8 +41,12 @@ func (d *Desk) try(w http.ResponseWriter, r *http.Request) error {
 		return writeJSON(w, p)
 	}
 	status := http.StatusOK
-	v := templates.TryView{Chrome: d.cfg.Chrome(), Page: templates.Page{Title: "A reading", Path: "/try",
+	v := templates.TryView{Chrome: d.cfg.Chrome(), Page: templates.Page{Title: "A check", Path: "/try",
 		NoIndex: true}, Asked: shownURL(raw), Battery: battery}
+	for _, p := range practice.Shown() {
+		v.Examples = append(v.Examples, templates.Pointer{Text: p.Title, Href: d.cfg.BaseURL + practicePath + p.ID,
+			Note: p.Teaches})
+	}
 	if e, refused := errors.AsType[*problem.Error](err); refused {
 		row, _ := problem.Lookup(e.Code)
 		status = row.Status
@@ -50,13 +56,13 @@ func (d *Desk) try(w http.ResponseWriter, r *http.Request) error {
 		if e.Retry > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(int(e.Retry/time.Second)))
 		}
-		v.Page.Title, v.Refusal = "No reading", &templates.Refusal{Code: e.Code, Title: row.Title, Status: status,
+		v.Page.Title, v.Refusal = "Not checked", &templates.Refusal{Code: e.Code, Title: row.Title, Status: status,
 			Says: e.Detail}
 	} else if err != nil {
 		return err
 	} else {
 		v.Reading = readingView(p)
-		v.Page.Title = "A reading of " + v.Reading.Host
+		v.Page.Title = "A check of " + v.Reading.Host
 	}
 	render := templates.HTML
 	if mediaType == api.Markdown {
@@ -75,6 +81,16 @@ func (d *Desk) try(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (d *Desk) tryOne(w http.ResponseWriter, r *http.Request, raw, battery string) (Preflight, error) {
+	if id, own := strings.CutPrefix(raw, d.cfg.BaseURL+practicePath); own {
+		if p, ok := practice.Find(id); ok {
+			rl, err := d.take(w, r, BudgetPreflight)
+			if err != nil {
+				return Preflight{}, err
+			}
+			l, err := practised(battery, raw, p)
+			return d.served(l, false, rl), err
+		}
+	}
 	door, rl, err := d.admit(w, r, raw, BudgetPreflight)
 	if err != nil {
 		return Preflight{}, err
@@ -84,6 +100,26 @@ func (d *Desk) tryOne(w http.ResponseWriter, r *http.Request, raw, battery strin
 		return Preflight{}, d.unread(w, r, rl, err)
 	}
 	return d.served(l, shared, rl), nil
+}
+
+// practised is a look at a practice door of this store's own: what it answers is known, so that it
+// is judged as any other and nobody is asked. Nothing else of this store is read by itself.
+func practised(battery, at string, p practice.Door) (look, error) {
+	checker, err := probe.NewPreflight(battery, at, probe.Declaration{})
+	if err != nil {
+		return look{}, err
+	}
+	a := p.Answer(at)
+	x := exchange.Exchange{Request: exchange.Request{Method: http.MethodGet, URL: at}, StartedAt: time.Now().UTC(),
+		Response: exchange.Response{Status: a.Status, Proto: "HTTP/2.0", Header: a.Header, Body: a.Body}}
+	recorded := []exchange.Exchange{x}
+	report, next, err := checker.Step(recorded)
+	for err == nil && next != nil && len(recorded) < checker.MaxRequests() {
+		x.Request = next.Request
+		recorded = append(recorded, x)
+		report, next, err = checker.Step(recorded)
+	}
+	return look{report: report, checker: checker}, err
 }
 
 // readForm reads the two fields of the form. A person may leave out https://.
