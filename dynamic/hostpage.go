@@ -1,13 +1,10 @@
 package dynamic
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
-	"sync"
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/derive"
@@ -27,9 +24,6 @@ type HostPages struct {
 	// no dot at its end.
 	Spell func(host string) string
 }
-
-// hostRooms are memory that views of hosts are made in, one after the other.
-var hostRooms = sync.Pool{New: func() any { return new(templates.HostRoom) }}
 
 // Canonical is the host as it stands in addresses.
 func (p HostPages) Canonical(name string) string {
@@ -52,9 +46,7 @@ func (p HostPages) Render(_ context.Context, name, mediaType string) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	room := hostRooms.Get().(*templates.HostRoom)
-	defer hostRooms.Put(room)
-	view, err := templates.NewHostViewIn(room, p.Chrome(), described)
+	view, err := templates.NewHostView(p.Chrome(), described)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +56,7 @@ func (p HostPages) Render(_ context.Context, name, mediaType string) ([]byte, er
 	case api.Markdown:
 		return templates.RenderHostMarkdown(view)
 	case api.JSON:
-		return bytes.Clone(templates.HostJSON(view)), nil
+		return templates.HostJSON(view), nil
 	}
 	return nil, fmt.Errorf("rendering %s: there is no form of type %s", described.Host, mediaType)
 }
@@ -107,38 +99,6 @@ func (p HostPages) history(name string) (*archive.State, derive.History, error) 
 		err = p.notMet(host)
 	}
 	return s, h, err
-}
-
-// HostYears renders the rounds of hosts that their pages no longer show, a year a page.
-type HostYears struct{ HostPages }
-
-// Canonical is the year, and the host as it stands in addresses.
-func (p HostYears) Canonical(name string) string {
-	year, host, _ := strings.Cut(name, "-")
-	return year + "-" + p.HostPages.Canonical(host)
-}
-
-// Render makes one representation of the page.
-func (p HostYears) Render(_ context.Context, name, mediaType string) ([]byte, error) {
-	year, host, _ := strings.Cut(name, "-")
-	s, h, err := p.history(host)
-	if err != nil {
-		return nil, err
-	}
-	weeks := derive.WeeksOf(p.BaseURL, year, h)
-	if !slices.Contains(derive.OlderYearsOf(s.Rounds, h), year) {
-		page := p.BaseURL + derive.HostPath(h.Host)
-		return nil, &problem.Error{Code: "not_found", Detail: "There are no rounds of this host in this year beyond " +
-			"those on its own page.", Next: "GET " + page + " has the newest rounds, and says which years are earlier."}
-	}
-	view := templates.NewHostYear(p.Chrome(), h.Host, year, weeks)
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderHostYear(view)
-	case api.Markdown:
-		return templates.RenderHostYearMarkdown(view), nil
-	}
-	return nil, fmt.Errorf("rendering %s: there is no form of type %s", name, mediaType)
 }
 
 // describe puts together what is published of a host.

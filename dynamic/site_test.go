@@ -112,10 +112,9 @@ func testFiles() map[string]string {
 		"okf/rounds/1.md": "round\n", "corpus/host/shop.md.json": `{"host":"shop.md"}`,
 		"corpus/host/shop.md/index.md": "shop\n", "corpus/host/shop.md/index.html": "<p>shop.md</p>",
 		"corpus/week/2026-W41/index.html": "<p>W41</p>", "corpus/week/2026-W41.md": "W41\n",
-		"corpus/week/2026-W41.json": `{"week":"2026-W41"}`, "corpus/weeks/2024-shop.example/index.md": "2024\n",
-		"corpus/weeks/2024-shop.example/index.html": "<p>2024</p>",
-		"corpus/query/sqlite-0a1b.wasm":             "\x00asm",
-		".git/config":                               "secret", "bulk/rows.jsonl": bigFile, ".env": "secret",
+		"corpus/week/2026-W41.json":     `{"week":"2026-W41"}`,
+		"corpus/query/sqlite-0a1b.wasm": "\x00asm",
+		".git/config":                   "secret", "bulk/rows.jsonl": bigFile, ".env": "secret",
 	}
 }
 

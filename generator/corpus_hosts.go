@@ -56,18 +56,15 @@ func renderHost(s *source, u unit, mediaType string, _ attest.Digest) ([]byte, e
 		}
 		h.view = &v
 	}
-	var err error
 	switch mediaType {
 	case api.HTML:
-		u.scratch.file, err = templates.AppendHost(u.scratch.file[:0], h.view)
+		return templates.RenderHost(*h.view)
 	case api.Markdown:
-		u.scratch.file, err = templates.AppendHostMarkdown(u.scratch.file[:0], h.view)
+		return templates.RenderHostMarkdown(*h.view)
 	case api.JSON:
 		return templates.HostJSON(*h.view), nil
-	default:
-		return unknown(mediaType)
 	}
-	return u.scratch.file, err
+	return unknown(mediaType)
 }
 
 // hostSum is the digest of a host's JSON, which its page shows.
@@ -100,7 +97,7 @@ func (s *source) viewHost(h *hostRows, memory *scratch) (templates.HostView, err
 		return templates.HostView{}, err
 	}
 	host.Citation.License = derive.License
-	v, err := templates.NewHostViewIn(&memory.view, s.chrome, host)
+	v, err := templates.NewHostView(s.chrome, host)
 	v.Page.Reload = s.reload
 	return v, err
 }

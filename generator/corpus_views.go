@@ -28,7 +28,6 @@ func recordRows() []output {
 		{name: "round_proof", stream: proofUnits, bare: true, render: renderProof},
 		{name: "host", stream: hostPages, list: hostPageNames, place: derive.HostName, render: renderHost,
 			sum: hostSum},
-		{name: "host_weeks", stream: hostYears, place: placeHostYear, render: renderHostYear},
 		{name: "trajectory", deps: depsRecord("record/trajectory"),
 			render: sheet("record/trajectory", (*derive.Book).Trajectory, templates.TrajectorySheet)},
 		{name: "corpus_diff_file", stream: weekly(0, func(_, n int) int { return n }), bare: true,

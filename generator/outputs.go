@@ -87,7 +87,6 @@ type unit struct {
 type scratch struct {
 	file []byte // a renderer may make a file in it, which is done with when the next one is made
 	// what the forms of a unit share may stand in it, which is done with when the next unit is made
-	view templates.HostRoom
 	rows record.HistoryRoom // the same for rows
 	host derive.HostRoom    // and for what is derived from them
 	page *derive.TiersView  // the page of the list of hosts that was made last

@@ -2,7 +2,6 @@ package generator
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/corpustest"
-	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
 )
@@ -129,49 +127,6 @@ func weeksIncrementalEqualsFull(t *testing.T, steps, observations int) {
 	}
 	if weeks < 1+steps/3 || partial < steps/3 {
 		t.Errorf("%d weeks, %d steps rendered less than half: the test or the record does not work", weeks, partial)
-	}
-}
-
-// TestYearsOfHosts: the rounds that a host's page no longer shows stand on pages of their own,
-// which the next round leaves alone.
-func TestYearsOfHosts(t *testing.T) {
-	in, w := recordInput(t, 3, derive.TimelineWeeks)
-	in.outputs = only("host", "host_weeks")
-	mustBuild(t, in)
-	years := func() map[string]string {
-		all := readTree(t, in.OutDir)
-		maps.DeleteFunc(all, func(name, _ string) bool { return !strings.HasPrefix(name, "corpus/weeks/") })
-		return all
-	}
-	if got := years(); len(got) != 0 {
-		t.Errorf("while all rounds are shown there are %q", slices.Sorted(maps.Keys(got)))
-	}
-	corpustest.Append(t, w, 3, derive.TimelineWeeks+1)
-	mustBuild(t, in)
-	first := years()
-	if len(first) != 15*2 { // late.example was first seen later
-		t.Errorf("there are %q", slices.Sorted(maps.Keys(first)))
-	}
-	page := first["corpus/weeks/2026-standing.example/index.html"]
-	for _, says := range []string{"18 rounds of 2026, newest first", "2026-W36", "2026-W53",
-		`<a href="/corpus/host/standing.example">`, `content="noindex"`} {
-		if !strings.Contains(page, says) {
-			t.Errorf("the page does not say %q: %s", says, page)
-		}
-	}
-	if len(page) > 40_000 || strings.Contains(page, "2027-W") {
-		t.Errorf("the page has %d bytes: %s", len(page), page)
-	}
-	corpustest.Append(t, w, 3, derive.TimelineWeeks+2)
-	mustBuild(t, in)
-	if d := diffTrees(first, years()); d != "" {
-		t.Errorf("the next round changes a year that is over:\n%s", d)
-	}
-	full := in
-	full.OutDir, full.Record = filepath.Join(t.TempDir(), "public"), ""
-	mustBuild(t, full)
-	if d := diffTrees(readTree(t, full.OutDir), readTree(t, in.OutDir)); d != "" {
-		t.Errorf("incremental differs from full:\n%s", d)
 	}
 }
 

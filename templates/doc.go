@@ -203,6 +203,7 @@ var functions = map[string]any{
 	"usdc":   content.FormatUSDC,
 	"short":  Short,
 	"join":   strings.Join,
+	"few":    few,
 	"css":    func() template.CSS { return template.CSS(style) },
 	"cell":   cell,
 	"line":   oneLine,

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"html"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,35 +26,49 @@ type HostView struct {
 	derive.Host
 	// Stamp is the tier's class: good, bad or unknown.
 	Stamp string
-	// Weeks are the marks of the weeks that the table shows, oldest first, Marks is the same in
-	// text, Legend counts them.
+	// Weeks are the marks of the weeks that the table shows, oldest first, Drawing draws them, Marks
+	// is the same in text, Legend counts them.
 	Weeks         []WeekMark
+	Drawing       Markup
 	Marks, Legend string
 	Standing      []Fact
 	Reasons       []Fact
 	Corrections   []Fact         // the newest first
-	Corrected     int            // how many there are
 	Timeline      []TimelineLine // newest first
-	Shown, All    int            // weeks in the table, of all
-	Less          Less
+	Folded        []FoldedYear   // the rounds before those of the table, newest first
+	All           int            // rounds that there are
 	Address       []Fact
 	Cite          string // plain text, to be copied
 	Declared      []Fact
 	Badge         string // address of the badge of the host
 	DoorBadge     string // and of the badge of the door that was walked last, empty for none
+	// Left says what of the host's lists and of its row stands in the JSON alone.
+	Left struct{ Rounds, Walks, Refreshes, Notes, Row int }
 
 	json []byte
 	sum  attest.Digest // of json
 }
 
-// HostRoom is memory that the view of one host after the other is made in.
-type HostRoom struct {
-	host  derive.Host
-	json  []byte
-	weeks []WeekMark
-	lines []TimelineLine
-	marks []byte
+// FoldedYear are rounds of one year, a word each.
+type FoldedYear struct {
+	Year   string
+	Rounds string // W36 ready, W35 not_ready
 }
+
+// What the page of a host has of lists that strangers or time make long. The JSON has all of them.
+const (
+	mostFolded      = 52   // rounds before those of the table
+	mostNames       = 1    // of checks or protocols in one round
+	mostListed      = 2    // paid walks, and refreshes
+	mostCorrections = 1    // in words
+	mostReasons     = 5    // for which rounds did not observe it
+	mostDeclared    = 2    // doors, each of so many bytes
+	mostDoor        = 200  // and so is an address of a badge
+	mostAddresses   = 2    // payment addresses
+	crowded         = 600 // bytes of a note that leave half the rows of the table
+	mostReason      = 100  // characters of why a row was corrected
+	mostRow         = 1000 // bytes of the row as it was signed
+)
 
 // TimelineLine is one row of the timeline, newest first.
 type TimelineLine struct {
@@ -71,13 +87,7 @@ func (l *TimelineLine) short() string {
 // NewHostView makes the page of a host. It depends on nothing but its arguments, so that a page
 // made for a file and one made on request are the same bytes.
 func NewHostView(chrome *Chrome, h derive.Host) (HostView, error) {
-	return NewHostViewIn(new(HostRoom), chrome, h)
-}
-
-// NewHostViewIn is NewHostView in memory that was used before: the view, and what HostJSON returns
-// of it, are valid until the next one is made there.
-func NewHostViewIn(room *HostRoom, chrome *Chrome, h derive.Host) (HostView, error) {
-	doc, err := hostDocument(room, &h)
+	doc, err := document(h)
 	if err != nil {
 		return HostView{}, fmt.Errorf("encoding the history of %s: %w", h.Host, err)
 	}
@@ -102,30 +112,65 @@ func NewHostViewIn(room *HostRoom, chrome *Chrome, h derive.Host) (HostView, err
 	default:
 		v.Stamp = "unknown"
 	}
-	v.timeline(room)
+	v.timeline()
 	v.standing()
 	v.corrections()
 	v.address()
 	v.cite()
-	if d := h.Declaration; d.Value != derive.NoDeclaration {
-		v.Declared = []Fact{{Name: "Declared", Value: d.At, Mono: true}, {Name: "Shape of the file", Value: d.Shape,
-			Mono: true},
-			{Name: declaredDoors, Value: strings.Join(d.Doors, " "), Mono: true},
-			{Name: "Doors of other hosts", Value: decimal(d.Foreign) + ", counted and not walked"},
-			{Name: "Observation", Value: decimal(d.Observation), Mono: true}}
-	}
+	v.declared()
+	v.shorten()
 	v.Badge = chrome.BaseURL + "/badge/host.svg?host=" + url.QueryEscape(h.Host)
 	for _, w := range slices.Backward(h.Timeline) {
 		if w.URL != "" {
-			v.DoorBadge = chrome.BaseURL + "/badge/check.svg?url=" + url.QueryEscape(w.URL)
+			if len(w.URL) <= mostDoor {
+				v.DoorBadge = chrome.BaseURL + "/badge/check.svg?url=" + url.QueryEscape(w.URL)
+			}
 			break
 		}
 	}
-	return v, v.fit()
+	return v, nil
 }
 
-// declaredDoors is the name of the fact that lists the doors which a host declared.
-const declaredDoors = "Doors"
+// declared says what doors the host declared.
+func (v *HostView) declared() {
+	d := v.Declaration
+	if d.Value == derive.NoDeclaration {
+		return
+	}
+	doors := d.Doors[:min(len(d.Doors), mostDeclared)]
+	doors = slices.DeleteFunc(slices.Clone(doors), func(s string) bool { return len(s) > mostDoor })
+	said := strings.Join(doors, " ")
+	if more := len(d.Doors) - len(doors); more > 0 {
+		said = strings.TrimSpace(said + " (" + strconv.Itoa(more) + " more in the JSON)")
+	}
+	v.Declared = []Fact{{Name: "Declared", Value: d.At, Mono: true}, {Name: "Shape of the file", Value: d.Shape,
+		Mono: true},
+		{Name: "Doors", Value: said, Mono: true},
+		{Name: "Doors of other hosts", Value: decimal(d.Foreign) + ", counted and not walked"},
+		{Name: "Observation", Value: decimal(d.Observation), Mono: true}}
+}
+
+// shorten leaves to the JSON what a page has no room for.
+func (v *HostView) shorten() {
+	if n := len(v.PaidWalks) - mostListed; n > 0 {
+		v.PaidWalks, v.Left.Walks = v.PaidWalks[n:], n
+	}
+	if n := len(v.Refreshes) - mostListed; n > 0 {
+		v.Refreshes, v.Left.Refreshes = v.Refreshes[n:], n
+	}
+	v.Left.Notes = len(v.Earlier) + int(v.LeftOut)
+	if n := len(v.Citation.Row); n > mostRow {
+		v.Citation.Row, v.Left.Row = "", n
+	}
+}
+
+// few are names, and how many more there are.
+func few(names []string) string {
+	if len(names) <= mostNames {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:mostNames], ", ") + " and " + strconv.Itoa(len(names)-mostNames) + " more"
+}
 
 // NowLine says what a reader asks first: whether the host is ready now, its tier, and of how many
 // rounds that is.
@@ -143,22 +188,34 @@ func NowLine(t *derive.HostTier) string {
 	return now[l.Verdict] + ", as of " + l.ObservedAt[:len("2006-01-02")] + "; " + counted
 }
 
-func (v *HostView) timeline(room *HostRoom) {
-	shown := v.Host.Timeline[max(0, len(v.Host.Timeline)-derive.TimelineWeeks):]
-	v.Shown = len(shown)
-	if v.Shown == 0 {
+func (v *HostView) timeline() {
+	rows := derive.TimelineWeeks
+	if n := v.Note; n != nil && len(html.EscapeString(n.Statement)) > crowded {
+		rows /= 2
+	}
+	shown := v.Host.Timeline[max(0, len(v.Host.Timeline)-rows):]
+	if len(shown) == 0 {
 		return
 	}
-	text := room.marks[:0]
-	v.Weeks = slices.Grow(room.weeks[:0], len(shown))[:len(shown)]
-	v.Timeline = slices.Grow(room.lines[:0], len(shown))[:len(shown)]
 	for i := range shown {
-		v.Weeks[i] = markWeek(&shown[i])
-		text = append(text, v.Weeks[i].Mark...)
-		v.Timeline[len(shown)-1-i] = timelineLine(&shown[i], v.Weeks[i].Class)
+		m := markWeek(&shown[i])
+		v.Weeks, v.Marks = append(v.Weeks, m), v.Marks+m.Mark
+		v.Timeline = append(v.Timeline, timelineLine(&shown[i], m.Class))
 	}
-	room.weeks, room.lines, room.marks = v.Weeks, v.Timeline, text
-	v.Marks, v.Legend = string(text), legend(v.Weeks)
+	slices.Reverse(v.Timeline)
+	v.Legend = legend(v.Weeks)
+	v.Drawing = drawWeeks(v.Host.Host, v.Weeks, v.Legend)
+	before := v.Host.Timeline[:len(v.Host.Timeline)-len(shown)]
+	v.Left.Rounds = max(0, len(before)-mostFolded)
+	for _, w := range slices.Backward(before[v.Left.Rounds:]) {
+		l := timelineLine(&w, "")
+		year, week, _ := strings.Cut(w.Week, "-")
+		if n := len(v.Folded); n == 0 || v.Folded[n-1].Year != year {
+			v.Folded = append(v.Folded, FoldedYear{Year: year, Rounds: week + " " + l.short()})
+			continue
+		}
+		v.Folded[len(v.Folded)-1].Rounds += ", " + week + " " + l.short()
+	}
 }
 
 // What the timeline says of a round in which no list named the host.
@@ -202,12 +259,12 @@ func timelineLine(w *derive.HostWeek, mark string) TimelineLine {
 		line.Gap = InWords(w.Gap)
 	case derive.Probed:
 		line.Verdict = w.Verdict
-		line.Protocols = strings.Join(w.Protocols, ", ")
+		line.Protocols = few(w.Protocols)
 		if line.Protocols == "" {
 			line.Protocols = notMeasured
 		}
 		if len(w.Failed) > 0 {
-			line.Failed = strings.Join(w.Failed, ", ")
+			line.Failed = few(w.Failed)
 		}
 	}
 	if w.Listed {
@@ -250,32 +307,38 @@ func (v *HostView) standing() {
 		}
 		v.Reasons = append(v.Reasons, f)
 	}
+	v.Reasons = firstFacts(v.Reasons, mostReasons, "Further reasons")
 }
 
 // correctionsSay is what corrections are.
 const correctionsSay = "An erratum is a signed observation that says what a row should have said. The row stays as " +
 	"it was signed; the tier, the timeline and every count follow the erratum."
 
-// MostCorrections is how many errata the page of a host tells in words.
-const MostCorrections = 3
-
 // corrections tells what errata say of the host's rows, beside what was signed.
 func (v *HostView) corrections() {
 	for _, w := range slices.Backward(v.Host.Timeline) {
 		if c := w.Corrected; c != nil {
 			v.Corrections = append(v.Corrections, Fact{Name: w.Week, Value: "signed " + c.Signed + ", counts as " +
-				c.Now + ": " + c.Reason + " (observation " + decimal(c.Observation) + ")"})
+				c.Now + ": " + clipped(c.Reason, mostReason) + " (observation " + decimal(c.Observation) + ")"})
 		}
 	}
-	v.Corrected = len(v.Corrections)
-	v.keepCorrections(MostCorrections)
+	v.Corrections = firstFacts(v.Corrections, mostCorrections, "Further corrections")
 }
 
-func (v *HostView) keepCorrections(most int) {
-	if v.Corrected > most {
-		v.Corrections = append(v.Corrections[:most:most], Fact{Name: "Further corrections",
-			Value: strconv.Itoa(v.Corrected-most) + ", in the JSON"})
+// clipped is the first n characters of a text.
+func clipped(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
 	}
+	return s
+}
+
+// firstFacts are the first facts of a list, and how many more there are.
+func firstFacts(list []Fact, most int, more string) []Fact {
+	if len(list) <= most {
+		return list
+	}
+	return append(list[:most:most], Fact{Name: more, Value: strconv.Itoa(len(list)-most) + ", in the JSON"})
 }
 
 func (v *HostView) address() {
@@ -288,14 +351,15 @@ func (v *HostView) address() {
 		v.Address = append(v.Address, Fact{Name: "Captured", Value: "no: " + InWords(p.WhyNot)})
 		return
 	}
-	for _, a := range p.Addresses {
+	shown := p.Addresses[:min(len(p.Addresses), mostAddresses)]
+	for _, a := range shown {
 		v.Address = append(v.Address, Fact{Name: "Digest", Value: a.Digest, Mono: true},
 			Fact{Name: "On", Value: a.Network, Mono: true},
 			Fact{Name: "Also receives at", Value: doors(a.Others)})
 	}
-	if p.LeftOut > 0 {
-		v.Address = append(v.Address, Fact{Name: "Further addresses", Value: decimal(p.LeftOut) +
-			", which the row does not list"})
+	if more := int64(len(p.Addresses)-len(shown)) + p.LeftOut; more > 0 {
+		v.Address = append(v.Address, Fact{Name: "Further addresses", Value: decimal(more) + ", of which the JSON lists " +
+			strconv.Itoa(len(p.Addresses)-len(shown))})
 	}
 }
 
@@ -322,6 +386,28 @@ func (v *HostView) cite() {
 }
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+// TimelineWords say what the words of the timeline mean.
+func (HostView) TimelineWords() string { return timelineWords }
+
+// TimelineHTML is the same with its code marked.
+func (HostView) TimelineHTML() Markup {
+	return Markup(ticked.ReplaceAllString(html.EscapeString(timelineWords), "<code>$1</code>"))
+}
+
+var ticked = regexp.MustCompile("`([^`]+)`")
+
+// CorrectionsSay says what corrections are.
+func (HostView) CorrectionsSay() string { return correctionsSay }
+
+// RenderHost returns the page in HTML.
+func RenderHost(v HostView) ([]byte, error) { return renderHTML("host.html", &v) }
+
+// RenderHostMarkdown returns its twin.
+func RenderHostMarkdown(v HostView) ([]byte, error) { return renderText("host.md", &v) }
+
+// Entry is the address of the round.
+func (l TimelineLine) Entry() string { return derive.RoundPath(l.Sequence) }
 
 // HostJSON returns the same as JSON.
 func HostJSON(v HostView) []byte { return v.json }

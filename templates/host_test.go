@@ -177,31 +177,6 @@ func TestANoteIsNoMarkup(t *testing.T) {
 	}
 }
 
-// TestEarlierNotes shows those that stood before, as words alone, and says which text is gone.
-func TestEarlierNotes(t *testing.T) {
-	v := hostViews(t)["moved.example"]
-	v.Earlier = []derive.NoteHeld{{Observation: 7, At: "2026-11-02T00:00:00Z", Statement: "<i>was</i> [x](y)"},
-		{Observation: 3, At: "2026-11-01T00:00:00Z"}}
-	v.LeftOut = 5
-	page, twin := render(t, v)
-	for _, want := range []string{"observation 7: <q>&lt;i&gt;was", "observation 3: the text was withdrawn",
-		"record: 5."} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page does not say %q", want)
-		}
-	}
-	for _, want := range []string{`observation 7: \<i\>was`, "observation 3: the text was withdrawn", "record: 5."} {
-		if !strings.Contains(twin, want) || strings.Contains(twin, "[x](y)") {
-			t.Errorf("the twin does not say %q, or has a link: %s", want, twin)
-		}
-	}
-	v.Note = nil
-	if page, twin = render(t, v); !strings.Contains(page, "None stands.") || !strings.Contains(twin, "None stands.") ||
-		!strings.Contains(page, "Earlier notes") {
-		t.Error("where none stands the page does not say so")
-	}
-}
-
 // TestCitedRowsCanBeChecked does with a page's citation what it says: the row hashes to its digest,
 // carries a signature, and stands in the log.
 func TestCitedRowsCanBeChecked(t *testing.T) {

@@ -13,11 +13,14 @@ var hostile = []string{"", "plain", `<a href="x">'+&amp;+'</a>`, "\x00\xff\xfe",
 
 // TestLinesInMarkdown: no value ends its line or its cell.
 func TestLinesInMarkdown(t *testing.T) {
-	got := appendTimelineText(nil,
-		[]TimelineLine{{Week: "2026-W47", Listed: "listed", Probed: "not_walked", Gap: "control_failed", Verdict: "–",
-			Protocols: "a|b\nc", Failed: "–", Sequence: 7}})
+	got, err := renderText("host.md", &HostView{Chrome: &Chrome{}, Timeline: []TimelineLine{{Week: "2026-W47",
+		Listed: "listed", Probed: "not_walked", Gap: "control_failed", Verdict: "–", Protocols: "a|b\nc", Failed: "–",
+		Sequence: 7}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if want := "| 2026-W47 | listed | not_walked (control_failed) | – | a\\|b c | – | [7](/corpus/7.json) " +
-		"|\n"; string(got) != want {
+		"|\n"; !strings.Contains(string(got), want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -46,7 +46,7 @@ func TestWeeksAreDrawn(t *testing.T) {
 				Keys []picture `xml:"svg"`
 			} `xml:"figcaption"`
 		}
-		if err := xml.Unmarshal([]byte(drawnWeeks(host, marks, "L")), &figure); err != nil {
+		if err := xml.Unmarshal([]byte(drawWeeks(host, marks, "L")), &figure); err != nil {
 			t.Fatal(err)
 		}
 		drawn, legend := figure.Drawn, figure.Legend

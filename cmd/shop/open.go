@@ -259,7 +259,7 @@ func (s *Shop) openServer(sells *counter.Counter, level *slog.LevelVar, metrics 
 
 // renderers make what is not in the tree: pages of hosts where there are too many of them for that.
 func (s *Shop) renderers() map[string]dynamic.Renderer {
-	return map[string]dynamic.Renderer{"host": s.hostPages, "host_weeks": dynamic.HostYears{HostPages: s.hostPages}}
+	return map[string]dynamic.Renderer{"host": s.hostPages}
 }
 
 // openLedger opens the ledger and, where one is configured, the mark of how far it has come, which

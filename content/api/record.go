@@ -34,13 +34,6 @@ var recordDocuments = []Document{
 			HTML),
 	},
 	{
-		Name: "host_weeks", Path: "/corpus/weeks/{host_year}", Summary: "The rounds of one host in one year.",
-		Description: "A host's own page shows the newest 52 rounds; those before stand here, a year a page. The JSON " +
-			"of the host has all of them.",
-		Tags: []string{tagRecord}, Params: []Param{HostYear}, Files: pages("/corpus/weeks/{host_year}", Markdown,
-			HTML), NoIndex: true,
-	},
-	{
 		Name: "round_headers", Path: "/corpus/headers/{sequence}.json", Summary: "The signed header of one round.",
 		Description: "With log, host index and keys all that `verify -follow` reads.", Tags: []string{tagRecord},
 		Params: []Param{Sequence}, Files: pages("/corpus/headers/{sequence}.json", JSON), Cache: Immutable,
@@ -194,11 +187,4 @@ var HostName = Param{
 	Name: "host", In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 253,
 	Description: "The host in lower case and ASCII form; one of more than 200 bytes, or that could not stand in a " +
 		"path, as h- and the SHA-256 of it in hex. Another spelling is sent to this one.",
-}
-
-// HostYear is a host's rounds of a year as they stand in addresses.
-var HostYear = Param{
-	Name: "host_year", In: Path, Type: "string", Required: true, MinLength: 6, MaxLength: 258,
-	Pattern: "^[0-9]{4}-.+$", Description: "A year, a hyphen and the host as it stands in the address of its page, " +
-		"such as 2026-shop.example.",
 }

@@ -52,7 +52,6 @@ type Host struct {
 	Earlier     []NoteHeld  `json:"earlier_notes,omitzero"` // that stood before, the newest first
 	LeftOut     int64       `json:"earlier_notes_left_out,omitzero"`
 	Cannot      []string    `json:"what_this_cannot_see"`
-	Older       []string    `json:"-"` // the years of OlderYears
 }
 
 // HostTier is a Standing with the rule it follows.
@@ -211,7 +210,6 @@ func DescribeHost(rounds []record.Round, h History, standing Standing, parts Hos
 		TurnedAway: h.TurnedAway,
 		Coverage:   h.Percent, FirstObserved: h.First, LastObserved: h.Last, Gaps: h.Gaps, Tier: tierOf(standing, base),
 		Changes: h.Changes, Declaration: Declared{Value: NoDeclaration}, Cannot: CannotSee(),
-		Older: OlderYearsOf(rounds, h),
 	}
 	if n := len(h.Entries); n > 0 && h.Entries[n-1].Listed {
 		out.Listing = "listed"
@@ -412,51 +410,9 @@ func HostName(host string) string {
 // HostPath is the address of a host's page below the base URL.
 func HostPath(host string) string { return "/corpus/host/" + HostName(host) }
 
-// TimelineWeeks is how many rounds the page of a host shows. Its JSON has all of them, and those
-// before stand on pages of their own, one a year.
-const TimelineWeeks = 52
-
-// HostYearName is a host's page of a year as it stands in addresses.
-func HostYearName(year, host string) string { return year + "-" + HostName(host) }
-
-// HostYearPath is its address below the base URL.
-func HostYearPath(year, host string) string { return "/corpus/weeks/" + HostYearName(year, host) }
-
-// OlderYears are the years of rounds that the page of a host no longer shows, the newest first.
-// None is of before the round of the host's first row.
-func OlderYears(rounds []record.Round, first int64) []string {
-	var years []string
-	for _, r := range slices.Backward(rounds[:max(0, len(rounds)-TimelineWeeks)]) {
-		if year := YearOf(r.Week); r.Sequence >= first && (len(years) == 0 || years[len(years)-1] != year) {
-			years = append(years, year)
-		}
-	}
-	return years
-}
-
-// OlderYearsOf are those of a history.
-func OlderYearsOf(rounds []record.Round, h History) []string {
-	for i := range h.Entries {
-		if h.Entries[i].Row != nil {
-			return OlderYears(rounds, h.Entries[i].Sequence)
-		}
-	}
-	return nil
-}
-
-// YearOf is the year of an ISO week, 2026 of 2026-W47.
-func YearOf(week string) string { return week[:len("2026")] }
-
-// WeeksOf is the timeline of a host in one year, oldest first.
-func WeeksOf(base, year string, h History) []HostWeek {
-	var weeks []HostWeek
-	for i := range h.Entries {
-		if e := &h.Entries[i]; YearOf(e.Week) == year {
-			weeks = append(weeks, hostWeek(e, base+RoundPath(e.Sequence)))
-		}
-	}
-	return weeks
-}
+// TimelineWeeks is how many rounds the table on the page of a host shows, half a year. Those before
+// stand folded below it.
+const TimelineWeeks = 26
 
 // RoundPath is the address of a round below the base URL.
 func RoundPath(sequence int64) string { return string(AppendRoundPath(nil, sequence)) }
