@@ -2,13 +2,10 @@ package shop
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -204,31 +201,27 @@ func keeperBounty(b *bounty.Bounty, now time.Time) KeeperBounty {
 	return v
 }
 
-// PostBounty puts a reward on the board, through the process that serves the store where there is
-// one, and writes the bounty. dry changes nothing.
-func PostBounty(ctx context.Context, c *Config, p bounty.Posting, dry bool, log *slog.Logger, w io.Writer) error {
-	return signing(ctx, c, log, "/bounty", url.Values{}, p, dry, w,
-		func(s *Shop) error { return s.postBounty(ctx, p, dry, w) })
+type postBountyIn struct {
+	URL    string  `arg:"URL" doc:"the door by its https address, and the reward with -reward, such as 0.10"`
+	Reward dollars `flag:"reward" doc:"what is paid for a purchase, in USDC, at most 0.25" need:"name the reward with -reward, such as 0.10"`
+	Note   string  `flag:"text" file:"text-file" doc:"a note for whoever reads the board"`
 }
 
-func (s *Shop) postBounty(ctx context.Context, p bounty.Posting, dry bool, w io.Writer) error {
-	b, err := s.Bounties.Post(ctx, p, dry)
+// postBounty puts a reward on the board.
+func (s *Shop) postBounty(ctx context.Context, in postBountyIn, dry bool) (KeeperBounty, error) {
+	b, err := s.Bounties.Post(ctx, bounty.Posting{URL: in.URL, Reward: int64(in.Reward), Note: in.Note}, dry)
 	if err != nil {
-		return err
+		return KeeperBounty{}, err
 	}
-	return json.NewEncoder(w).Encode(keeperBounty(&b, b.Opened))
+	return keeperBounty(&b, b.Opened), nil
 }
 
-// Bounties writes a line of JSON for each bounty of the last weeks.
-func Bounties(ctx context.Context, c *Config, log *slog.Logger, w io.Writer) error {
-	return readKeeper(ctx, c, "/bounties", log, w)
-}
-
-func (s *Shop) bounties(ctx context.Context, w io.Writer) error {
+// bounties lists the bounties of the last weeks.
+func (s *Shop) bounties(ctx context.Context, _ nothing) ([]KeeperBounty, error) {
 	all, now, err := s.Bounties.All(ctx)
 	out := make([]KeeperBounty, len(all))
 	for i := range all {
 		out[i] = keeperBounty(&all[i], now)
 	}
-	return errors.Join(err, jsonLines(w, out))
+	return out, err
 }
