@@ -121,7 +121,7 @@ func keep(t *testing.T, cfg *shop.Config, words ...string) (string, error) {
 	}
 	k, flags, out := v.Call(), flag.NewFlagSet("", flag.ContinueOnError), bytes.Buffer{}
 	flags.SetOutput(io.Discard)
-	err := k.Read(flags, words[1:])
+	err := k.Read(flags, append(words[1:len(words):len(words)], "-json"))
 	if err == nil {
 		err = k.Do(t.Context(), cfg, discard(), &out)
 	}

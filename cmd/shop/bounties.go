@@ -166,24 +166,24 @@ func (s *Shop) bountyRow() keeper.Row {
 
 // KeeperBounty is a bounty as the keeper reads it.
 type KeeperBounty struct {
-	BountyID    string `json:"bounty_id"`
-	Status      string `json:"status"`
-	URL         string `json:"url"`
+	BountyID    string `json:"bounty_id" doc:"The bounty."`
+	Status      string `json:"status" doc:"How it stands."`
+	URL         string `json:"url" wide:"true" doc:"The door."`
 	Domain      string `json:"domain"`
-	Network     string `json:"network"`
+	Network     string `json:"network" doc:"The network that is bought on."`
 	PayTo       string `json:"pay_to"`
-	CostsUSDC   string `json:"costs_usdc"`
-	RewardUSDC  string `json:"reward_usdc"`
+	CostsUSDC   string `json:"costs_usdc" doc:"What a purchase costs."`
+	RewardUSDC  string `json:"reward_usdc" doc:"What is paid for a purchase."`
 	PayoutOn    string `json:"payout_network"`
 	OpenedAt    string `json:"opened_at,omitzero"`
-	ExpiresAt   string `json:"expires_at,omitzero"`
-	Note        string `json:"note,omitzero"`
+	ExpiresAt   string `json:"expires_at,omitzero" doc:"Until when it is open, UTC."`
+	Note        string `json:"note,omitzero" wide:"true" doc:"Your note."`
 	Tx          string `json:"tx,omitzero"` // of the purchase that was claimed with
 	Payer       string `json:"payer,omitzero"`
-	PayoutTo    string `json:"payout_to,omitzero"`
-	Observation string `json:"observation,omitzero"` // the claimant's own words
-	Trouble     string `json:"trouble,omitzero"`
-	PaidTx      string `json:"paid_tx,omitzero"`
+	PayoutTo    string `json:"payout_to,omitzero" doc:"Who is paid."`
+	Observation string `json:"observation,omitzero" wide:"true" doc:"What the claimant observed: a stranger's text."`
+	Trouble     string `json:"trouble,omitzero" wide:"true" doc:"Why its payout would fail."`
+	PaidTx      string `json:"paid_tx,omitzero" doc:"The transaction that paid."`
 }
 
 func keeperBounty(b *bounty.Bounty, now time.Time) KeeperBounty {

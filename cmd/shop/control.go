@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -64,7 +63,7 @@ func (s *Shop) serveControl(ctx context.Context, spec string) error {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /backup", func(w http.ResponseWriter, r *http.Request) {
-		answerControl(w, func(out io.Writer) error { return ledger.Backup(r.Context(), s.DB, out) })
+		answerControl(w, func(out io.Writer) error { return backUp(r.Context(), s.DB, out) })
 	})
 	mux.HandleFunc("POST /observations", s.serveObservations)
 	mux.HandleFunc("POST /census", s.serveCensus)

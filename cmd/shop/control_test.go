@@ -26,7 +26,7 @@ func keep(t *testing.T, c *Config, words ...string) ([]map[string]any, error) {
 	}
 	k, flags, out := v.Call(), flag.NewFlagSet("", flag.ContinueOnError), bytes.Buffer{}
 	flags.SetOutput(io.Discard)
-	err := k.Read(flags, words[1:])
+	err := k.Read(flags, append(words[1:len(words):len(words)], "-json"))
 	if err == nil {
 		err = k.Do(t.Context(), c, slog.New(slog.DiscardHandler), &out)
 	}

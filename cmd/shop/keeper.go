@@ -11,7 +11,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
+	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/keeper"
 	"store.example/agentstore/dynamic/keeper/web"
 )
@@ -90,10 +92,26 @@ func DeskToken(c *Config) (string, error) {
 	return deskToken(c.Desk.Token)
 }
 
+// lastCensus is when the record's newest round was taken.
+func (s *Shop) lastCensus() []keeper.Past {
+	var rounds []record.Round
+	if s.archive != nil && s.archive.Now() != nil {
+		rounds = s.archive.Now().Rounds
+	} else if rec, err := s.openRecord(); err == nil {
+		rounds = rec.Rounds()
+	}
+	if len(rounds) == 0 {
+		return nil
+	}
+	at, _ := time.Parse(time.RFC3339, rounds[len(rounds)-1].TakenAt) // zero is told as nothing
+	return []keeper.Past{{What: "census", At: at}}
+}
+
 // openKeeper puts the keeper's desk together.
 func (s *Shop) openKeeper() (err error) {
 	s.runs = append(s.runs, s.watchPayouts)
 	s.Keeper, err = keeper.New(keeper.Config{Till: s.Till, DB: s.DB, Rails: s.Rails, Refusals: s.refusals,
+		Past: s.lastCensus,
 		Rows: slices.Concat(keeper.Rows, s.visitorRows(), s.launchRows(),
 			[]keeper.Row{s.bountyRow(), s.callbackRow()})})
 	return err

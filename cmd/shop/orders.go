@@ -12,24 +12,24 @@ import (
 
 // KeeperOrder is an order as the keeper reads it: with what was asked, and by whom it was paid.
 type KeeperOrder struct {
-	OrderID     string    `json:"order_id"`
-	ItemID      string    `json:"item_id"`
-	Status      string    `json:"status"`
+	OrderID     string    `json:"order_id" doc:"The order, as store keeper answer takes it."`
+	ItemID      string    `json:"item_id" doc:"The good."`
+	Status      string    `json:"status" doc:"How it stands."`
 	OrderedAt   string    `json:"ordered_at"`
-	DueAt       time.Time `json:"due_at"`
-	HoursLeft   float64   `json:"hours_left"` // less than 0 past the window; of a completed order, as it was then
-	Asked       string    `json:"asked"`      // a stranger's text, with what cannot be seen in it spelled out
-	URL         string    `json:"url,omitzero"`
-	AgentName   string    `json:"agent_name,omitzero"`
-	PaidUSDC    string    `json:"paid_usdc"`
-	OwedUSDC    string    `json:"owed_usdc,omitzero"` // since the window was missed
+	DueAt       time.Time `json:"due_at" doc:"When it is due, UTC."`
+	HoursLeft   float64   `json:"hours_left" doc:"Hours until then, less than 0 past the window; of a completed order, as it was then."`
+	Asked       string    `json:"asked" wide:"true" doc:"What was asked: a stranger's text, with what cannot be seen in it spelled out."`
+	URL         string    `json:"url,omitzero" doc:"An address that they gave."`
+	AgentName   string    `json:"agent_name,omitzero" doc:"Who ordered, in their own words."`
+	PaidUSDC    string    `json:"paid_usdc" doc:"What was paid."`
+	OwedUSDC    string    `json:"owed_usdc,omitzero" doc:"What is owed, since the window was missed."`
 	Payer       string    `json:"payer"`
 	Network     string    `json:"network"`
 	PurchaseID  string    `json:"purchase_id"`
 	CompletedAt string    `json:"completed_at,omitzero"`
-	Text        string    `json:"text,omitzero"`
-	Link        string    `json:"link,omitzero"`
-	File        string    `json:"file,omitzero"`
+	Text        string    `json:"text,omitzero" wide:"true" doc:"The answer."`
+	Link        string    `json:"link,omitzero" doc:"The link of the answer."`
+	File        string    `json:"file,omitzero" doc:"The file of the answer."`
 }
 
 func keeperOrder(o till.HumanOrder) KeeperOrder {
@@ -105,6 +105,16 @@ type noteIn struct {
 	Text  string `flag:"text" file:"text-file" doc:"what the note says" need:"say what the note says with -text-file or -text"`
 }
 
-func (s *Shop) note(ctx context.Context, in noteIn, dry bool) (till.MonthlyNote, error) {
-	return s.Till.WriteNote(ctx, in.Month, in.Text, dry)
+// signedNote is a note as it is signed.
+type signedNote struct{ till.MonthlyNote }
+
+// Plain is what the keeper reads of it.
+func (n signedNote) Plain() []any {
+	return []any{"The note of " + n.Note.Month + ", which holders of a current pass read once it is signed:",
+		n.Note.Text}
+}
+
+func (s *Shop) note(ctx context.Context, in noteIn, dry bool) (signedNote, error) {
+	n, err := s.Till.WriteNote(ctx, in.Month, in.Text, dry)
+	return signedNote{n}, err
 }

@@ -21,26 +21,26 @@ import (
 
 // KeeperDebt is a debt as the keeper reads it.
 type KeeperDebt struct {
-	DebtID     string        `json:"debt_id"`
-	Kind       string        `json:"kind"`
-	Status     string        `json:"status"`
-	Reason     string        `json:"reason"`
-	Since      time.Time     `json:"since"`
-	OwedUSDC   string        `json:"owed_usdc"`
+	DebtID     string        `json:"debt_id" doc:"The debt, as store keeper pay takes it."`
+	Kind       string        `json:"kind" doc:"Of what kind it is."`
+	Status     string        `json:"status" doc:"How it stands."`
+	Reason     string        `json:"reason" wide:"true" doc:"Why it is owed."`
+	Since      time.Time     `json:"since" doc:"When it came to be owed, UTC."`
+	OwedUSDC   string        `json:"owed_usdc" doc:"What is owed."`
 	Atomic     int64         `json:"owed_atomic"`
-	Network    string        `json:"network"`
+	Network    string        `json:"network" doc:"The network that it was paid on."`
 	Asset      string        `json:"asset"`
-	To         string        `json:"to"`
+	To         string        `json:"to" doc:"Who is paid."`
 	Nonce      string        `json:"nonce"`
 	Tx         string        `json:"tx"` // that made it
 	Final      bool          `json:"final"`
 	PurchaseID string        `json:"purchase_id"`
 	OrderID    string        `json:"order_id,omitzero"`
 	Payouts    []till.Payout `json:"payouts,omitzero"`
-	Trouble    string        `json:"trouble,omitzero"` // why the payout would fail
-	PaidTx     string        `json:"paid_tx,omitzero"`
+	Trouble    string        `json:"trouble,omitzero" wide:"true" doc:"Why the payout would fail."`
+	PaidTx     string        `json:"paid_tx,omitzero" doc:"The transaction that paid it."`
 	PaidAt     time.Time     `json:"paid_at,omitzero"`
-	URL        string        `json:"url,omitzero"` // what the creditor reads
+	URL        string        `json:"url,omitzero" doc:"What the creditor reads."`
 }
 
 func (s *Shop) keeperDebt(d till.Debt) KeeperDebt {
@@ -81,7 +81,7 @@ func signPayment(ctx context.Context, c *Config, in any, log *slog.Logger) error
 	}
 	debts, _ := VerbNamed("debts")
 	call := debts.Call()
-	call.in = &listIn{All: true}
+	call.in, call.JSON = &listIn{All: true}, true
 	var list bytes.Buffer
 	if err := call.Do(ctx, c, log, &list); err != nil {
 		return err

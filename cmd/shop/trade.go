@@ -122,15 +122,15 @@ func tradeSecrets(file string) (secrets [][]byte, err error) {
 
 // KeeperAccount is how an account stands, as the keeper reads it. Amounts are US dollars.
 type KeeperAccount struct {
-	Account     string `json:"account"`
-	Partner     string `json:"partner"`
-	Provisioned bool   `json:"provisioned"`
-	OwedUSD     string `json:"owed_usd"` // with what is under way
-	CreditUSD   string `json:"credit_ceiling_usd"`
-	TodayUSD    string `json:"billed_today_usd"`
-	DailyUSD    string `json:"daily_cap_usd"`
-	Orders      int    `json:"orders_this_month"`
-	Before      int    `json:"orders_last_month"`
+	Account     string `json:"account" doc:"Its id."`
+	Partner     string `json:"partner" doc:"Its name."`
+	Provisioned bool   `json:"provisioned" doc:"Whether it has a secret."`
+	OwedUSD     string `json:"owed_usd" doc:"What it owes, with what is under way."`
+	CreditUSD   string `json:"credit_ceiling_usd" doc:"What it may owe."`
+	TodayUSD    string `json:"billed_today_usd" doc:"What it was billed today."`
+	DailyUSD    string `json:"daily_cap_usd" doc:"What it may be billed in a day."`
+	Orders      int    `json:"orders_this_month" doc:"Orders of this month."`
+	Before      int    `json:"orders_last_month" doc:"Orders of the month before."`
 	ShareBPS    int    `json:"share_bps"`
 }
 

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,6 +41,7 @@ func (w wrongly) Unwrap() error { return w.error }
 type Call struct {
 	Verb
 	Dry   bool // says what would be done and changes nothing
+	JSON  bool // writes JSON, in place of what people read
 	in    any  // a pointer to what the verb takes
 	texts []textFile
 }
@@ -80,6 +82,7 @@ func (c *Call) Declare(f *flag.FlagSet) {
 	for field, v := range c.fields() {
 		c.declare(f, field.Tag, v.Addr().Interface())
 	}
+	f.BoolVar(&c.JSON, "json", false, "write JSON, a line for each of a list: all that is known of each")
 	if c.Changes {
 		f.BoolVar(&c.Dry, "dry-run", false, "say what would be done and change nothing")
 	}
@@ -284,7 +287,8 @@ func (c *Call) ask(ctx context.Context, cfg *Config, log *slog.Logger, w io.Writ
 		if err != nil {
 			return err
 		}
-		path := "/keeper/" + c.Name + "?" + url.Values{"dry": {strconv.FormatBool(c.Dry)}}.Encode()
+		path := "/keeper/" + c.Name + "?" + url.Values{"dry": {strconv.FormatBool(c.Dry)},
+			"json": {strconv.FormatBool(c.JSON)}}.Encode()
 		if ok, err := askServer(ctx, spec, http.MethodPost, path, bytes.NewReader(body), w); ok || err != nil {
 			return err
 		}
@@ -297,13 +301,21 @@ func (c *Call) ask(ctx context.Context, cfg *Config, log *slog.Logger, w io.Writ
 	return c.run(ctx, s, w)
 }
 
+// partial are the answers in which stands what was done also where it then failed.
+var partial = []reflect.Kind{reflect.Slice, reflect.Pointer, reflect.Func}
+
 // run does what is called in a shop.
 func (c *Call) run(ctx context.Context, s *Shop, w io.Writer) error {
 	out, err := c.do(ctx, s, c.in, c.Dry)
-	if err != nil && (c.out.Kind() == reflect.Struct || c.out.Kind() == reflect.Interface) {
-		return err // what it did stands in the other answers also where it then failed
+	if v := reflect.ValueOf(out); err != nil && (!slices.Contains(partial, c.out.Kind()) || v.IsZero() ||
+		v.Kind() == reflect.Slice && v.Len() == 0) {
+		return err
 	}
-	return errors.Join(writeLines(w, out), err)
+	err = errors.Join(writeAnswer(w, out, c.JSON), err)
+	if err == nil && c.Dry && !c.JSON {
+		err = writePart(w, "Nothing was changed: this was a dry run.")
+	}
+	return err
 }
 
 // openBeside opens a shop on a ledger that exists, for work beside serving.
@@ -336,7 +348,7 @@ func (s *Shop) serveVerb(w http.ResponseWriter, r *http.Request) {
 	}
 	answerControl(w, func(out io.Writer) error {
 		c := v.Call()
-		c.Dry = r.URL.Query().Get("dry") == "true"
+		c.Dry, c.JSON = r.URL.Query().Get("dry") == "true", r.URL.Query().Get("json") == "true"
 		raw, err := io.ReadAll(io.LimitReader(r.Body, maxControl+1))
 		if err == nil && len(raw) > maxControl {
 			err = fmt.Errorf("more than %d bytes", maxControl)
@@ -352,45 +364,4 @@ func (s *Shop) serveVerb(w http.ResponseWriter, r *http.Request) {
 		}
 		return c.run(r.Context(), s, out)
 	})
-}
-
-// asIs is an answer that is written as it is.
-type asIs func(w io.Writer) error
-
-// writeLines writes an answer as JSON: a line for each of a list.
-func writeLines(w io.Writer, answer any) error {
-	if write, ok := answer.(asIs); ok {
-		return write(w)
-	}
-	enc := json.NewEncoder(w)
-	v := reflect.ValueOf(answer)
-	switch v.Kind() {
-	case reflect.Invalid:
-		return nil
-	case reflect.Pointer:
-		if v.IsNil() {
-			return nil
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			if err := enc.Encode(v.Index(i).Interface()); err != nil {
-				return err
-			}
-		}
-		return nil
-	case reflect.Func: // a sequence, which says how it ended
-		if v.IsNil() {
-			return nil
-		}
-		for item, failed := range v.Seq2() {
-			if err, _ := failed.Interface().(error); err != nil {
-				return err
-			}
-			if err := enc.Encode(item.Interface()); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return enc.Encode(answer)
 }

@@ -13,10 +13,10 @@ import (
 // place on the control socket and how its answer is written derive from the types of the function.
 //
 // What it takes is a struct. A field with the tag arg is the word after the verb, of which form is
-// the shape; one with flag is a flag, which must be given where need says what to say otherwise; doc
-// explains either. A text with the tag file may come from a file, too.
+// the shape; one with flag is a flag, which must be given where need says what to say otherwise;
+// doc explains either. A text with the tag file may come from a file, too.
 //
-// What it gives is a struct, a slice or a sequence of them, and is written as a line of JSON each.
+// What it gives is a struct, a slice or a sequence of them: see writeAnswer.
 type Verb struct {
 	Name    string
 	Short   string

@@ -47,21 +47,21 @@ func (s *Shop) visitorClasses() []counter.Class {
 
 // KeeperPost is what a visitor left, as the keeper reads it: with what cannot be seen spelled out.
 type KeeperPost struct {
-	ID         string `json:"id"`
-	Kind       string `json:"kind"`
-	State      string `json:"state"`
-	At         string `json:"at"`
-	Name       string `json:"name,omitzero"`
-	Text       string `json:"text"`
-	Contact    string `json:"contact,omitzero"`
-	OfferUSDC  string `json:"offer_usdc,omitzero"`
+	ID         string `json:"id" doc:"The entry, as the other verbs take it."`
+	Kind       string `json:"kind" doc:"What it is."`
+	State      string `json:"state" doc:"How it stands."`
+	At         string `json:"at" doc:"When it was left, UTC."`
+	Name       string `json:"name,omitzero" doc:"Who left it, in their own words."`
+	Text       string `json:"text" wide:"true" doc:"What they wrote: a stranger's text, with what cannot be seen in it spelled out."`
+	Contact    string `json:"contact,omitzero" doc:"How they are reached."`
+	OfferUSDC  string `json:"offer_usdc,omitzero" doc:"What they offer."`
 	Listing    string `json:"suggest_listing,omitzero"`
-	Identity   string `json:"identity,omitzero"`
-	Verified   bool   `json:"identity_verified,omitzero"`
+	Identity   string `json:"identity,omitzero" doc:"The wallet or site that they name as theirs."`
+	Verified   bool   `json:"identity_verified,omitzero" doc:"Whether it is."`
 	WhyNot     string `json:"identity_why_not,omitzero"`
-	Reply      string `json:"reply,omitzero"`
-	Page       string `json:"page,omitzero"` // of a tip that was published
-	PriceUSDC  string `json:"price_usdc,omitzero"`
+	Reply      string `json:"reply,omitzero" wide:"true" doc:"Your reply."`
+	Page       string `json:"page,omitzero" doc:"The page of a tip that was published."`
+	PriceUSDC  string `json:"price_usdc,omitzero" doc:"What you asked for."`
 	StateSince string `json:"state_since,omitzero"`
 }
 

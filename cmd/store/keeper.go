@@ -46,6 +46,7 @@ func runKeeper(ctx context.Context, c *call) error {
 		fmt.Fprintf(c.stderr, "usage: store keeper %s [flags]\n  %s\n",
 			strings.TrimSpace(v.Name+" "+v.About()), v.Short)
 		c.flags.PrintDefaults()
+		v.Tells(c.stderr)
 	}
 	k, file := v.Call(), c.flags.String("config", "store.toml", "configuration file")
 	switch err := k.Read(c.flags, c.args[1:]); {
