@@ -148,7 +148,7 @@ func (s *Shop) bountyClass() counter.Class {
 
 // bountyRow is what of the board waits for the keeper.
 func (s *Shop) bountyRow() keeper.Row {
-	return keeper.Row{Name: "bounties", Title: "Bounties", Empty: "Nothing about bounties waits.",
+	return keeper.Row{Name: "bounties", Title: "Bounties",
 		Actions: []keeper.Action{{Verb: "store keeper post-bounty URL -reward USDC", Page: "bounties#"}},
 		Read: func(ctx context.Context, _ *keeper.Desk) (list []keeper.Entry, err error) {
 			all, err := s.Bounties.Waiting(ctx)

@@ -130,14 +130,23 @@ func askServer(ctx context.Context, spec, method, path string, body io.Reader, w
 		return false, err
 	}
 	resp, err := client.Do(req)
-	if err != nil {
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" && ctx.Err() == nil {
 		return false, nil // nobody serves it
 	}
+	if err != nil {
+		return true, fmt.Errorf("the serving process gave no answer: see its log, and ask again when it is up: %w", err)
+	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotFound {
+		return true, errors.New("the serving process does not know this verb: it is of another version; start store " +
+			"serve again with this one")
+	}
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // what there is of it helps
 		return true, fmt.Errorf("the serving process answered %s: %s", resp.Status, strings.TrimSpace(string(text)))
 	}
-	_, err = io.Copy(w, resp.Body)
+	if _, err = io.Copy(w, resp.Body); err != nil {
+		err = fmt.Errorf("the serving process broke off: see its log, and ask again when it is up: %w", err)
+	}
 	return true, errors.Join(err, answered(resp.Trailer))
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -54,42 +55,50 @@ func (s *Shop) reconcile(ctx context.Context, in reconcileIn) (any, error) {
 
 // token is that of the web desk.
 func (s *Shop) token(context.Context, nothing) (asIs, error) {
-	token, err := DeskToken(&s.Config)
+	token, _, err := DeskToken(&s.Config)
 	return func(w io.Writer) error { _, err := fmt.Fprintln(w, token); return err }, err
 }
 
-// ServeDesk has Serve serve the keeper's desk on a listener, too.
-func (s *Shop) ServeDesk(ln net.Listener) error {
+// ServeDesk has Serve serve the keeper's desk on a listener, too. Where the desk's token is made for
+// it, there is a link that opens the desk once.
+func (s *Shop) ServeDesk(ln net.Listener) (link string, err error) {
 	c := s.Config.Desk
+	_, made, err := DeskToken(&s.Config)
+	if err != nil {
+		return "", errors.Join(err, ln.Close())
+	}
 	d, err := web.New(web.Config{Desk: s.Keeper, Till: s.Till, Bounties: s.Bounties,
 		Name: s.Site.Now().Config.Title, Log: s.Log, Hosts: c.Hosts, Listen: ln.Addr().String(),
-		Token: func() (string, error) { return deskToken(c.Token) }})
+		Token: func() (string, error) { return readDeskToken(c.Token) }})
 	if err != nil {
-		return errors.Join(err, ln.Close())
+		return "", errors.Join(err, ln.Close())
 	}
 	s.runs = append(s.runs, func(ctx context.Context) error { return d.Serve(ctx, ln) })
-	return nil
+	if made {
+		link = "http://" + ln.Addr().String() + d.OpenOnce()
+	}
+	return link, nil
 }
 
-func deskToken(file string) (string, error) {
+func readDeskToken(file string) (string, error) {
 	raw, err := secretFile(file)
 	return strings.TrimSpace(string(raw)), err
 }
 
 // DeskToken is the token of the keeper's desk, which is made where there is none.
-func DeskToken(c *Config) (string, error) {
-	if c.Desk.Token == "" {
-		return "", errors.New("desk.token names no file in the configuration")
+func DeskToken(c *Config) (token string, made bool, err error) {
+	token, err = readDeskToken(c.Desk.Token)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(filepath.Dir(c.Desk.Token), 0o700); err != nil {
+			return "", false, fmt.Errorf("making the desk's token: %w", err)
+		}
+		err = writeNew(c.Desk.Token, []byte(strings.ToLower(rand.Text()+rand.Text())+"\n"), 0o600)
+		if made = err == nil; err != nil && !errors.Is(err, fs.ErrExist) {
+			return "", false, fmt.Errorf("making the desk's token: %w", err)
+		}
+		token, err = readDeskToken(c.Desk.Token)
 	}
-	f, err := os.OpenFile(c.Desk.Token, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		_, err = f.WriteString(strings.ToLower(rand.Text()+rand.Text()) + "\n")
-		err = errors.Join(err, f.Sync(), f.Close())
-	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("making the desk's token: %w", err)
-	}
-	return deskToken(c.Desk.Token)
+	return token, made, err
 }
 
 // lastCensus is when the record's newest round was taken.

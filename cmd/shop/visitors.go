@@ -214,11 +214,11 @@ func (s *Shop) publishTip(ctx context.Context, in publishTipIn, dry bool) (v Kee
 	if there {
 		return v, fmt.Errorf("%s is there already, with another text: edit it there", name)
 	}
-	return keeperPost(p), writeNew(name, file)
+	return keeperPost(p), writeNew(name, file, 0o644)
 }
 
 // writeNew writes a file that is not there yet, whole or not at all.
-func writeNew(name string, data []byte) (err error) {
+func writeNew(name string, data []byte, mode fs.FileMode) (err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ func writeNew(name string, data []byte) (err error) {
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Link(f.Name(), name)

@@ -13,7 +13,6 @@ import (
 type Row struct {
 	Name  string // permanent, one word: orders
 	Title string
-	Empty string // what is said where nothing waits
 	// Actions are what can be done about an entry.
 	Actions []Action
 	// Read lists what waits, what is due first, or is oldest, first.
@@ -59,7 +58,6 @@ type Waiting struct {
 	Oldest  time.Time `json:"oldest,omitzero"`
 	Entries []Entry   `json:"entries"` // the first of them
 	Actions []Action  `json:"actions,omitzero"`
-	Empty   string    `json:"-"`
 	// Error says why it could not be read. What is wrong with one kind hides no other.
 	Error string `json:"error,omitzero"`
 }
@@ -91,7 +89,7 @@ func (d *Desk) Today(ctx context.Context) (Today, error) {
 func (d *Desk) waiting(ctx context.Context, row Row) Waiting {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	w := Waiting{Name: row.Name, Title: row.Title, Empty: row.Empty, Actions: row.Actions, Entries: []Entry{}}
+	w := Waiting{Name: row.Name, Title: row.Title, Actions: row.Actions, Entries: []Entry{}}
 	entries, err := row.Read(ctx, d)
 	if err != nil {
 		w.Error = err.Error()
