@@ -2,7 +2,9 @@ package shop
 
 import (
 	"errors"
+	"flag"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +65,31 @@ func TestAnswersForPeople(t *testing.T) {
 		if n := len(out.String()); n == 0 && (v.Name != "today" && v.Name != "find" && v.Name != "sales" &&
 			v.Name != "reconcile" && v.Name != "note" && v.Name != "statement" && v.Name != "token") {
 			t.Errorf("%s tells nothing of its answer", v.Name)
+		}
+	}
+}
+
+// What the desk and today tell the keeper to type is a verb with flags that it has.
+func TestWhatIsToldToTypeIsThere(t *testing.T) {
+	s := &Shop{}
+	for _, row := range slices.Concat(keeper.Rows, s.visitorRows(), s.launchRows(),
+		[]keeper.Row{s.bountyRow(), s.callbackRow()}) {
+		for _, a := range row.Actions {
+			for told := range strings.SplitSeq(strings.TrimPrefix(a.Verb, "store keeper "), ", or ") {
+				words := strings.Fields(told)
+				v, ok := VerbNamed(words[0])
+				flags := flag.NewFlagSet("", flag.ContinueOnError)
+				if ok {
+					v.Call().Declare(flags)
+				}
+				for _, word := range words[1:] {
+					name, is := strings.CutPrefix(word, "-")
+					ok = ok && (!is || flags.Lookup(name) != nil)
+				}
+				if !ok || (len(words) > 1) != (v.About() != "") {
+					t.Errorf("%s: %q is no verb with its flags", row.Name, told)
+				}
+			}
 		}
 	}
 }
