@@ -30,12 +30,20 @@ func runKeeper(ctx context.Context, c *call) error {
 		tabulate(c.stdout, keeperWords())
 		return nil
 	}
-	if len(c.args) == 0 {
+	if len(c.args) == 0 || c.args[0] == "help" {
 		c.flags.Usage()
 		return errUsage
 	}
 	v, ok := shop.VerbNamed(c.args[0])
 	if !ok {
+		var all []string
+		for _, v := range shop.Verbs() {
+			all = append(all, v.Name)
+		}
+		if meant := shop.Nearest(c.args[0], all); meant != "" {
+			fmt.Fprintf(c.stderr, "store keeper: there is no verb %q\nDo you mean: store keeper %s\n", c.args[0], meant)
+			return errUsage
+		}
 		if err := c.parse(0, 0); err != nil {
 			return err
 		}

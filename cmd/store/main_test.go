@@ -118,6 +118,7 @@ func TestExitCodes(t *testing.T) {
 		{"key handover -dir " + keys, 2, "", "-reason"},
 		{"key handover -reason x -purpose git -dir " + keys, 2, "", "neither identity nor log"},
 		{"keeper -h", 0, "", "usage: store keeper VERB [flags]"},
+		{"keeper ordres", 2, "", "Do you mean: store keeper orders"},
 		{"keeper answer -h", 0, "", "usage: store keeper answer ORDER [flags]"},
 		{"keeper help", 0, "answer ORDER", ""},
 		{"keeper help me", 2, "", "usage: store keeper VERB"},
