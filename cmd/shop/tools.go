@@ -115,8 +115,19 @@ func (in *reopenIn) waits() bool { return in.Wait }
 
 // reopen opens a restored and reconciled store for business where nothing that was sent before can
 // land any more. till.ErrNotYet says that some networks have to wait.
-func (s *Shop) reopen(ctx context.Context, in reopenIn, dry bool) ([]till.Reopened, error) {
+func (s *Shop) reopen(ctx context.Context, in reopenIn, dry bool) (reopened, error) {
 	return till.Reopen(ctx, s.DB, s.Rails, till.ReopenOptions{Network: in.Network, Dry: dry})
+}
+
+// reopened are the networks of a store that was restored, none of one that is open.
+type reopened []till.Reopened
+
+// Plain is how they stand.
+func (r reopened) Plain() []any {
+	if len(r) == 0 {
+		return []any{"The store is open on every network."}
+	}
+	return []any{[]till.Reopened(r)}
 }
 
 // owed lists what is owed for money that no purchase credits.

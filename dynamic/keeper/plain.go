@@ -43,7 +43,10 @@ func (t Today) Quiet() string {
 // Plain is what waits, and nothing else.
 func (t Today) Plain() (parts []any) {
 	for _, w := range t.Busy() {
-		head := fmt.Sprintf("%s: %d", w.Title, w.Count)
+		head := w.Title
+		if w.Count > 0 {
+			head += fmt.Sprintf(": %d", w.Count)
+		}
 		if w.Late > 0 {
 			head += fmt.Sprintf(" (%d past their time)", w.Late)
 		}
@@ -99,7 +102,10 @@ func (s Sales) Plain() []any {
 // Plain are the sums of each network, and every line that differs.
 func (b Books) Plain() []any {
 	parts := []any{"No difference between ledger and chains in " + b.Month + ", to the atomic unit."}
-	if b.Differences > 0 {
+	switch unread := slices.ContainsFunc(b.Networks, func(n NetworkBooks) bool { return n.Error != "" }); {
+	case b.Differences == 0 && unread:
+		parts[0] = "No difference was found in " + b.Month + ", and not every chain could be read."
+	case b.Differences > 0:
 		parts[0] = visible.Count(b.Differences, "difference") + " between ledger and chains in " + b.Month + "."
 	}
 	for _, n := range b.Networks {
