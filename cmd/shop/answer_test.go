@@ -16,7 +16,7 @@ import (
 // programs read a line of JSON each; and an error in a list stands behind what was read.
 func TestAnswersForPeople(t *testing.T) {
 	at := time.Date(2026, 11, 22, 10, 11, 12, 0, time.UTC)
-	order := KeeperOrder{OrderID: "order_a", ItemID: "hello", DueAt: at, HoursLeft: -0.125, PaidUSDC: "3",
+	order := KeeperOrder{OrderID: "order_a", ItemID: "a\x1bb", DueAt: at, HoursLeft: -0.125, PaidUSDC: "3",
 		Asked: "Shall I?\n\x1b[2J\tYes.", AgentName: strings.Repeat("long ", 20)}
 	seq := iter.Seq2[KeeperPost, error](func(yield func(KeeperPost, error) bool) {
 		_ = yield(KeeperPost{ID: "let_a", At: "2026-11-22T10:11:12Z"}, nil) && yield(KeeperPost{}, errors.New("cut"))
@@ -27,7 +27,7 @@ func TestAnswersForPeople(t *testing.T) {
 		err         bool
 	}{
 		"a table": {[]KeeperOrder{order, {OrderID: "order_bcd", ItemID: "x", PaidUSDC: "0.1"}},
-			"order_a    hello    2026-11-22 10:11  -0.13       LONG  3\n" +
+			"order_a    a\\x1bb   2026-11-22 10:11  -0.13       LONG  3\n" +
 				"    Shall I?\n    \\x1b[2J\\tYes.\norder_bcd  x  ", `{"order_id":"order_bcd"`, false},
 		"one":      {KeeperAccount{Account: "a", Provisioned: true}, "provisioned        yes\n", `"provisioned":true`, false},
 		"none":     {[]KeeperOrder{}, "Nothing.\n", "", false},

@@ -59,6 +59,13 @@ func TestReopenGoesThroughTheServingProcess(t *testing.T) {
 		ok, _ = askServer(ctx, c.Ledger, http.MethodPost, "/keeper/reopen?dry=true",
 			strings.NewReader("{}"), io.Discard)
 	}
+	for verb, want := range map[string]string{"withdraw": "name the text by its SHA-256", "high-water": "does not know",
+		"token": "does not know", "none": "does not know"} {
+		if _, err := askServer(ctx, c.Ledger, http.MethodPost, "/keeper/"+verb, strings.NewReader("{}"),
+			io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s with nothing: %v", verb, err)
+		}
+	}
 	for _, dry := range []string{"-dry-run", "-dry-run=false"} {
 		if _, err := keep(t, c, "reopen", dry); err == nil ||
 			!strings.Contains(err.Error(), "not compared with the chains") {
