@@ -19,7 +19,8 @@ func TestARunningStoreIsMeasured(t *testing.T) {
 	cfg := closedStall(t)
 	cfg.Desk.Token = t.TempDir() + "/desk.token"
 	token, made, err := shop.DeskToken(cfg)
-	if again, anew, err2 := shop.DeskToken(cfg); err != nil || err2 != nil || !made || anew || token != again || len(token) < 32 {
+	if again, anew, err2 := shop.DeskToken(cfg); err != nil || err2 != nil || !made || anew ||
+		token != again || len(token) < 32 {
 		t.Fatal(token, again, err, err2)
 	}
 	var level slog.LevelVar

@@ -18,8 +18,8 @@ import (
 
 // What a verb gives is written as JSON, a line for each of a list, or for people: a list as a table
 // whose columns are the fields that have a doc, a single one with a line for each of them. A field
-// that is wide stands below its row. An answer that reads otherwise says so by its Plain: sentences,
-// lists and single ones, in their order.
+// that is wide stands below its row. An answer that reads otherwise says so by its Plain:
+// sentences, lists and single ones, in their order.
 
 // asIs is an answer that is written as it is.
 type asIs func(w io.Writer) error

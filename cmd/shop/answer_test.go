@@ -39,8 +39,9 @@ func TestAnswersForPeople(t *testing.T) {
 			`"title":"Orders"`, false},
 		"busy": {keeper.Today{Waiting: []keeper.Waiting{{Title: "Notes"}, {Title: "Gas", Count: 1, Late: 1,
 			Entries: []keeper.Entry{{ID: "base", Says: "Fund it.", Late: true}}, Error: "away\a",
-			Actions: []keeper.Action{{Verb: "store keeper x"}}}}}, "Gas: 1 (1 past their time)\ncould not be read: away\\a\n" +
-			"id    late\nbase  yes\n    Fund it.\n→ store keeper x\n", "Notes", false},
+			Actions: []keeper.Action{{Verb: "store keeper x"}}}}},
+			"Gas: 1 (1 past their time)\ncould not be read: away\\a\n" +
+				"id    late\nbase  yes\n    Fund it.\n→ store keeper x\n", "Notes", false},
 		"sales": {keeper.Sales{Weeks: []keeper.WeekOfSale{{Week: "w1"}, {Week: "w2", Sold: keeper.Sold{Name: "w2",
 			Purchases: 1, USDC: "2"}}}}, "By week\nname  purchases  usdc\nw2    1          2\n", `"week":"w1"`, false},
 		"what was found": {keeper.Found{Purchases: []keeper.Bought{{PurchaseID: "pur_a"}}, More: true},

@@ -14,7 +14,8 @@ import (
 // openRecord opens the record that a keeper puts something on, beside what the feed has.
 func (s *Shop) openRecord() (*record.Record, error) {
 	if s.Config.Record == "" {
-		return nil, errors.New("record, the folder of the signed record, is not configured: name one by record in the configuration")
+		return nil, errors.New("record, the folder of the signed record, is not configured: name one by record in " +
+			"the configuration")
 	}
 	rec, err := record.Open(os.DirFS(s.Config.Record), s.Ring)
 	if err != nil {

@@ -59,8 +59,8 @@ func (s *Shop) token(context.Context, nothing) (asIs, error) {
 	return func(w io.Writer) error { _, err := fmt.Fprintln(w, token); return err }, err
 }
 
-// ServeDesk has Serve serve the keeper's desk on a listener, too. Where the desk's token is made for
-// it, there is a link that opens the desk once.
+// ServeDesk has Serve serve the keeper's desk on a listener, too. Where the desk's token is made
+// for it, there is a link that opens the desk once.
 func (s *Shop) ServeDesk(ln net.Listener) (link string, err error) {
 	c := s.Config.Desk
 	_, made, err := DeskToken(&s.Config)

@@ -152,8 +152,8 @@ func unknown(ctx context.Context, d *Desk) (list []Entry, err error) {
 	return list, err
 }
 
-// stock: weekly inventory is meant to be sold, and opens again by itself. What the store has not what
-// it takes to make is no stock.
+// stock: weekly inventory is meant to be sold, and opens again by itself. A good that the store
+// cannot make at all is not short of stock.
 func stock(ctx context.Context, d *Desk) (list []Entry, err error) {
 	_, all, err := d.cfg.Till.Stock(ctx)
 	for _, c := range all {
