@@ -139,8 +139,8 @@ func (s *Shop) owed(ctx context.Context, _ nothing) ([]till.Owed, error) {
 func mustExist(spec string) error {
 	if file, ok := strings.CutPrefix(spec, "bolt:"); ok {
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is no ledger %s: store serve makes it; if it stands elsewhere, say where by ledger "+
-				"in the configuration", file)
+			return fmt.Errorf("there is no ledger %s: store serve makes it; if it stands elsewhere, say where by "+
+				"ledger in the configuration", file)
 		}
 	}
 	return nil

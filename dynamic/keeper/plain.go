@@ -124,26 +124,24 @@ func (b Books) Plain() []any {
 	return append(parts, "\nAmounts are in atomic units. -csv writes every line for a spreadsheet, -json all of it.")
 }
 
-// past reads when what recurs was last done, as far as that is known at no cost.
-func (d *Desk) past(ctx context.Context) (list []Past, err error) {
-	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
+// past reads when what recurs was last done, as far as that is known at no cost. What cannot be
+// read is left out: it hides nothing that waits.
+func (d *Desk) past(ctx context.Context) (list []Past) {
+	_ = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		list = nil
 		at, err := lastSale(tx)
 		if err != nil {
 			return err
 		}
 		list = append(list, Past{"sale", at})
-		if at, err = ledger.GetJSON[time.Time](tx, ledger.BackupKey()); err == nil {
-			list = append(list, Past{"backup", at})
-		} else if !errors.Is(err, ledger.ErrNotFound) {
-			return err
-		}
-		return nil
+		at, err = ledger.GetJSON[time.Time](tx, ledger.BackupKey())
+		list = append(list, Past{"backup", at})
+		return err
 	})
 	if d.cfg.Past != nil {
 		list = append(list, d.cfg.Past()...)
 	}
-	return slices.DeleteFunc(list, func(p Past) bool { return p.At.IsZero() }), err
+	return slices.DeleteFunc(list, func(p Past) bool { return p.At.IsZero() })
 }
 
 // lastSale is when the purchase with the highest patron number was settled, zero for none.

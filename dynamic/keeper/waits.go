@@ -82,8 +82,8 @@ func (d *Desk) Today(ctx context.Context) (Today, error) {
 	for _, row := range d.cfg.Rows {
 		today.Waiting = append(today.Waiting, d.waiting(ctx, row))
 	}
-	today.Last, err = d.past(ctx)
-	return today, err
+	today.Last = d.past(ctx)
+	return today, nil
 }
 
 func (d *Desk) waiting(ctx context.Context, row Row) Waiting {
