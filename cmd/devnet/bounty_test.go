@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
 	"store.example/agentstore/cmd/devnet/svm"
 	"store.example/agentstore/cmd/devnet/token"
 	"store.example/agentstore/cmd/shop"
@@ -26,9 +28,6 @@ import (
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/dynamic/bounty"
 	"store.example/agentstore/dynamic/rail/solana"
-
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 )
 
 // doorPrice is what the door on Solana asks, in atomic units.
@@ -125,7 +124,7 @@ func (s *stall) pays(t *testing.T, c *shop.Config) {
 func (s *stall) listens(t *testing.T, cfg *shop.Config) {
 	t.Helper()
 	for {
-		err := shop.Bounties(t.Context(), cfg, discard(), io.Discard)
+		_, err := keep(t, cfg, "bounties")
 		if err == nil {
 			return
 		}
@@ -178,16 +177,15 @@ func TestABountyPaidOnSolana(t *testing.T) {
 		s.pays(t, conf)
 		s.asks(t, c.entry())
 	})
-	var out bytes.Buffer
-	posting := bounty.Posting{URL: "https://door.example.com/paid", Reward: 100_000}
 	s.listens(t, cfg)
-	if err := shop.PostBounty(t.Context(), cfg, posting, false, discard(), &out); err != nil {
+	out, err := keep(t, cfg, "post-bounty", "https://door.example.com/paid", "-reward", "0.10")
+	if err != nil {
 		t.Fatal(err)
 	}
 	var posted shop.KeeperBounty
-	if err := json.Unmarshal(out.Bytes(), &posted); err != nil || posted.Network != networks.Solana ||
+	if err := json.Unmarshal([]byte(out), &posted); err != nil || posted.Network != networks.Solana ||
 		posted.PayTo != address(c.payTo) || posted.CostsUSDC != "0.01" || posted.PayoutOn != s.nodes[0].Network.ID() {
-		t.Fatalf("posted: %s, %v", out.String(), err)
+		t.Fatalf("posted: %s, %v", out, err)
 	}
 	to := s.net.Buyers[1].Address
 	in := bounty.ClaimRequest{BountyID: posted.BountyID, TxHash: c.settles(t, c.buyers[0]),

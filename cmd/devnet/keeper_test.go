@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"errors"
+	"flag"
+	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -96,9 +99,9 @@ func TestLostHighWaterStopsTheStart(t *testing.T) {
 		t.Fatal("the start that was refused made an empty file")
 	}
 	for _, dry := range []bool{true, false} {
-		made, err := shop.RebuildHighWater(ctx, cfg, dry, discard())
-		if err != nil || made.Patron != 3 || made.File != cfg.HighWater || made.DryRun != dry {
-			t.Fatalf("rebuilding, dry %v: %+v, %v", dry, made, err)
+		made, err := keep(t, cfg, "high-water", "rebuild", fmt.Sprintf("-dry-run=%v", dry))
+		if err != nil || !strings.Contains(made, `"patron":3`) || !strings.Contains(made, cfg.HighWater) {
+			t.Fatalf("rebuilding, dry %v: %s, %v", dry, made, err)
 		}
 		if _, err := os.Stat(cfg.HighWater); (err == nil) == dry {
 			t.Fatalf("rebuilding, dry %v: the file is there: %v", dry, err == nil)
@@ -107,6 +110,22 @@ func TestLostHighWaterStopsTheStart(t *testing.T) {
 	if err := start(); err != nil {
 		t.Errorf("with the file rebuilt: %v", err)
 	}
+}
+
+// keep does a keeper's verb, and gives what it writes.
+func keep(t *testing.T, cfg *shop.Config, words ...string) (string, error) {
+	t.Helper()
+	v, ok := shop.VerbNamed(words[0])
+	if !ok {
+		t.Fatalf("there is no verb %s", words[0])
+	}
+	k, flags, out := v.Call(), flag.NewFlagSet("", flag.ContinueOnError), bytes.Buffer{}
+	flags.SetOutput(io.Discard)
+	err := k.Read(flags, append(words[1:len(words):len(words)], "-json"))
+	if err == nil {
+		err = k.Do(t.Context(), cfg, discard(), &out)
+	}
+	return out.String(), err
 }
 
 // A restore reads the high-water files of all processes, tells lines that it cannot read, and the
@@ -131,8 +150,7 @@ func TestKeeperRestores(t *testing.T) {
 		}
 	}
 	inLedger(t, cfg, till.Shut)
-	var out bytes.Buffer
-	if err := shop.Reopen(ctx, cfg, till.ReopenOptions{}, discard(), &out); err == nil ||
+	if _, err := keep(t, cfg, "reopen"); err == nil ||
 		errors.Is(err, till.ErrNotYet) {
 		t.Errorf("reopened before it was compared with the chains: %v", err)
 	}
@@ -164,13 +182,12 @@ func TestKeeperRestores(t *testing.T) {
 		}
 		return nil
 	})
-	err = shop.Reopen(ctx, cfg, till.ReopenOptions{}, discard(), &out)
-	if !errors.Is(err, till.ErrNotYet) || !strings.Contains(out.String(), `"open":false,"wait_until":"`) {
-		t.Errorf("reopened at once: %v, %s", err, &out)
+	out, err := keep(t, cfg, "reopen")
+	if !errors.Is(err, till.ErrNotYet) || !strings.Contains(out, `"open":false,"wait_until":"`) {
+		t.Errorf("reopened at once: %v, %s", err, out)
 	}
-	out.Reset()
-	if err := shop.Owed(ctx, cfg, discard(), &out); err != nil || out.Len() != 0 {
-		t.Errorf("owed: %v, %s", err, &out)
+	if out, err := keep(t, cfg, "owed"); err != nil || out != "" {
+		t.Errorf("owed: %v, %s", err, out)
 	}
 }
 

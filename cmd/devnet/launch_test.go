@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httputil"
@@ -58,10 +57,9 @@ func (m *market) launches(t *testing.T) {
 	if has := m.nodes[0].Balance(m.net.Buyers[4].Address); has != chaintest.BuyerFunds-2*5_000 {
 		t.Errorf("the wallet has %d", has)
 	}
-	var list bytes.Buffer
-	if err := shop.Orders(t.Context(), m.cfg, true, discard(), &list); err != nil ||
-		strings.Contains(list.String(), both[0].OrderID) || strings.Contains(list.String(), both[1].OrderID) {
-		t.Errorf("the keeper is asked: %s, %v", list.String(), err)
+	if list, err := keep(t, m.cfg, "orders", "-all"); err != nil ||
+		strings.Contains(list, both[0].OrderID) || strings.Contains(list, both[1].OrderID) {
+		t.Errorf("the keeper is asked: %s, %v", list, err)
 	}
 }
 

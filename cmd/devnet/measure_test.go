@@ -18,8 +18,9 @@ func TestARunningStoreIsMeasured(t *testing.T) {
 	t.Parallel()
 	cfg := closedStall(t)
 	cfg.Desk.Token = t.TempDir() + "/desk.token"
-	token, err := shop.DeskToken(cfg)
-	if again, err2 := shop.DeskToken(cfg); err != nil || err2 != nil || token != again || len(token) < 32 {
+	token, made, err := shop.DeskToken(cfg)
+	if again, anew, err2 := shop.DeskToken(cfg); err != nil || err2 != nil || !made || anew ||
+		token != again || len(token) < 32 {
 		t.Fatal(token, again, err, err2)
 	}
 	var level slog.LevelVar
@@ -35,7 +36,7 @@ func TestARunningStoreIsMeasured(t *testing.T) {
 		return ln
 	}
 	shopLn, debug, desk := listen(), listen(), listen()
-	if err := s.ServeDesk(desk); err != nil {
+	if _, err := s.ServeDesk(desk); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := t.Context(), make(chan error, 1)

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"store.example/agentstore/cmd/devnet/web"
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/corpus/networks"
-	"store.example/agentstore/dynamic/bounty"
 )
 
 // written is the longest that a stranger may write without a place to break it, with markup.
@@ -51,16 +49,12 @@ func (s *stall) used(t *testing.T, cfg *shop.Config) []string {
 	letter := s.posts(t, "/api/letter", map[string]any{"letter": written(2000)})["letter_id"].(string)
 	quoted := s.posts(t, "/api/request", map[string]any{"description": written(1000), "contact": written(200),
 		"offer_usdc": "5"})["request_id"].(string)
-	for _, w := range []shop.VisitorWork{{Verb: "reply", About: letter, Text: written(4000)},
-		{Verb: "quote", About: quoted, Price: 5_000_000}} {
-		if err := shop.Visitors(t.Context(), cfg, w, false, discard(), io.Discard); err != nil {
+	for _, words := range [][]string{{"reply", letter, "-text", written(4000)}, {"quote", quoted, "-price", "5"},
+		{"post-bounty", "https://door.example.com/" + strings.Repeat("x", 1900), "-reward", "0.10", "-text",
+			written(500)}} {
+		if _, err := keep(t, cfg, words...); err != nil {
 			t.Fatal(err)
 		}
-	}
-	posting := bounty.Posting{URL: "https://door.example.com/" + strings.Repeat("x", 1900), Reward: 100_000,
-		Note: written(500)}
-	if err := shop.PostBounty(t.Context(), cfg, posting, false, discard(), io.Discard); err != nil {
-		t.Fatal(err)
 	}
 	sticker := entry["sticker"].(map[string]any)["stamp_id"].(string)
 	return []string{"/api/guestbook", "/api/letter/" + letter, "/api/verify/" + letter, "/api/verify/" + sticker,

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -21,7 +21,6 @@ import (
 // the command alone, and not where others may read it.
 func TestTheKeeperPays(t *testing.T) {
 	t.Parallel()
-	ctx := t.Context()
 	n := chaintest.New(t, chaintest.Options{Buyers: 1})
 	cfg := closedOn(t, n)
 	cfg.Payouts.Key = filepath.Join(t.TempDir(), "payout.key")
@@ -41,23 +40,22 @@ func TestTheKeeperPays(t *testing.T) {
 			ledger.Number(1)),
 			[]byte(p.ID))
 	})
-	var out bytes.Buffer
-	if err := shop.Debts(ctx, cfg, false, discard(), &out); err != nil {
+	out, err := keep(t, cfg, "debts")
+	if err != nil {
 		t.Fatal(err)
 	}
 	var debt shop.KeeperDebt
-	if err := json.Unmarshal(out.Bytes(), &debt); err != nil || debt.Status != "owed" || debt.OwedUSDC != "0.7" ||
+	if err := json.Unmarshal([]byte(out), &debt); err != nil || debt.Status != "owed" || debt.OwedUSDC != "0.7" ||
 		debt.To != creditor {
-		t.Fatal(out.String(), err)
+		t.Fatal(out, err)
 	}
 	pay := func(dry bool) (shop.KeeperDebt, error) {
-		var out bytes.Buffer
 		var d shop.KeeperDebt
-		err := shop.Pay(ctx, cfg, debt.DebtID, dry, discard(), &out)
+		out, err := keep(t, cfg, "pay", debt.DebtID, fmt.Sprintf("-dry-run=%v", dry))
 		if err == nil {
-			err = json.Unmarshal(out.Bytes(), &d)
+			err = json.Unmarshal([]byte(out), &d)
 		}
-		if strings.Contains(out.String(), n.Buyers[0].Hex()[2:]) {
+		if strings.Contains(out, n.Buyers[0].Hex()[2:]) {
 			t.Error("the key is told")
 		}
 		return d, err
@@ -84,7 +82,7 @@ func TestTheKeeperPays(t *testing.T) {
 			t.Errorf("time %d: %+v, %v", i, d, err)
 		}
 	}
-	if err := shop.Pay(ctx, cfg, "debt_aaaaaaaaaaaaaaaaaaaa", true, discard(), &out); err == nil {
+	if _, err := keep(t, cfg, "pay", "debt_aaaaaaaaaaaaaaaaaaaa", "-dry-run"); err == nil {
 		t.Error("a debt that is none is paid")
 	}
 }

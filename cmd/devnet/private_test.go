@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -18,7 +17,6 @@ import (
 	"store.example/agentstore/cmd/devnet/clients"
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/corpus/attest/sshsig"
-	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/generator"
 )
 
@@ -93,12 +91,15 @@ func (s *stall) privately(t *testing.T, cfg *shop.Config) {
 	}
 	clients.Buy(t, clients.Options{Key: s.net.Buyers[1].Hex(), Network: s.nodes[0].Network.ID()},
 		s.url+"/api/buy/the_confession?detail="+canary("confession"))
+	notes := filepath.Join(t.TempDir(), "notes.txt")
+	if err := os.WriteFile(notes, []byte(canary("file")), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for tries := 0; ; tries++ { // a worker looks at it, some seconds after it was paid for
 		for _, c := range s.net.Chains {
 			c.MustSealTxs()
 		}
-		err := shop.AnswerOrder(t.Context(), cfg, order.OrderID, till.Answer{Text: canary("answer"),
-			File: &till.AnswerFile{Name: "notes.txt", Data: []byte(canary("file"))}}, false, discard(), io.Discard)
+		_, err := keep(t, cfg, "answer", order.OrderID, "-text", canary("answer"), "-file", notes)
 		if err == nil {
 			break
 		}
@@ -114,8 +115,7 @@ func (s *stall) privately(t *testing.T, cfg *shop.Config) {
 	s.posts(t, "/api/tip", map[string]any{"tip": canary("tip"), "contributor_name": "Ada"})
 	s.posts(t, "/api/request", map[string]any{"description": canary("request"), "contact": canary("contact"),
 		"offer_usdc": "5"})
-	if err := shop.Visitors(t.Context(), cfg, shop.VisitorWork{Verb: "reply", About: letter.(string),
-		Text: canary("reply")}, false, discard(), io.Discard); err != nil {
+	if _, err := keep(t, cfg, "reply", letter.(string), "-text", canary("reply")); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -167,19 +165,10 @@ func (s *stall) termOnAccount(t *testing.T, wh *standardwebhooks.Webhook, hits *
 // keepsAccounts has the keeper read and note what the bazaar owes, through the serving process.
 func (s *stall) keepsAccounts(t *testing.T, cfg *shop.Config, wh *standardwebhooks.Webhook) {
 	t.Helper()
-	ask := func(verb func(context.Context, io.Writer) error) string {
-		t.Helper()
-		var out bytes.Buffer
-		if err := verb(t.Context(), &out); err != nil {
-			t.Fatal(err)
-		}
-		return out.String()
-	}
 	account := func() (a shop.KeeperAccount) {
 		t.Helper()
-		if err := json.Unmarshal([]byte(ask(func(ctx context.Context, w io.Writer) error {
-			return shop.Accounts(ctx, cfg, discard(), w)
-		})), &a); err != nil {
+		out, err := keep(t, cfg, "accounts")
+		if err = errors.Join(err, json.Unmarshal([]byte(out), &a)); err != nil {
 			t.Fatal(err)
 		}
 		return a
@@ -190,23 +179,20 @@ func (s *stall) keepsAccounts(t *testing.T, cfg *shop.Config, wh *standardwebhoo
 		t.Errorf("the account: %+v", a)
 	}
 	month := time.Now().UTC().Format("2006-01")
-	lines := strings.Split(strings.TrimSpace(ask(func(ctx context.Context, w io.Writer) error {
-		return shop.Statement(ctx, cfg, "bazaar", month, discard(), w)
-	})), "\n")
-	if len(lines) != 5 || !strings.Contains(lines[0], `"owed_usd":13.84`) {
-		t.Errorf("the statement: %q", lines)
+	out, err := keep(t, cfg, "statement", "bazaar", "-month", month)
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); err != nil || len(lines) != 5 ||
+		!strings.Contains(lines[0], `"owed_usd":13.84`) {
+		t.Errorf("the statement: %q, %v", lines, err)
 	}
-	received := func(usd int64, name string, dry bool) (a shop.KeeperAccount, err error) {
-		var out bytes.Buffer
-		err = shop.Received(t.Context(), cfg, shop.AccountReceipt{Account: "bazaar", USD: usd, Name: name}, dry,
-			discard(), &out)
+	received := func(usd, name string, dry bool) (a shop.KeeperAccount, err error) {
+		out, err := keep(t, cfg, "received", "bazaar", "-usd", usd, "-name", name, fmt.Sprintf("-dry-run=%v", dry))
 		if err == nil {
-			err = json.Unmarshal(out.Bytes(), &a)
+			err = json.Unmarshal([]byte(out), &a)
 		}
 		return a, err
 	}
 	for i, dry := range []bool{true, false} {
-		if a, err := received(10_000_000, "wire 7", dry); err != nil || a.OwedUSD != "3.84" {
+		if a, err := received("10", "wire 7", dry); err != nil || a.OwedUSD != "3.84" {
 			t.Errorf("received, no. %d: %+v, %v", i, a, err)
 		}
 		if a := account(); dry && a.OwedUSD != "13.84" || !dry && a.OwedUSD != "3.84" {
@@ -214,22 +200,19 @@ func (s *stall) keepsAccounts(t *testing.T, cfg *shop.Config, wh *standardwebhoo
 		}
 	}
 	for what, c := range map[string]struct {
-		usd  int64
-		name string
-	}{"one again": {10_000_000, "wire 7"}, "nothing": {0, "wire 8"}, "less than nothing": {-10_000, "wire 8"},
-		"a part of a cent": {10_001, "wire 8"}, "no name": {10_000, ""},
-		"a long name":    {10_000, strings.Repeat("x", 81)},
-		"an unseen name": {10_000, "wire\u202e8"}} {
+		usd, name string
+	}{"one again": {"10", "wire 7"}, "nothing": {"0", "wire 8"}, "less than nothing": {"-0.01", "wire 8"},
+		"a part of a cent": {"0.010001", "wire 8"}, "no name": {"0.01", ""},
+		"a long name":    {"0.01", strings.Repeat("x", 81)},
+		"an unseen name": {"0.01", "wire\u202e8"}} {
 		if _, err := received(c.usd, c.name, false); err == nil {
 			t.Errorf("%s was noted", what)
 		}
 	}
-	var out bytes.Buffer
-	if err := shop.Statement(t.Context(), cfg, "nobody", month, discard(), &out); err == nil {
+	if _, err := keep(t, cfg, "statement", "nobody", "-month", month); err == nil {
 		t.Error("a statement of nobody")
 	}
-	if err := shop.Received(t.Context(), cfg, shop.AccountReceipt{Account: "nobody", USD: 10_000, Name: "x"}, false,
-		discard(), &out); err == nil {
+	if _, err := keep(t, cfg, "received", "nobody", "-usd", "0.01", "-name", "x"); err == nil {
 		t.Error("received of nobody")
 	}
 	// Of its 40 dollars 36.16 are left: one certificate of patronage at 24.01, and no second one.

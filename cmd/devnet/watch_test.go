@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/dynamic/counter"
 )
 
@@ -39,10 +38,8 @@ func (m *market) watches(t *testing.T) {
 			}
 			_, report := m.get(t, "/api/verify/"+slot.AuditID, false)
 			m.papers.verifies(t, got.name+"-slot", report, slot.AuditID)
-			var list strings.Builder
-			if err := shop.Orders(t.Context(), m.cfg, true, discard(), &list); err != nil ||
-				strings.Contains(list.String(), got.OrderID) {
-				t.Errorf("the keeper is asked: %s, %v", list.String(), err)
+			if list, err := keep(t, m.cfg, "orders", "-all"); err != nil || strings.Contains(list, got.OrderID) {
+				t.Errorf("the keeper is asked: %s, %v", list, err)
 			}
 		}
 	}

@@ -67,8 +67,11 @@ func Begin(b Beginning) (Config, error) {
 	}
 	if u, err := url.Parse(b.BaseURL); err == nil && loopback(u.Hostname()) && u.Port() != "" {
 		c.Listen = u.Host
-		if port, err := strconv.Atoi(u.Port()); err == nil && port < 1<<16-1 {
+		if port, err := strconv.Atoi(u.Port()); err == nil && port < 1<<16-2 {
 			c.DebugListen = net.JoinHostPort(u.Hostname(), strconv.Itoa(port+1))
+			if desk := net.JoinHostPort(u.Hostname(), strconv.Itoa(port+2)); desk != deskListen {
+				c.Desk.Listen = desk
+			}
 		}
 		if u.Scheme == "https" {
 			c.TLS.Certificate, c.TLS.Key = "var/keys/tls.pem", "var/keys/tls.key"

@@ -2,13 +2,10 @@ package shop
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -151,7 +148,7 @@ func (s *Shop) bountyClass() counter.Class {
 
 // bountyRow is what of the board waits for the keeper.
 func (s *Shop) bountyRow() keeper.Row {
-	return keeper.Row{Name: "bounties", Title: "Bounties", Empty: "Nothing about bounties waits.",
+	return keeper.Row{Name: "bounties", Title: "Bounties",
 		Actions: []keeper.Action{{Verb: "store keeper post-bounty URL -reward USDC", Page: "bounties#"}},
 		Read: func(ctx context.Context, _ *keeper.Desk) (list []keeper.Entry, err error) {
 			all, err := s.Bounties.Waiting(ctx)
@@ -169,24 +166,24 @@ func (s *Shop) bountyRow() keeper.Row {
 
 // KeeperBounty is a bounty as the keeper reads it.
 type KeeperBounty struct {
-	BountyID    string `json:"bounty_id"`
-	Status      string `json:"status"`
-	URL         string `json:"url"`
+	BountyID    string `json:"bounty_id" doc:"The bounty."`
+	Status      string `json:"status" doc:"How it stands."`
+	URL         string `json:"url" wide:"true" doc:"The door."`
 	Domain      string `json:"domain"`
-	Network     string `json:"network"`
+	Network     string `json:"network" doc:"The network that is bought on."`
 	PayTo       string `json:"pay_to"`
-	CostsUSDC   string `json:"costs_usdc"`
-	RewardUSDC  string `json:"reward_usdc"`
+	CostsUSDC   string `json:"costs_usdc" doc:"What a purchase costs."`
+	RewardUSDC  string `json:"reward_usdc" doc:"What is paid for a purchase."`
 	PayoutOn    string `json:"payout_network"`
 	OpenedAt    string `json:"opened_at,omitzero"`
-	ExpiresAt   string `json:"expires_at,omitzero"`
-	Note        string `json:"note,omitzero"`
+	ExpiresAt   string `json:"expires_at,omitzero" doc:"Until when it is open, UTC."`
+	Note        string `json:"note,omitzero" wide:"true" doc:"Your note."`
 	Tx          string `json:"tx,omitzero"` // of the purchase that was claimed with
 	Payer       string `json:"payer,omitzero"`
-	PayoutTo    string `json:"payout_to,omitzero"`
-	Observation string `json:"observation,omitzero"` // the claimant's own words
-	Trouble     string `json:"trouble,omitzero"`
-	PaidTx      string `json:"paid_tx,omitzero"`
+	PayoutTo    string `json:"payout_to,omitzero" doc:"Who is paid."`
+	Observation string `json:"observation,omitzero" wide:"true" doc:"What the claimant observed: a stranger's text."`
+	Trouble     string `json:"trouble,omitzero" wide:"true" doc:"Why its payout would fail."`
+	PaidTx      string `json:"paid_tx,omitzero" doc:"The transaction that paid."`
 }
 
 func keeperBounty(b *bounty.Bounty, now time.Time) KeeperBounty {
@@ -204,31 +201,27 @@ func keeperBounty(b *bounty.Bounty, now time.Time) KeeperBounty {
 	return v
 }
 
-// PostBounty puts a reward on the board, through the process that serves the store where there is
-// one, and writes the bounty. dry changes nothing.
-func PostBounty(ctx context.Context, c *Config, p bounty.Posting, dry bool, log *slog.Logger, w io.Writer) error {
-	return signing(ctx, c, log, "/bounty", url.Values{}, p, dry, w,
-		func(s *Shop) error { return s.postBounty(ctx, p, dry, w) })
+type postBountyIn struct {
+	URL    string  `arg:"URL" doc:"the door by its https address, and the reward with -reward, such as 0.10"`
+	Reward dollars `flag:"reward" doc:"what is paid for a purchase, in USDC, at most 0.25" need:"name the reward with -reward, such as 0.10"`
+	Note   string  `flag:"text" file:"text-file" doc:"a note for whoever reads the board"`
 }
 
-func (s *Shop) postBounty(ctx context.Context, p bounty.Posting, dry bool, w io.Writer) error {
-	b, err := s.Bounties.Post(ctx, p, dry)
+// postBounty puts a reward on the board.
+func (s *Shop) postBounty(ctx context.Context, in postBountyIn, dry bool) (KeeperBounty, error) {
+	b, err := s.Bounties.Post(ctx, bounty.Posting{URL: in.URL, Reward: int64(in.Reward), Note: in.Note}, dry)
 	if err != nil {
-		return err
+		return KeeperBounty{}, err
 	}
-	return json.NewEncoder(w).Encode(keeperBounty(&b, b.Opened))
+	return keeperBounty(&b, b.Opened), nil
 }
 
-// Bounties writes a line of JSON for each bounty of the last weeks.
-func Bounties(ctx context.Context, c *Config, log *slog.Logger, w io.Writer) error {
-	return readKeeper(ctx, c, "/bounties", log, w)
-}
-
-func (s *Shop) bounties(ctx context.Context, w io.Writer) error {
+// bounties lists the bounties of the last weeks.
+func (s *Shop) bounties(ctx context.Context, _ nothing) ([]KeeperBounty, error) {
 	all, now, err := s.Bounties.All(ctx)
 	out := make([]KeeperBounty, len(all))
 	for i := range all {
 		out[i] = keeperBounty(&all[i], now)
 	}
-	return errors.Join(err, jsonLines(w, out))
+	return out, err
 }

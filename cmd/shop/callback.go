@@ -47,7 +47,7 @@ func (s *Shop) openCallbacks(o Options, metrics *dynamic.Metrics) (counter.Callb
 
 // callbackRow tells the keeper which buyers could not be told that their orders are completed.
 func (s *Shop) callbackRow() keeper.Row {
-	return keeper.Row{Name: "callbacks", Title: "Failed callbacks", Empty: "Every receiver took its word.",
+	return keeper.Row{Name: "callbacks", Title: "Failed callbacks",
 		Actions: []keeper.Action{{Verb: "store keeper find ORDER", Page: "find?q="}},
 		Read: func(ctx context.Context, _ *keeper.Desk) (list []keeper.Entry, err error) {
 			err = s.DB.View(ctx, func(tx ledger.Tx) error {

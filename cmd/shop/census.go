@@ -163,19 +163,16 @@ func Census(ctx context.Context, c *Config, o CensusOptions) (report census.Repo
 // serveCensus answers the control socket: it runs a census in this process, for as long as the
 // asker waits.
 func (s *Shop) serveCensus(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	report, err := runCensus(r.Context(), &s.Config, s.DB,
-		CensusOptions{Week: q.Get("week"), WalkOnly: q.Get("walk_only") == "true", Hourly: q.Get("hourly") == "true",
-			Vantages: q.Get("vantages") == "true", DryRun: q.Get("dry_run") == "true",
-			SealEmpty: q.Get("seal_empty") == "true", Log: s.Log, Reach: s.reach, Now: s.now})
-	if err == nil {
-		var b []byte
-		if b, err = json.Marshal(report); err == nil {
-			_, _ = io.Copy(w, bytes.NewReader(b)) // who left asks again
-			return
+	is := func(name string) bool { return r.URL.Query().Get(name) == "true" }
+	answerControl(w, func(to io.Writer) error {
+		report, err := runCensus(r.Context(), &s.Config, s.DB, CensusOptions{Week: r.URL.Query().Get("week"),
+			WalkOnly: is("walk_only"), Hourly: is("hourly"), Vantages: is("vantages"), DryRun: is("dry_run"),
+			SealEmpty: is("seal_empty"), Log: s.Log, Reach: s.reach, Now: s.now})
+		if err != nil {
+			return err
 		}
-	}
-	http.Error(w, err.Error(), http.StatusInternalServerError)
+		return json.MarshalWrite(to, report)
+	})
 }
 
 // hourly walks, at every full hour, what is to be walked, with what declared itself since.

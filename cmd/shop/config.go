@@ -4,6 +4,7 @@
 package shop
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -56,7 +57,7 @@ type Config struct {
 	Bounties    BountiesConfig    `toml:"bounties" doc:"The bounty board: rewards, posted with store keeper post-bounty, for who buys once at a named door and shows the transaction."`
 	Trade       []TradeConfig     `toml:"trade" doc:"Who buys on account: marketplaces that order by signed webhooks and pay later. store keeper accounts says what each owes. The account sandbox is always there."`
 	Upstreams   []UpstreamConfig  `toml:"upstream" doc:"The HTTP addresses that goods of kind upstream may ask: any service of yours, sold by its answers. See /docs/goods."`
-	Desk        DeskConfig        `toml:"desk" doc:"The keeper's desk in a browser: what waits, answers to orders, the monthly note, sales. It is off until listen is given. Payouts and key handover are done on the command line alone."`
+	Desk        DeskConfig        `toml:"desk" doc:"The keeper's desk in a browser: what waits, answers to orders, the monthly note, sales. It is on, on loopback, unless listen says off. Payouts and key handover are done on the command line alone."`
 	Server      ServerConfig      `toml:"server" doc:"Limits of the server. The defaults are right for one machine."`
 }
 
@@ -78,23 +79,35 @@ type PayoutsConfig struct {
 
 // DeskConfig is the keeper's desk in a browser.
 type DeskConfig struct {
-	Listen string   `toml:"listen" doc:"Loopback address of the desk, such as 127.0.0.1:4022. Empty is off. From another machine reach it through an ssh tunnel, or a proxy of your own that speaks https."`
-	Token  string   `toml:"token" doc:"File (0600) with the token that opens the desk for twelve hours. store keeper token makes it and prints it; a changed file ends every session."`
+	Listen string   `toml:"listen" doc:"Loopback address of the desk. Empty is 127.0.0.1:4022, and off turns it off. From another machine reach it through an ssh tunnel, or a proxy of your own that speaks https."`
+	Token  string   `toml:"token" doc:"File (0600) with the token that opens the desk for twelve hours. Empty is var/keys/desk.token. store serve makes it and store keeper token prints it; a changed file ends every session."`
 	Hosts  []string `toml:"hosts" doc:"What else the desk is called, where an https proxy stands before it: host, or host:port. Any other name is refused, and so are pages elsewhere that lead here."`
 }
 
 func (c DeskConfig) check() error {
-	if c.Listen == "" {
+	if c.Listen == "" || c.Listen == deskOff {
 		return nil
 	}
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil || !loopback(host) {
-		return errors.New("desk.listen must be a loopback address such as 127.0.0.1:4022")
-	}
-	if c.Token == "" {
-		return errors.New("desk.token is needed with desk.listen: store keeper token makes the file")
+		return errors.New("desk.listen must be a loopback address such as 127.0.0.1:4022, or off")
 	}
 	return nil
+}
+
+// What a desk has of which the configuration says nothing.
+const (
+	deskOff    = "off"
+	deskListen = "127.0.0.1:4022"
+	deskToken  = "var/keys/desk.token"
+)
+
+// Address is where the desk listens, "" where it is off.
+func (c DeskConfig) Address() string {
+	if c.Listen == deskOff {
+		return ""
+	}
+	return cmp.Or(c.Listen, deskListen)
 }
 
 // NetworkConfig is one payment network.
@@ -219,7 +232,7 @@ func Example() Config {
 		Trade: []TradeConfig{{Account: "bazaar", Partner: "The Bazaar", Secret: "var/keys/bazaar.secret", Credit: "250",
 			Daily: "100", Items: []string{}}},
 		Upstreams: []UpstreamConfig{{URL: "https://api.example/v1/", Headers: "var/keys/api.headers"}},
-		Desk:      DeskConfig{Token: "var/keys/desk.token", Hosts: []string{}},
+		Desk:      DeskConfig{Listen: deskListen, Token: deskToken, Hosts: []string{}},
 		Server: ServerConfig{TrustedProxies: []string{}, SettleWait: Duration(45 * time.Second), MaxInFlight: 512,
 			LogLevel: "info"},
 	}
@@ -257,6 +270,7 @@ func Load(file string) (*Config, error) {
 
 // resolve makes relative paths relative to the file's folder.
 func (c *Config) resolve(dir string) {
+	c.Desk.Token = cmp.Or(c.Desk.Token, deskToken)
 	paths := []*string{&c.LedgerFile, &c.Content, &c.Stock, &c.Public, &c.Record, &c.View, &c.Sources, &c.Twins,
 		&c.Verifier, &c.HighWater,
 		&c.Instruments.Recordings, &c.Census.List, &c.Census.Recordings, &c.Census.Key,

@@ -1,8 +1,6 @@
 package shop
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,12 +13,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
-	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -68,53 +63,11 @@ func (s *Shop) serveControl(ctx context.Context, spec string) error {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /backup", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/octet-stream")
-		if err := ledger.Backup(r.Context(), s.DB, w); err != nil {
-			s.Log.Error("backup broke off", "err", err)
-			panic(http.ErrAbortHandler) // the reader must see that the stream is cut
-		}
+		answerControl(w, func(out io.Writer) error { return backUp(r.Context(), s.DB, out) })
 	})
 	mux.HandleFunc("POST /observations", s.serveObservations)
 	mux.HandleFunc("POST /census", s.serveCensus)
-	mux.HandleFunc("POST /reopen", func(w http.ResponseWriter, r *http.Request) {
-		q := r.URL.Query()
-		answerKeeper(w, func(out io.Writer) error {
-			return s.reopen(r.Context(), till.ReopenOptions{Network: q.Get("network"), Dry: q.Has("dry")}, out)
-		})
-	})
-	mux.HandleFunc("POST /withdraw", func(w http.ResponseWriter, r *http.Request) {
-		q := r.URL.Query()
-		answerKeeper(w, func(out io.Writer) error {
-			return s.withdraw(r.Context(), record.Withdrawn{SHA256: q.Get("sha256"), Reason: q.Get("reason")},
-				q.Has("dry"), out)
-		})
-	})
-	mux.HandleFunc("POST /release", func(w http.ResponseWriter, r *http.Request) {
-		q := r.URL.Query()
-		answerKeeper(w, func(out io.Writer) error {
-			return s.release(r.Context(), []byte(q.Get("release")), q.Has("dry"), out)
-		})
-	})
-	mux.HandleFunc("POST /erratum", func(w http.ResponseWriter, r *http.Request) {
-		q := r.URL.Query()
-		answerKeeper(w, func(out io.Writer) error {
-			leaf, err := strconv.ParseInt(q.Get("leaf"), 10, 64)
-			if err != nil {
-				return err
-			}
-			walk, err := strconv.ParseInt(cmp.Or(q.Get("walk"), "0"), 10, 64)
-			if err != nil {
-				return err
-			}
-			return s.correct(r.Context(), Erratum{leaf, q.Get("reason"), q.Get("battery"), walk}, q.Has("dry"), out)
-		})
-	})
-	mux.HandleFunc("GET /owed", func(w http.ResponseWriter, r *http.Request) {
-		answerKeeper(w, func(out io.Writer) error { return s.owed(r.Context(), out) })
-	})
-	s.controlOrders(mux)
-	s.controlKeeper(mux)
-	s.controlVisitors(mux)
+	mux.HandleFunc("POST /keeper/{verb}", s.serveVerb)
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
@@ -124,31 +77,31 @@ func (s *Shop) serveControl(ctx context.Context, spec string) error {
 	return nil
 }
 
-// answerKeeper answers with what work writes. What it did stands in the answer also where it then
-// failed, so an error comes in a header.
-func answerKeeper(w http.ResponseWriter, work func(io.Writer) error) {
-	var out bytes.Buffer
-	if err := work(&out); err != nil {
-		name := errorHeader
-		if errors.Is(err, till.ErrNotYet) {
-			name = notYetHeader
-		}
-		w.Header().Set(name, url.QueryEscape(err.Error()))
+// answerControl answers with what work writes. What it did stands in the answer also where it then
+// failed, so an error comes behind it, in a trailer.
+func answerControl(w http.ResponseWriter, work func(io.Writer) error) {
+	err := work(w)
+	if err == nil {
+		return
 	}
-	_, _ = w.Write(out.Bytes()) // a keeper that left asks again
+	name := errorTrailer
+	if errors.Is(err, till.ErrNotYet) {
+		name = notYetTrailer
+	}
+	w.Header().Set(http.TrailerPrefix+name, url.QueryEscape(err.Error()))
 }
 
 const (
-	errorHeader  = "Store-Error"
-	notYetHeader = "Store-Not-Yet" // an error that passes by itself
+	errorTrailer  = "Store-Error"
+	notYetTrailer = "Store-Not-Yet" // an error that passes by itself
 )
 
-// answered is the error in an answer of answerKeeper.
+// answered is the error in an answer of answerControl.
 func answered(h http.Header) error {
-	if text, err := url.QueryUnescape(h.Get(notYetHeader)); err == nil && text != "" {
+	if text, err := url.QueryUnescape(h.Get(notYetTrailer)); err == nil && text != "" {
 		return notYet{errors.New(text)}
 	}
-	if text, err := url.QueryUnescape(h.Get(errorHeader)); err == nil && text != "" {
+	if text, err := url.QueryUnescape(h.Get(errorTrailer)); err == nil && text != "" {
 		return errors.New(text)
 	}
 	return nil
@@ -177,14 +130,23 @@ func askServer(ctx context.Context, spec, method, path string, body io.Reader, w
 		return false, err
 	}
 	resp, err := client.Do(req)
-	if err != nil {
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" && ctx.Err() == nil {
 		return false, nil // nobody serves it
 	}
+	if err != nil {
+		return true, fmt.Errorf("the serving process gave no answer: see its log, and ask again when it is up: %w", err)
+	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotFound {
+		return true, errors.New("the serving process does not know this verb: it is of another version; start store " +
+			"serve again with this one")
+	}
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // what there is of it helps
 		return true, fmt.Errorf("the serving process answered %s: %s", resp.Status, strings.TrimSpace(string(text)))
 	}
-	_, err = io.Copy(w, resp.Body)
-	return true, errors.Join(err, answered(resp.Header))
+	if _, err = io.Copy(w, resp.Body); err != nil {
+		err = fmt.Errorf("the serving process broke off: see its log, and ask again when it is up: %w", err)
+	}
+	return true, errors.Join(err, answered(resp.Trailer))
 }

@@ -1,7 +1,10 @@
 package shop
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"flag"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,6 +16,30 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
 )
+
+// keep does a keeper's verb, and gives the lines of its answer.
+func keep(t *testing.T, c *Config, words ...string) ([]map[string]any, error) {
+	t.Helper()
+	v, ok := VerbNamed(words[0])
+	if !ok {
+		t.Fatalf("no verb %s", words[0])
+	}
+	k, flags, out := v.Call(), flag.NewFlagSet("", flag.ContinueOnError), bytes.Buffer{}
+	flags.SetOutput(io.Discard)
+	err := k.Read(flags, append(words[1:len(words):len(words)], "-json"))
+	if err == nil {
+		err = k.Do(t.Context(), c, slog.New(slog.DiscardHandler), &out)
+	}
+	var list []map[string]any
+	for line := range strings.Lines(out.String()) {
+		var v map[string]any
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatalf("%s: %q: %v", words, line, err)
+		}
+		list = append(list, v)
+	}
+	return list, err
+}
 
 // A store that is served is asked whether it may be reopened, and reopened, through the process
 // that holds its ledger.
@@ -29,12 +56,20 @@ func TestReopenGoesThroughTheServingProcess(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- (&Shop{DB: db}).serveControl(ctx, c.Ledger) }()
 	for ok := false; !ok && ctx.Err() == nil; { // until it listens
-		ok, _ = askServer(ctx, c.Ledger, http.MethodPost, "/reopen?dry", nil, io.Discard)
+		ok, _ = askServer(ctx, c.Ledger, http.MethodPost, "/keeper/reopen?dry=true",
+			strings.NewReader("{}"), io.Discard)
 	}
-	for _, dry := range []bool{true, false} {
-		if err := Reopen(ctx, c, till.ReopenOptions{Dry: dry}, slog.Default(), io.Discard); err == nil ||
+	for verb, want := range map[string]string{"withdraw": "name the text by its SHA-256", "high-water": "does not know",
+		"token": "does not know", "none": "does not know"} {
+		if _, err := askServer(ctx, c.Ledger, http.MethodPost, "/keeper/"+verb, strings.NewReader("{}"),
+			io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s with nothing: %v", verb, err)
+		}
+	}
+	for _, dry := range []string{"-dry-run", "-dry-run=false"} {
+		if _, err := keep(t, c, "reopen", dry); err == nil ||
 			!strings.Contains(err.Error(), "not compared with the chains") {
-			t.Errorf("Reopen(dry %v) of what was not reconciled = %v", dry, err)
+			t.Errorf("reopen %s of what was not reconciled = %v", dry, err)
 		}
 	}
 	if err := db.Update(ctx,
@@ -45,10 +80,10 @@ func TestReopenGoesThroughTheServingProcess(t *testing.T) {
 		err := db.View(ctx, func(tx ledger.Tx) error { _, err := tx.Get(ledger.ClosedKey()); return err })
 		return err == nil
 	}
-	if err := Reopen(ctx, c, till.ReopenOptions{Dry: true}, slog.Default(), io.Discard); err != nil || !closed() {
+	if _, err := keep(t, c, "reopen", "-dry-run"); err != nil || !closed() {
 		t.Errorf("Reopen(dry) = %v, closed %v", err, closed())
 	}
-	if err := Reopen(ctx, c, till.ReopenOptions{}, slog.Default(), io.Discard); err != nil || closed() {
+	if _, err := keep(t, c, "reopen"); err != nil || closed() {
 		t.Errorf("Reopen = %v, closed %v", err, closed())
 	}
 	stop()
@@ -65,11 +100,11 @@ func TestReopenGoesThroughTheServingProcess(t *testing.T) {
 func TestNoLedgerIsMadeToBeRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ledger.bolt")
 	c := &Config{Ledger: "bolt:" + file}
-	for name, err := range map[string]error{
-		"Backup": Backup(t.Context(), c, io.Discard), "Owed": Owed(t.Context(), c, slog.Default(), io.Discard),
-		"Reopen":      Reopen(t.Context(), c, till.ReopenOptions{}, slog.Default(), io.Discard),
-		"Reopen, dry": Reopen(t.Context(), c, till.ReopenOptions{Dry: true}, slog.Default(), io.Discard),
-	} {
+	errs := map[string]error{"backup": Backup(t.Context(), c, io.Discard)}
+	for _, verb := range []string{"owed", "reopen", "reopen -dry-run", "high-water rebuild", "letters"} {
+		_, errs[verb] = keep(t, c, strings.Fields(verb)...)
+	}
+	for name, err := range errs {
 		if err == nil || !strings.Contains(err.Error(), "there is no ledger") {
 			t.Errorf("%s = %v", name, err)
 		}

@@ -68,6 +68,7 @@ var aspects = []aspect{
 	{"proxy", (*Doctor).proxy},
 	{"certificate", (*Doctor).certificate},
 	{"process", (*Doctor).process},
+	{"desk", (*Doctor).desk},
 	{"disk", (*Doctor).disk},
 	{"backup", (*Doctor).backup},
 }
@@ -159,9 +160,6 @@ func (d *Doctor) secrets(_ context.Context, r report) {
 	r.err("keys.secret", err, fmt.Sprintf("%d bytes for its owner alone", len(b)), do)
 	files := [][2]string{{"ledger_file", c.LedgerFile}, {"payouts.key", c.Payouts.Key}, {"launch.key", c.Launch.Key},
 		{"bounties.key", c.Bounties.Key}}
-	if c.Desk.Listen != "" {
-		files = append(files, [2]string{"desk.token", c.Desk.Token})
-	}
 	for _, t := range c.Trade {
 		files = append(files, [2]string{"trade secret of " + t.Account, t.Secret})
 	}

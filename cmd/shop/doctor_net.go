@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic"
+	"store.example/agentstore/dynamic/keeper/web"
 	"store.example/agentstore/dynamic/rail"
 )
 
@@ -332,5 +333,32 @@ func (d *Doctor) process(ctx context.Context, r report) {
 			"see its log")
 	default:
 		r("", Fine, "it is ready", "")
+	}
+}
+
+func (d *Doctor) desk(ctx context.Context, r report) {
+	address := d.Config.Desk.Address()
+	if address == "" {
+		r("", Fine, "it is off", "")
+		return
+	}
+	token, err := readDeskToken(d.Config.Desk.Token)
+	if errors.Is(err, fs.ErrNotExist) {
+		r("", Fine, "store serve opens it at http://"+address+" and makes its token", "")
+		return
+	}
+	if err != nil {
+		r.err("", err, "", "chmod 600 the file, or remove it: store serve makes another")
+		return
+	}
+	_, body, err := d.get(ctx, "http://"+address+web.WhoPath)
+	switch {
+	case err != nil:
+		r("", Warning, "nothing answers at "+address, "start store serve, and see its log for desk.listen")
+	case !web.IsWho(token, body):
+		r("", Warning, "another program has "+address+": this store sells, and its desk is shut",
+			"name another address as desk.listen, or off, and start store serve again")
+	default:
+		r("", Fine, "it is open at http://"+address+": store keeper token prints what opens it", "")
 	}
 }

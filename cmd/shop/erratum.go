@@ -5,15 +5,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"net/url"
-	"os"
 	"slices"
-	"strconv"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/judge"
@@ -22,51 +15,43 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 )
 
-// Erratum says what a row of the record should have said.
-type Erratum struct {
-	Leaf   int64 // of the row in the log
-	Reason string
-	// Battery is the one by which what is kept of the walk is judged again, "" for a row that
-	// should have told of no observation.
-	Battery string
-	// Walk is the number of an observation of a paid walk at the row's door in its week, by which
-	// the door was ready, 0 for none.
-	Walk int64
+type erratumIn struct {
+	Leaf    int64  `arg:"LEAF" form:"^[0-9]{1,15}$" doc:"the row by its leaf in the log, which stands beside its week in /corpus/host/HOST.json"`
+	Reason  string `flag:"reason" doc:"why the row is wrong; it stands on the record for ever" need:"say why with -reason"`
+	Battery string `flag:"battery" doc:"judge what is kept of the walk again by this one, such as v2; left out, the row should have told of no observation"`
+	Walk    int64  `flag:"walk" doc:"the number of the observation of a paid walk at the row's door in its week, by which the door was ready"`
 }
 
-// Correct puts an erratum on the feed, through the process that serves the store where there is
-// one. dry changes nothing.
-func Correct(ctx context.Context, c *Config, e Erratum, dry bool, log *slog.Logger) (feed.Corrected, error) {
-	q := url.Values{"leaf": {strconv.FormatInt(e.Leaf, 10)}, "reason": {e.Reason}, "battery": {e.Battery},
-		"walk": {strconv.FormatInt(e.Walk, 10)}}
-	return putOnFeed[feed.Corrected](ctx, c, "/erratum", q, dry, log,
-		func(s *Shop, out io.Writer) error { return s.correct(ctx, e, dry, out) })
+func (in *erratumIn) check() error {
+	if in.Walk < 0 || in.Walk > 0 && in.Battery != "" {
+		return errors.New("say by what it is corrected: by -battery, or by the paid walk of -walk")
+	}
+	return nil
 }
 
-// correct writes what came of it as JSON.
-func (s *Shop) correct(ctx context.Context, e Erratum, dry bool, to io.Writer) error {
-	rec, err := record.Open(os.DirFS(s.Config.Record), s.Ring)
+// correct puts on the feed what a row of the record should have said.
+func (s *Shop) correct(ctx context.Context, in erratumIn, dry bool) (out feed.Corrected, err error) {
+	rec, err := s.openRecord()
 	if err != nil {
-		return fmt.Errorf("reading the record: %w", err)
+		return out, err
 	}
 	have, err := rec.Observations()
 	if err != nil {
-		return fmt.Errorf("reading the record: %w", err)
+		return out, fmt.Errorf("reading the record: %w", err)
 	}
-	row, err := rowAt(rec, e.Leaf)
+	row, err := rowAt(rec, in.Leaf)
 	if err != nil {
-		return err
+		return out, err
 	}
-	says, judgement, err := again(rec, row, e)
+	says, judgement, err := again(rec, row, in)
 	if err != nil {
-		return err
+		return out, err
 	}
-	var out feed.Corrected
 	if err := s.besideRecord(ctx, have, dry, func(tx ledger.Tx) (err error) {
 		out, err = feed.Correct(tx, have, row, says, judgement, dry)
 		return err
 	}); err != nil {
-		return err
+		return out, err
 	}
 	switch {
 	case out.Already:
@@ -77,7 +62,7 @@ func (s *Shop) correct(ctx context.Context, e Erratum, dry bool, to io.Writer) e
 		out.NextStep = "run store build, which signs it into the log and has tiers and counts follow it, and store " +
 			"publish where the record is published"
 	}
-	return json.MarshalWrite(to, out)
+	return out, nil
 }
 
 // rowAt is the row at a leaf of the log.
@@ -96,7 +81,7 @@ func rowAt(rec *record.Record, leaf int64) (record.Row, error) {
 }
 
 // again is what a row should have said, and the judgement that gives it, nil for none.
-func again(rec *record.Record, row record.Row, e Erratum) (record.Erratum, []byte, error) {
+func again(rec *record.Record, row record.Row, e erratumIn) (record.Erratum, []byte, error) {
 	out := record.Erratum{Leaf: e.Leaf, Reason: e.Reason, VerdictNow: record.VerdictNotProbed}
 	if e.Walk != 0 {
 		return paid(rec, row, out, e.Walk)

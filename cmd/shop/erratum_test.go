@@ -1,8 +1,6 @@
 package shop
 
 import (
-	"bytes"
-	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -23,18 +21,11 @@ import (
 func TestErrata(t *testing.T) {
 	s, w := openRecorded(t)
 	recordtest.Seal(t, w, recordtest.JudgedBy(t, "v1", 1, recordtest.Hosts(len(practice.All()))...))
-	correct := func(e Erratum, dry bool) (out feed.Corrected, err error) {
-		t.Helper()
-		var b bytes.Buffer
-		if err = s.correct(t.Context(), e, dry, &b); err == nil {
-			err = json.Unmarshal(b.Bytes(), &out)
-		}
-		return out, err
-	}
+	correct := func(e erratumIn, dry bool) (feed.Corrected, error) { return s.correct(t.Context(), e, dry) }
 	rec := recordtest.Open(t, w)
 	other, alike := int64(-1), int64(-1) // leaves that the first battery judges in another way, and alike
 	for leaf := range rec.Rounds()[0].Rows {
-		out, err := correct(Erratum{leaf, "asked wrongly", "v2", 0}, true)
+		out, err := correct(erratumIn{leaf, "asked wrongly", "v2", 0}, true)
 		switch {
 		case err != nil:
 			alike = leaf
@@ -46,28 +37,28 @@ func TestErrata(t *testing.T) {
 		t.Fatalf("leaves %d and %d", other, alike)
 	}
 	for name, c := range map[string]struct {
-		e    Erratum
+		e    erratumIn
 		says string
 	}{
-		"a leaf that is no row": {Erratum{rec.Rounds()[0].RoundLeaf(), "wrong", "", 0}, "is no row; hint:"},
-		"a leaf before all":     {Erratum{-1, "wrong", "", 0}, "is no row; hint:"},
-		"an unknown battery":    {Erratum{other, "wrong", "v9", 0}, "v9"},
-		"the battery of before": {Erratum{other, "wrong", "v1", 0}, feed.ErrNoErratum.Error()},
-		"no reason":             {Erratum{other, "", "", 0}, "without a reason"},
-		"no such walk":          {Erratum{other, "wrong", "", 7}, "the record has no such observation"},
+		"a leaf that is no row": {erratumIn{rec.Rounds()[0].RoundLeaf(), "wrong", "", 0}, "is no row; hint:"},
+		"a leaf before all":     {erratumIn{-1, "wrong", "", 0}, "is no row; hint:"},
+		"an unknown battery":    {erratumIn{other, "wrong", "v9", 0}, "v9"},
+		"the battery of before": {erratumIn{other, "wrong", "v1", 0}, feed.ErrNoErratum.Error()},
+		"no reason":             {erratumIn{other, "", "", 0}, "without a reason"},
+		"no such walk":          {erratumIn{other, "wrong", "", 7}, "the record has no such observation"},
 	} {
 		if _, err := correct(c.e, false); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	judged, err := correct(Erratum{other, "asked wrongly", "v2", 0}, false)
+	judged, err := correct(erratumIn{other, "asked wrongly", "v2", 0}, false)
 	if err != nil || judged.Observation != 1 {
 		t.Fatalf("%+v %v", judged, err)
 	}
-	if again, err := correct(Erratum{other, "asked wrongly", "v2", 0}, false); err != nil || !again.Already {
+	if again, err := correct(erratumIn{other, "asked wrongly", "v2", 0}, false); err != nil || !again.Already {
 		t.Errorf("once more: %+v %v", again, err)
 	}
-	if out, err := correct(Erratum{alike, "the path was down", "", 0}, false); err != nil || out.Observation != 2 ||
+	if out, err := correct(erratumIn{alike, "the path was down", "", 0}, false); err != nil || out.Observation != 2 ||
 		out.Now != record.VerdictNotProbed || out.Evidence != "" {
 		t.Fatalf("%+v %v", out, err)
 	}
@@ -123,20 +114,16 @@ func TestErratumByAPaidWalk(t *testing.T) {
 		}
 	}
 	walk, another := walkOf(t, w, host), walkOf(t, w, "other.example")
-	var b bytes.Buffer
-	if err := s.correct(t.Context(), Erratum{row, "it sold", "", another}, true, &b); err == nil ||
+	if _, err := s.correct(t.Context(), erratumIn{row, "it sold", "", another}, true); err == nil ||
 		!strings.Contains(err.Error(), "and the paid walk of") {
 		t.Errorf("a walk of another door: %v", err)
 	}
-	if err := s.correct(t.Context(), Erratum{row, "it sold", "v1", 0}, true, &b); err == nil ||
+	if _, err := s.correct(t.Context(), erratumIn{row, "it sold", "v1", 0}, true); err == nil ||
 		!strings.Contains(err.Error(), "by the older v1") {
 		t.Errorf("a battery that asks for less: %v", err)
 	}
-	if err := s.correct(t.Context(), Erratum{row, "it sold", "", walk}, true, &b); err != nil {
-		t.Fatal(err)
-	}
-	var out feed.Corrected
-	if err := json.Unmarshal(b.Bytes(), &out); err != nil {
+	out, err := s.correct(t.Context(), erratumIn{row, "it sold", "", walk}, true)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-09-14T00:00:00Z", Kind: record.ObservationErratum,

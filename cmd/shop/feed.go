@@ -1,38 +1,27 @@
 package shop
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
-	"log/slog"
-	"net/http"
-	"net/url"
-
-	"github.com/go-json-experiment/json"
+	"fmt"
+	"os"
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
 )
 
-// putOnFeed has a keeper put something on the feed through the process that serves the store, at
-// its path, or here where there is none, and reads what came of it.
-func putOnFeed[T any](ctx context.Context, c *Config, path string, q url.Values, dry bool, log *slog.Logger,
-	here func(s *Shop, out io.Writer) error) (out T, err error) {
-	if c.Record == "" {
-		return out, errors.New("record, the folder of the signed record, is not configured")
+// openRecord opens the record that a keeper puts something on, beside what the feed has.
+func (s *Shop) openRecord() (*record.Record, error) {
+	if s.Config.Record == "" {
+		return nil, errors.New("record, the folder of the signed record, is not configured: name one by record in " +
+			"the configuration")
 	}
-	if dry {
-		q.Set("dry", "")
+	rec, err := record.Open(os.DirFS(s.Config.Record), s.Ring)
+	if err != nil {
+		return nil, fmt.Errorf("reading the record: %w", err)
 	}
-	var b bytes.Buffer
-	err = asKeeper(ctx, c, log, http.MethodPost, path+"?"+q.Encode(), &b,
-		func(s *Shop) error { return here(s, &b) })
-	if err == nil {
-		err = json.Unmarshal(b.Bytes(), &out, json.RejectUnknownMembers(true))
-	}
-	return out, err
+	return rec, nil
 }
 
 // besideRecord runs put in a transaction of a feed that goes on behind what the record has. dry

@@ -3,199 +3,124 @@ package shop
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"net"
-	"net/http"
-	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
-	"store.example/agentstore/dynamic/bounty"
+	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/keeper"
 	"store.example/agentstore/dynamic/keeper/web"
-	"store.example/agentstore/dynamic/till"
 )
 
-// keeperRead is a reading of the keeper's desk by a command: a row.
-type keeperRead struct {
-	path string // on the control socket
-	read func(ctx context.Context, s *Shop, r *http.Request, w io.Writer) error
+// today says what waits for the keeper.
+func (s *Shop) today(ctx context.Context, _ nothing) (keeper.Today, error) {
+	return s.Keeper.Today(ctx)
 }
 
-// keeperReads are all of them.
-var keeperReads = []keeperRead{
-	{"/today", func(ctx context.Context, s *Shop, _ *http.Request, w io.Writer) error {
-		today, err := s.Keeper.Today(ctx)
-		if err != nil {
-			return err
-		}
-		return json.NewEncoder(w).Encode(today)
-	}},
-	{"/find", func(ctx context.Context, s *Shop, r *http.Request, w io.Writer) error {
-		found, err := s.Keeper.Find(ctx, r.URL.Query().Get("q"))
-		if err != nil {
-			return err
-		}
-		return json.NewEncoder(w).Encode(found)
-	}},
-	{"/sales", func(ctx context.Context, s *Shop, _ *http.Request, w io.Writer) error {
-		sales, err := s.Keeper.Sales(ctx, salesWeeks)
-		if err != nil {
-			return err
-		}
-		return json.NewEncoder(w).Encode(sales)
-	}},
-	{"/books", func(ctx context.Context, s *Shop, r *http.Request, w io.Writer) error {
-		b, err := s.Keeper.Books(ctx, r.URL.Query().Get("month"))
-		if err != nil {
-			return err
-		}
-		if r.URL.Query().Has("csv") {
-			return b.CSV(w)
-		}
-		return json.NewEncoder(w).Encode(b)
-	}},
-	{"/bounties", func(ctx context.Context, s *Shop, _ *http.Request, w io.Writer) error {
-		return s.bounties(ctx, w)
-	}},
-	{"/accounts", func(ctx context.Context, s *Shop, _ *http.Request, w io.Writer) error { return s.accounts(ctx, w) }},
-	{"/statement", func(ctx context.Context, s *Shop, r *http.Request, w io.Writer) error {
-		return s.statement(ctx, r.URL.Query().Get("account"), r.URL.Query().Get("month"), w)
-	}},
-	{"/debts", func(ctx context.Context, s *Shop, r *http.Request, w io.Writer) error {
-		return s.debts(ctx, r.URL.Query().Has("all"), w)
-	}},
+type findIn struct {
+	What string `arg:"WHAT" doc:"what to look for: the id of a purchase, a certificate, an order or a debt, a patron number, a transaction, or a wallet"`
+}
+
+func (s *Shop) find(ctx context.Context, in findIn) (keeper.Found, error) {
+	return s.Keeper.Find(ctx, in.What)
 }
 
 // salesWeeks is how many weeks store keeper sales tells of: a year.
 const salesWeeks = 53
 
-// controlKeeper are the readings on the control socket, and what takes payouts in.
-func (s *Shop) controlKeeper(mux *http.ServeMux) {
-	mux.HandleFunc("POST /payout", func(w http.ResponseWriter, r *http.Request) {
-		answerKeeper(w, func(out io.Writer) error {
-			o, err := controlBody[till.Payout](r)
-			if err != nil {
-				return err
-			}
-			return s.payOut(r.Context(), r.URL.Query().Get("debt"), o, r.URL.Query().Has("dry"), out)
-		})
-	})
-	mux.HandleFunc("POST /paid", func(w http.ResponseWriter, r *http.Request) {
-		q := r.URL.Query()
-		answerKeeper(w, func(out io.Writer) error {
-			return s.paid(r.Context(), q.Get("debt"), q.Get("tx"), q.Has("dry"), out)
-		})
-	})
-	mux.HandleFunc("POST /bounty", func(w http.ResponseWriter, r *http.Request) {
-		answerKeeper(w, func(out io.Writer) error {
-			p, err := controlBody[bounty.Posting](r)
-			if err != nil {
-				return err
-			}
-			return s.postBounty(r.Context(), p, r.URL.Query().Has("dry"), out)
-		})
-	})
-	mux.HandleFunc("POST /received", func(w http.ResponseWriter, r *http.Request) {
-		answerKeeper(w, func(out io.Writer) error {
-			in, err := controlBody[AccountReceipt](r)
-			if err != nil {
-				return err
-			}
-			return s.received(r.Context(), in, r.URL.Query().Has("dry"), out)
-		})
-	})
-	for _, k := range keeperReads {
-		mux.HandleFunc("GET "+k.path, func(w http.ResponseWriter, r *http.Request) {
-			answerKeeper(w, func(out io.Writer) error { return k.read(r.Context(), s, r, out) })
-		})
+func (s *Shop) sales(ctx context.Context, _ nothing) (keeper.Sales, error) {
+	return s.Keeper.Sales(ctx, salesWeeks)
+}
+
+type reconcileIn struct {
+	Month string `arg:"MONTH" form:"^[0-9]{4}-(0[1-9]|1[0-2])$" doc:"the month, such as 2026-11"`
+	CSV   bool   `flag:"csv" doc:"a table for a spreadsheet"`
+}
+
+// reconcile compares the ledger with the chains.
+func (s *Shop) reconcile(ctx context.Context, in reconcileIn) (any, error) {
+	b, err := s.Keeper.Books(ctx, in.Month)
+	if err == nil && in.CSV {
+		return asIs(b.CSV), nil
 	}
+	return b, err
 }
 
-// readKeeper does a reading in the process that serves the store, where there is one, else here.
-func readKeeper(ctx context.Context, c *Config, path string, log *slog.Logger, w io.Writer) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
-	if err != nil {
-		return err
-	}
-	return asKeeper(ctx, c, log, http.MethodGet, path, w, func(s *Shop) error {
-		for _, k := range keeperReads {
-			if k.path == r.URL.Path {
-				return k.read(ctx, s, r, w)
-			}
-		}
-		return http.ErrNotSupported // a path of nobody
-	})
+// token is that of the web desk.
+func (s *Shop) token(context.Context, nothing) (asIs, error) {
+	token, _, err := DeskToken(&s.Config)
+	return func(w io.Writer) error { _, err := fmt.Fprintln(w, token); return err }, err
 }
 
-// Today writes what waits for the keeper, as JSON.
-func Today(ctx context.Context, c *Config, log *slog.Logger, w io.Writer) error {
-	return readKeeper(ctx, c, "/today", log, w)
-}
-
-// Find writes the purchases that are found by an id, a wallet or a transaction, as JSON.
-func Find(ctx context.Context, c *Config, q string, log *slog.Logger, w io.Writer) error {
-	return readKeeper(ctx, c, "/find?q="+url.QueryEscape(q), log, w)
-}
-
-// Sales writes what was sold in the newest weeks, as JSON.
-func Sales(ctx context.Context, c *Config, log *slog.Logger, w io.Writer) error {
-	return readKeeper(ctx, c, "/sales", log, w)
-}
-
-// Books writes the comparison of ledger and chains of a month, as JSON or as CSV.
-func Books(ctx context.Context, c *Config, month string, csv bool, log *slog.Logger, w io.Writer) error {
-	q := url.Values{"month": {month}}
-	if csv {
-		q.Set("csv", "")
-	}
-	return readKeeper(ctx, c, "/books?"+q.Encode(), log, w)
-}
-
-// ServeDesk has Serve serve the keeper's desk on a listener, too.
-func (s *Shop) ServeDesk(ln net.Listener) error {
+// ServeDesk has Serve serve the keeper's desk on a listener, too. Where the desk's token is made
+// for it, there is a link that opens the desk once.
+func (s *Shop) ServeDesk(ln net.Listener) (link string, err error) {
 	c := s.Config.Desk
+	_, made, err := DeskToken(&s.Config)
+	if err != nil {
+		return "", errors.Join(err, ln.Close())
+	}
 	d, err := web.New(web.Config{Desk: s.Keeper, Till: s.Till, Bounties: s.Bounties,
 		Name: s.Site.Now().Config.Title, Log: s.Log, Hosts: c.Hosts, Listen: ln.Addr().String(),
-		Token: func() (string, error) { return deskToken(c.Token) }})
+		Token: func() (string, error) { return readDeskToken(c.Token) }})
 	if err != nil {
-		return errors.Join(err, ln.Close())
+		return "", errors.Join(err, ln.Close())
 	}
 	s.runs = append(s.runs, func(ctx context.Context) error { return d.Serve(ctx, ln) })
-	return nil
+	if made {
+		link = "http://" + ln.Addr().String() + d.OpenOnce()
+	}
+	return link, nil
 }
 
-func deskToken(file string) (string, error) {
+func readDeskToken(file string) (string, error) {
 	raw, err := secretFile(file)
 	return strings.TrimSpace(string(raw)), err
 }
 
 // DeskToken is the token of the keeper's desk, which is made where there is none.
-func DeskToken(c *Config) (string, error) {
-	if c.Desk.Token == "" {
-		return "", errors.New("desk.token names no file in the configuration")
+func DeskToken(c *Config) (token string, made bool, err error) {
+	token, err = readDeskToken(c.Desk.Token)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(filepath.Dir(c.Desk.Token), 0o700); err != nil {
+			return "", false, fmt.Errorf("making the desk's token: %w", err)
+		}
+		err = writeNew(c.Desk.Token, []byte(strings.ToLower(rand.Text()+rand.Text())+"\n"), 0o600)
+		if made = err == nil; err != nil && !errors.Is(err, fs.ErrExist) {
+			return "", false, fmt.Errorf("making the desk's token: %w", err)
+		}
+		token, err = readDeskToken(c.Desk.Token)
 	}
-	f, err := os.OpenFile(c.Desk.Token, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		_, err = f.WriteString(strings.ToLower(rand.Text()+rand.Text()) + "\n")
-		err = errors.Join(err, f.Sync(), f.Close())
+	return token, made, err
+}
+
+// lastCensus is when the record's newest round was taken.
+func (s *Shop) lastCensus() []keeper.Past {
+	var rounds []record.Round
+	if s.archive != nil && s.archive.Now() != nil {
+		rounds = s.archive.Now().Rounds
+	} else if rec, err := s.openRecord(); err == nil {
+		rounds = rec.Rounds()
 	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("making the desk's token: %w", err)
+	if len(rounds) == 0 {
+		return nil
 	}
-	return deskToken(c.Desk.Token)
+	at, _ := time.Parse(time.RFC3339, rounds[len(rounds)-1].TakenAt) // zero is told as nothing
+	return []keeper.Past{{What: "census", At: at}}
 }
 
 // openKeeper puts the keeper's desk together.
 func (s *Shop) openKeeper() (err error) {
 	s.runs = append(s.runs, s.watchPayouts)
 	s.Keeper, err = keeper.New(keeper.Config{Till: s.Till, DB: s.DB, Rails: s.Rails, Refusals: s.refusals,
+		Past: s.lastCensus,
 		Rows: slices.Concat(keeper.Rows, s.visitorRows(), s.launchRows(),
 			[]keeper.Row{s.bountyRow(), s.callbackRow()})})
 	return err

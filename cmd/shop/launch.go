@@ -195,7 +195,6 @@ func (s *Shop) launchRows() []keeper.Row {
 		return nil
 	}
 	return []keeper.Row{{Name: "launch_wallet", Title: "Wallet of launch checks",
-		Empty: "It can pay for twenty purchases on every network.",
 		Read: func(ctx context.Context, _ *keeper.Desk) (list []keeper.Entry, err error) {
 			all, err := s.launch.purse.Balances(ctx)
 			for _, b := range all {

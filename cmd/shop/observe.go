@@ -183,21 +183,15 @@ func readFeed(ctx context.Context, c *Config, db ledger.DB, ring attest.Ring, af
 
 // serveObservations answers the control socket.
 func (s *Shop) serveObservations(w http.ResponseWriter, r *http.Request) {
-	after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
-	if err != nil || after < 0 {
-		http.Error(w, "after must be a number", http.StatusBadRequest)
-		return
-	}
-	out, err := readFeed(r.Context(), &s.Config, s.DB, s.Ring, after)
-	if err != nil {
-		http.Error(w, "the ledger could not be read", http.StatusInternalServerError)
-		s.Log.Error("observations not read", "err", err)
-		return
-	}
-	b, err := json.Marshal(out)
-	if err != nil {
-		http.Error(w, "not encoded", http.StatusInternalServerError)
-		return
-	}
-	_, _ = io.Copy(w, bytes.NewReader(b)) // a reader that left asks again
+	answerControl(w, func(to io.Writer) error {
+		after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
+		if err != nil || after < 0 {
+			return errors.New("after must be a number")
+		}
+		out, err := readFeed(r.Context(), &s.Config, s.DB, s.Ring, after)
+		if err != nil {
+			return err
+		}
+		return json.MarshalWrite(to, out)
+	})
 }

@@ -1,15 +1,7 @@
 package shop
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"log/slog"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -20,24 +12,24 @@ import (
 
 // KeeperOrder is an order as the keeper reads it: with what was asked, and by whom it was paid.
 type KeeperOrder struct {
-	OrderID     string    `json:"order_id"`
-	ItemID      string    `json:"item_id"`
-	Status      string    `json:"status"`
+	OrderID     string    `json:"order_id" doc:"The order, as store keeper answer takes it."`
+	ItemID      string    `json:"item_id" doc:"The good."`
+	Status      string    `json:"status" doc:"How it stands."`
 	OrderedAt   string    `json:"ordered_at"`
-	DueAt       time.Time `json:"due_at"`
-	HoursLeft   float64   `json:"hours_left"` // less than 0 past the window; of a completed order, as it was then
-	Asked       string    `json:"asked"`      // a stranger's text, with what cannot be seen in it spelled out
-	URL         string    `json:"url,omitzero"`
-	AgentName   string    `json:"agent_name,omitzero"`
-	PaidUSDC    string    `json:"paid_usdc"`
-	OwedUSDC    string    `json:"owed_usdc,omitzero"` // since the window was missed
+	DueAt       time.Time `json:"due_at" doc:"When it is due, UTC."`
+	HoursLeft   float64   `json:"hours_left" doc:"Hours until then, less than 0 past the window; of a completed order, as it was then."`
+	Asked       string    `json:"asked" wide:"true" doc:"What was asked: a stranger's text, with what cannot be seen in it spelled out."`
+	URL         string    `json:"url,omitzero" doc:"An address that they gave."`
+	AgentName   string    `json:"agent_name,omitzero" doc:"Who ordered, in their own words."`
+	PaidUSDC    string    `json:"paid_usdc" doc:"What was paid."`
+	OwedUSDC    string    `json:"owed_usdc,omitzero" doc:"What is owed, since the window was missed."`
 	Payer       string    `json:"payer"`
 	Network     string    `json:"network"`
 	PurchaseID  string    `json:"purchase_id"`
 	CompletedAt string    `json:"completed_at,omitzero"`
-	Text        string    `json:"text,omitzero"`
-	Link        string    `json:"link,omitzero"`
-	File        string    `json:"file,omitzero"`
+	Text        string    `json:"text,omitzero" wide:"true" doc:"The answer."`
+	Link        string    `json:"link,omitzero" doc:"The link of the answer."`
+	File        string    `json:"file,omitzero" doc:"The file of the answer."`
 }
 
 func keeperOrder(o till.HumanOrder) KeeperOrder {
@@ -68,129 +60,61 @@ func lines(s string) string {
 	return strings.Join(all, "\n")
 }
 
-// Orders writes a line of JSON for each order that waits for the keeper, or for every one.
-func Orders(ctx context.Context, c *Config, all bool, log *slog.Logger, w io.Writer) error {
-	path := "/orders"
-	if all {
-		path += "?all"
-	}
-	return asKeeper(ctx, c, log, http.MethodGet, path, w, func(s *Shop) error { return s.orders(ctx, all, w) })
+// listIn is what lists take that may have what is done, too.
+type listIn struct {
+	All bool `flag:"all" doc:"those that are done, too"`
 }
 
-func (s *Shop) orders(ctx context.Context, all bool, w io.Writer) error {
-	list, err := s.Till.HumanOrders(ctx, all)
+func (s *Shop) orders(ctx context.Context, in listIn) ([]KeeperOrder, error) {
+	list, err := s.Till.HumanOrders(ctx, in.All)
 	out := make([]KeeperOrder, len(list))
 	for i, o := range list {
 		out[i] = keeperOrder(o)
 	}
-	return errors.Join(jsonLines(w, out), err)
+	return out, err
 }
 
-// AnswerOrder completes an order in the process that serves the store, where there is one, and
-// writes it as it stands then. dry changes nothing.
-func AnswerOrder(ctx context.Context, c *Config, id string, a till.Answer, dry bool, log *slog.Logger,
-	w io.Writer) error {
-	if err := a.Check(); err != nil {
-		return err
+type answerIn struct {
+	Order string   `arg:"ORDER" form:"^order_[a-z2-7]{20}$" doc:"the order, order_ and twenty characters: store keeper orders lists them"`
+	Text  string   `flag:"text" file:"text-file" doc:"what to say"`
+	Link  string   `flag:"link" doc:"an https address"`
+	File  attached `flag:"file" doc:"a file of at most 1 MiB to hand over, under its own name"`
+}
+
+func (in *answerIn) answer() till.Answer {
+	a := till.Answer{Text: in.Text, Link: in.Link}
+	if in.File.Name != "" {
+		a.File = &till.AnswerFile{Name: in.File.Name, Data: in.File.Data}
 	}
-	return signing(ctx, c, log, "/answer", url.Values{"order": {id}}, a, dry, w,
-		func(s *Shop) error { return s.answer(ctx, id, a, dry, w) })
+	return a
 }
 
-func (s *Shop) answer(ctx context.Context, id string, a till.Answer, dry bool, w io.Writer) error {
-	o, err := s.Till.AnswerOrder(ctx, id, a, dry)
+func (in *answerIn) check() error { return in.answer().Check() }
+
+// answer completes an order, and gives it as it stands then.
+func (s *Shop) answer(ctx context.Context, in answerIn, dry bool) (KeeperOrder, error) {
+	o, err := s.Till.AnswerOrder(ctx, in.Order, in.answer(), dry)
 	if err != nil {
-		return err
+		return KeeperOrder{}, err
 	}
-	return json.NewEncoder(w).Encode(keeperOrder(o))
+	return keeperOrder(o), nil
 }
 
-// WriteNote signs the keeper's note of a month, and writes it as it is signed. dry changes nothing.
-func WriteNote(ctx context.Context, c *Config, month, text string, dry bool, log *slog.Logger, w io.Writer) error {
-	return signing(ctx, c, log, "/note", url.Values{"month": {month}}, text, dry, w,
-		func(s *Shop) error { return s.note(ctx, month, text, dry, w) })
+type noteIn struct {
+	Month string `arg:"MONTH" form:"^[0-9]{4}-(0[1-9]|1[0-2])$" doc:"the month, such as 2026-11"`
+	Text  string `flag:"text" file:"text-file" doc:"what the note says" need:"say what the note says with -text-file or -text"`
 }
 
-func (s *Shop) note(ctx context.Context, month, text string, dry bool, w io.Writer) error {
-	n, err := s.Till.WriteNote(ctx, month, text, dry)
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(w).Encode(n)
+// signedNote is a note as it is signed.
+type signedNote struct{ till.MonthlyNote }
+
+// Plain is what the keeper reads of it.
+func (n signedNote) Plain() []any {
+	return []any{"The note of " + n.Note.Month + ", which holders of a current pass read once it is signed:",
+		n.Note.Text}
 }
 
-// signing does work that signs something for a buyer: in the process that serves the store, where
-// there is one; else in a shop that is opened for it, which notes it in the high-water file as the
-// other would.
-func signing(ctx context.Context, c *Config, log *slog.Logger, path string, q url.Values, body any, dry bool,
-	w io.Writer, work func(*Shop) error) (err error) {
-	spec, err := ledgerSpec(c)
-	if err != nil {
-		return err
-	}
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	if dry {
-		q.Set("dry", "")
-	}
-	if ok, err := askServer(ctx, spec, http.MethodPost, path+"?"+q.Encode(), bytes.NewReader(raw), w); ok ||
-		err != nil {
-		return err
-	}
-	if err := mustExist(spec); err != nil {
-		return err
-	}
-	quiet := *c
-	quiet.Public, quiet.Record = "", ""
-	s, err := Open(ctx, &quiet, Options{Log: log})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	return work(s)
-}
-
-// maxControl bounds what the keeper's commands send to the serving process: a file in base64, and
-// the words beside it.
-const maxControl = 2 << 20
-
-// controlBody reads what a command sent.
-func controlBody[T any](r *http.Request) (v T, err error) {
-	raw, err := io.ReadAll(io.LimitReader(r.Body, maxControl+1))
-	if err == nil && len(raw) > maxControl {
-		err = fmt.Errorf("more than %d bytes", maxControl)
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &v)
-	}
-	return v, err
-}
-
-// controlOrders are the commands about orders and notes on the control socket.
-func (s *Shop) controlOrders(mux *http.ServeMux) {
-	mux.HandleFunc("GET /orders", func(w http.ResponseWriter, r *http.Request) {
-		answerKeeper(w, func(out io.Writer) error { return s.orders(r.Context(), r.URL.Query().Has("all"), out) })
-	})
-	mux.HandleFunc("POST /answer", func(w http.ResponseWriter, r *http.Request) {
-		q := r.URL.Query()
-		answerKeeper(w, func(out io.Writer) error {
-			a, err := controlBody[till.Answer](r)
-			if err != nil {
-				return err
-			}
-			return s.answer(r.Context(), q.Get("order"), a, q.Has("dry"), out)
-		})
-	})
-	mux.HandleFunc("POST /note", func(w http.ResponseWriter, r *http.Request) {
-		q := r.URL.Query()
-		answerKeeper(w, func(out io.Writer) error {
-			text, err := controlBody[string](r)
-			if err != nil {
-				return err
-			}
-			return s.note(r.Context(), q.Get("month"), text, q.Has("dry"), out)
-		})
-	})
+func (s *Shop) note(ctx context.Context, in noteIn, dry bool) (signedNote, error) {
+	n, err := s.Till.WriteNote(ctx, in.Month, in.Text, dry)
+	return signedNote{n}, err
 }

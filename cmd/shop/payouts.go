@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/url"
 	"strings"
 	"time"
 
@@ -22,26 +21,26 @@ import (
 
 // KeeperDebt is a debt as the keeper reads it.
 type KeeperDebt struct {
-	DebtID     string        `json:"debt_id"`
-	Kind       string        `json:"kind"`
-	Status     string        `json:"status"`
-	Reason     string        `json:"reason"`
-	Since      time.Time     `json:"since"`
-	OwedUSDC   string        `json:"owed_usdc"`
+	DebtID     string        `json:"debt_id" doc:"The debt, as store keeper pay takes it."`
+	Kind       string        `json:"kind" doc:"Of what kind it is."`
+	Status     string        `json:"status" doc:"How it stands."`
+	Reason     string        `json:"reason" wide:"true" doc:"Why it is owed."`
+	Since      time.Time     `json:"since" doc:"When it came to be owed, UTC."`
+	OwedUSDC   string        `json:"owed_usdc" doc:"What is owed."`
 	Atomic     int64         `json:"owed_atomic"`
-	Network    string        `json:"network"`
+	Network    string        `json:"network" doc:"The network that it was paid on."`
 	Asset      string        `json:"asset"`
-	To         string        `json:"to"`
+	To         string        `json:"to" doc:"Who is paid."`
 	Nonce      string        `json:"nonce"`
 	Tx         string        `json:"tx"` // that made it
 	Final      bool          `json:"final"`
 	PurchaseID string        `json:"purchase_id"`
 	OrderID    string        `json:"order_id,omitzero"`
 	Payouts    []till.Payout `json:"payouts,omitzero"`
-	Trouble    string        `json:"trouble,omitzero"` // why the payout would fail
-	PaidTx     string        `json:"paid_tx,omitzero"`
+	Trouble    string        `json:"trouble,omitzero" wide:"true" doc:"Why the payout would fail."`
+	PaidTx     string        `json:"paid_tx,omitzero" doc:"The transaction that paid it."`
 	PaidAt     time.Time     `json:"paid_at,omitzero"`
-	URL        string        `json:"url,omitzero"` // what the creditor reads
+	URL        string        `json:"url,omitzero" doc:"What the creditor reads."`
 }
 
 func (s *Shop) keeperDebt(d till.Debt) KeeperDebt {
@@ -59,46 +58,40 @@ func (s *Shop) keeperDebt(d till.Debt) KeeperDebt {
 	return v
 }
 
-// Debts writes a line of JSON for each debt, with those that are paid where all is set.
-func Debts(ctx context.Context, c *Config, all bool, log *slog.Logger, w io.Writer) error {
-	path := "/debts"
-	if all {
-		path += "?all"
-	}
-	return readKeeper(ctx, c, path, log, w)
-}
-
-func (s *Shop) debts(ctx context.Context, all bool, w io.Writer) error {
-	list, err := s.Till.Debts(ctx, all)
+func (s *Shop) debts(ctx context.Context, in listIn) ([]KeeperDebt, error) {
+	list, err := s.Till.Debts(ctx, in.All)
 	out := make([]KeeperDebt, len(list))
 	for i, d := range list {
 		out[i] = s.keeperDebt(d)
 	}
-	return errors.Join(jsonLines(w, out), err)
+	return out, err
 }
 
-// Pay signs a payout of a debt with the payout key, which no process that serves reads, has it
-// taken in, and writes the debt as it stands then. Where dry is set it is signed, judged, and
-// forgotten.
-func Pay(ctx context.Context, c *Config, id string, dry bool, log *slog.Logger, w io.Writer) error {
+type payIn struct {
+	Debt   string `arg:"DEBT" form:"^debt_[a-z2-7]{20}$" doc:"the debt, debt_ and twenty characters: store keeper debts lists them"`
+	Payout till.Payout
+}
+
+// signPayment signs a payout of a debt with the payout key, which no process that serves reads.
+func signPayment(ctx context.Context, c *Config, in any, log *slog.Logger) error {
+	pay := in.(*payIn)
 	key, err := payoutKey(c)
 	if err != nil {
 		return err
 	}
+	debts, _ := VerbNamed("debts")
+	call := debts.Call()
+	call.in, call.JSON = &listIn{All: true}, true
 	var list bytes.Buffer
-	if err := Debts(ctx, c, true, log, &list); err != nil {
+	if err := call.Do(ctx, c, log, &list); err != nil {
 		return err
 	}
-	debt, err := findDebt(&list, id)
+	debt, err := findDebt(&list, pay.Debt)
 	if err != nil {
 		return err
 	}
-	o, err := signPayout(c, debt, key, time.Now().Add(till.PayoutFor))
-	if err != nil {
-		return err
-	}
-	return signing(ctx, c, log, "/payout", url.Values{"debt": {id}}, o, dry, w,
-		func(s *Shop) error { return s.payOut(ctx, id, o, dry, w) })
+	pay.Payout, err = signPayout(c, debt, key, time.Now().Add(till.PayoutFor))
+	return err
 }
 
 func payoutKey(c *Config) (*wallet.Key, error) {
@@ -150,26 +143,29 @@ func signPayout(c *Config, d KeeperDebt, key *wallet.Key, until time.Time) (till
 	return till.Payout{}, fmt.Errorf("network %s is not configured", d.Network)
 }
 
-func (s *Shop) payOut(ctx context.Context, id string, o till.Payout, dry bool, w io.Writer) error {
-	d, err := s.Till.PayOut(ctx, id, o, dry)
+// pay takes a payout in, and gives the debt as it stands then. Where dry is set the payout is
+// judged, and forgotten.
+func (s *Shop) pay(ctx context.Context, in payIn, dry bool) (*KeeperDebt, error) {
+	d, err := s.Till.PayOut(ctx, in.Debt, in.Payout, dry)
 	if err != nil && !errors.Is(err, till.ErrPaid) {
-		return err
+		return nil, err
 	}
-	return errors.Join(json.NewEncoder(w).Encode(s.keeperDebt(d)), err)
+	v := s.keeperDebt(d)
+	return &v, err
 }
 
-// Paid notes that the keeper paid a debt by hand, and writes it as it stands then.
-func Paid(ctx context.Context, c *Config, id, tx string, dry bool, log *slog.Logger, w io.Writer) error {
-	q := url.Values{"debt": {id}, "tx": {tx}}
-	return signing(ctx, c, log, "/paid", q, nil, dry, w, func(s *Shop) error { return s.paid(ctx, id, tx, dry, w) })
+type paidIn struct {
+	Debt string `arg:"DEBT" form:"^debt_[a-z2-7]{20}$" doc:"the debt, debt_ and twenty characters: store keeper debts lists them"`
+	Tx   string `flag:"tx" doc:"the transaction that paid" need:"say by which transaction with -tx"`
 }
 
-func (s *Shop) paid(ctx context.Context, id, tx string, dry bool, w io.Writer) error {
-	d, err := s.Till.PaidByHand(ctx, id, tx, dry)
+// paid notes that the keeper paid a debt by hand, and gives it as it stands then.
+func (s *Shop) paid(ctx context.Context, in paidIn, dry bool) (KeeperDebt, error) {
+	d, err := s.Till.PaidByHand(ctx, in.Debt, in.Tx, dry)
 	if err != nil {
-		return err
+		return KeeperDebt{}, err
 	}
-	return json.NewEncoder(w).Encode(s.keeperDebt(d))
+	return s.keeperDebt(d), nil
 }
 
 // payoutsEvery is how often the chains are asked what became of payouts.

@@ -2,7 +2,6 @@ package shop
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -94,80 +93,54 @@ func Backup(ctx context.Context, c *Config, w io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return ledger.Backup(ctx, db, w)
+	return backUp(ctx, db, w)
 }
 
-// Reopen opens a restored and reconciled store for business where nothing that was sent before can
-// land any more, in its serving process where there is one, and writes a line of JSON for each
-// network. till.ErrNotYet says that some have to wait.
-func Reopen(ctx context.Context, c *Config, o till.ReopenOptions, log *slog.Logger, w io.Writer) error {
-	ask := url.Values{"network": {o.Network}}
-	if o.Dry {
-		ask.Set("dry", "")
+// backUp writes a snapshot of a ledger, and notes in the ledger when that was.
+func backUp(ctx context.Context, db ledger.DB, w io.Writer) error {
+	if err := ledger.Backup(ctx, db, w); err != nil {
+		return err
 	}
-	return asKeeper(ctx, c, log, http.MethodPost, "/reopen?"+ask.Encode(), w,
-		func(s *Shop) error { return s.reopen(ctx, o, w) })
-}
-
-func (s *Shop) reopen(ctx context.Context, o till.ReopenOptions, w io.Writer) error {
-	found, err := till.Reopen(ctx, s.DB, s.Rails, o)
-	return errors.Join(jsonLines(w, found), err)
-}
-
-// Owed writes a line of JSON for everything that is owed for money that no purchase credits.
-func Owed(ctx context.Context, c *Config, log *slog.Logger, w io.Writer) error {
-	return asKeeper(ctx, c, log, http.MethodGet, "/owed", w, func(s *Shop) error { return s.owed(ctx, w) })
-}
-
-func (s *Shop) owed(ctx context.Context, w io.Writer) error {
-	list, err := till.ListOwed(ctx, s.DB)
-	return errors.Join(jsonLines(w, list), err)
-}
-
-func jsonLines[T any](w io.Writer, list []T) error {
-	e := json.NewEncoder(w)
-	for _, v := range list {
-		if err := e.Encode(v); err != nil {
-			return err
-		}
-	}
+	// For the keeper's eyes: no backup fails for it.
+	_ = db.Update(ctx, func(tx ledger.Tx) error { return ledger.SetJSON(tx, ledger.BackupKey(), tx.Now().UTC()) })
 	return nil
 }
 
-// asKeeper does the keeper's work in the process that serves the store, where there is one; else in
-// a shop that is opened for it and serves nothing.
-func asKeeper(ctx context.Context, c *Config, log *slog.Logger, method, path string, w io.Writer,
-	work func(*Shop) error) (err error) {
-	spec, err := ledgerSpec(c)
-	if err != nil {
-		return err
-	}
-	if ok, err := askServer(ctx, spec, method, path, nil, w); ok || err != nil {
-		return err
-	}
-	s, err := openQuietly(ctx, c, spec, log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	return work(s)
+type reopenIn struct {
+	Network string `flag:"network" doc:"one network, such as eip155:8453; all of them when left out"`
+	Wait    bool   `flag:"wait" doc:"wait until nothing that was sent before the restore can land any more"`
 }
 
-// openQuietly opens a shop on a ledger that exists, for work beside serving.
-func openQuietly(ctx context.Context, c *Config, spec string, log *slog.Logger) (*Shop, error) {
-	if err := mustExist(spec); err != nil {
-		return nil, err
+func (in *reopenIn) waits() bool { return in.Wait }
+
+// reopen opens a restored and reconciled store for business where nothing that was sent before can
+// land any more. till.ErrNotYet says that some networks have to wait.
+func (s *Shop) reopen(ctx context.Context, in reopenIn, dry bool) (reopened, error) {
+	return till.Reopen(ctx, s.DB, s.Rails, till.ReopenOptions{Network: in.Network, Dry: dry})
+}
+
+// reopened are the networks of a store that was restored, none of one that is open.
+type reopened []till.Reopened
+
+// Plain is how they stand.
+func (r reopened) Plain() []any {
+	if len(r) == 0 {
+		return []any{"The store is open on every network."}
 	}
-	quiet := *c
-	quiet.Public, quiet.HighWater, quiet.Record = "", "", ""
-	return Open(ctx, &quiet, Options{Log: log})
+	return []any{[]till.Reopened(r)}
+}
+
+// owed lists what is owed for money that no purchase credits.
+func (s *Shop) owed(ctx context.Context, _ nothing) ([]till.Owed, error) {
+	return till.ListOwed(ctx, s.DB)
 }
 
 // mustExist refuses a ledger that is not there: a mistaken path is an error and makes no file.
 func mustExist(spec string) error {
 	if file, ok := strings.CutPrefix(spec, "bolt:"); ok {
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is no ledger %s", file)
+			return fmt.Errorf("there is no ledger %s: store serve makes it; if it stands elsewhere, say where by "+
+				"ledger in the configuration", file)
 		}
 	}
 	return nil
@@ -196,9 +169,11 @@ func Restore(ctx context.Context, c *Config, r io.Reader) (err error) {
 // are an error, unless they are to be skipped; then they are told in the log.
 func Reconcile(ctx context.Context, c *Config, files []string, skip bool, log *slog.Logger) (_ []till.Reconciled,
 	err error) {
-	quiet := *c
-	quiet.Public, quiet.HighWater, quiet.Record = "", "", ""
-	s, err := Open(ctx, &quiet, Options{Log: log})
+	spec, err := ledgerSpec(c)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openBeside(ctx, c, spec, false, log)
 	if err != nil {
 		return nil, err
 	}
@@ -234,31 +209,25 @@ func Reconcile(ctx context.Context, c *Config, files []string, skip bool, log *s
 	return s.Till.Reconcile(ctx, marks, recorded)
 }
 
-// RebuildHighWater makes the configured high-water file anew from ledger and chains. dry writes
-// nothing.
-func RebuildHighWater(ctx context.Context, c *Config, dry bool, log *slog.Logger) (_ till.Rebuilt, err error) {
-	if c.HighWater == "" {
+type rebuildIn struct {
+	What string `arg:"rebuild" form:"^rebuild$" doc:"what is to be done: rebuild"`
+}
+
+// rebuildHighWater makes the configured high-water file anew from ledger and chains.
+func (s *Shop) rebuildHighWater(ctx context.Context, _ rebuildIn, dry bool) (till.Rebuilt, error) {
+	if s.Config.HighWater == "" {
 		return till.Rebuilt{}, errors.New("the configuration names no high_water file")
 	}
-	spec, err := ledgerSpec(c)
-	if err != nil {
-		return till.Rebuilt{}, err
-	}
-	s, err := openQuietly(ctx, c, spec, log)
-	if err != nil {
-		return till.Rebuilt{}, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
 	marks, out, err := s.Till.HighMarks(ctx)
-	out.File, out.DryRun = c.HighWater, dry
+	out.File, out.DryRun = s.Config.HighWater, dry
 	if err != nil || dry {
 		return out, err
 	}
-	key, err := IdentityKey(c)
+	key, err := IdentityKey(&s.Config)
 	if err != nil {
 		return out, err
 	}
-	return out, till.WriteHighWater(c.HighWater, key, marks)
+	return out, till.WriteHighWater(s.Config.HighWater, key, marks)
 }
 
 // observed is what the published record knows of things that happen once.

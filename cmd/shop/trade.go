@@ -2,12 +2,9 @@ package shop
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"net/url"
+	"iter"
 	"strings"
 	"time"
 	"unicode"
@@ -125,15 +122,15 @@ func tradeSecrets(file string) (secrets [][]byte, err error) {
 
 // KeeperAccount is how an account stands, as the keeper reads it. Amounts are US dollars.
 type KeeperAccount struct {
-	Account     string `json:"account"`
-	Partner     string `json:"partner"`
-	Provisioned bool   `json:"provisioned"`
-	OwedUSD     string `json:"owed_usd"` // with what is under way
-	CreditUSD   string `json:"credit_ceiling_usd"`
-	TodayUSD    string `json:"billed_today_usd"`
-	DailyUSD    string `json:"daily_cap_usd"`
-	Orders      int    `json:"orders_this_month"`
-	Before      int    `json:"orders_last_month"`
+	Account     string `json:"account" doc:"Its id."`
+	Partner     string `json:"partner" doc:"Its name."`
+	Provisioned bool   `json:"provisioned" doc:"Whether it has a secret."`
+	OwedUSD     string `json:"owed_usd" doc:"What it owes, with what is under way."`
+	CreditUSD   string `json:"credit_ceiling_usd" doc:"What it may owe."`
+	TodayUSD    string `json:"billed_today_usd" doc:"What it was billed today."`
+	DailyUSD    string `json:"daily_cap_usd" doc:"What it may be billed in a day."`
+	Orders      int    `json:"orders_this_month" doc:"Orders of this month."`
+	Before      int    `json:"orders_last_month" doc:"Orders of the month before."`
 	ShareBPS    int    `json:"share_bps"`
 }
 
@@ -143,14 +140,9 @@ func keeperAccount(a trade.Account, b account.Book) KeeperAccount {
 		b.Before, b.Share()}
 }
 
-// Accounts writes a line of JSON for each account at the trade counter.
-func Accounts(ctx context.Context, c *Config, log *slog.Logger, w io.Writer) error {
-	return readKeeper(ctx, c, "/accounts", log, w)
-}
-
-func (s *Shop) accounts(ctx context.Context, w io.Writer) error {
-	var list []KeeperAccount
-	err := s.DB.View(ctx, func(tx ledger.Tx) error {
+// accounts lists the accounts at the trade counter.
+func (s *Shop) accounts(ctx context.Context, _ nothing) (list []KeeperAccount, err error) {
+	err = s.DB.View(ctx, func(tx ledger.Tx) error {
 		list = nil
 		for _, a := range s.Trade.Accounts() {
 			b, err := account.ReadBook(tx, a.ID)
@@ -161,40 +153,50 @@ func (s *Shop) accounts(ctx context.Context, w io.Writer) error {
 		}
 		return nil
 	})
-	return errors.Join(err, jsonLines(w, list))
+	return list, err
 }
 
-// Statement writes the lines of an account in a month, a line of JSON each, under how it stands.
-func Statement(ctx context.Context, c *Config, id, month string, log *slog.Logger, w io.Writer) error {
-	return readKeeper(ctx, c, "/statement?"+url.Values{"account": {id}, "month": {month}}.Encode(), log, w)
+type statementIn struct {
+	Month   string `flag:"month" doc:"which, such as 2026-11"`
+	Account string `arg:"ACCOUNT" form:"^[a-z0-9-]{1,40}$" doc:"the account: store keeper accounts lists them"`
 }
 
-func (s *Shop) statement(ctx context.Context, id, month string, w io.Writer) error {
-	a, err := s.tradeAccount(id)
+func (in *statementIn) check() error {
+	if at, err := time.Parse("2006-01", in.Month); err != nil || at.Format("2006-01") != in.Month {
+		return errors.New("say of which month with -month, such as 2026-11")
+	}
+	return nil
+}
+
+// statement gives how an account stands, and then its lines in a month.
+func (s *Shop) statement(ctx context.Context, in statementIn) (iter.Seq2[any, error], error) {
+	a, err := s.tradeAccount(in.Account)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	enc := json.NewEncoder(w)
-	for after := ""; ; {
-		var page trade.Statement
-		err := s.DB.View(ctx, func(tx ledger.Tx) error {
-			page, err = s.Trade.Statement(tx, &a, month, after)
-			return err
-		})
-		if err != nil {
-			return err
+	return func(yield func(any, error) bool) {
+		for after, more := "", true; more; more = after != "" {
+			var page trade.Statement
+			err := s.DB.View(ctx, func(tx ledger.Tx) (err error) {
+				page, err = s.Trade.Statement(tx, &a, in.Month, after)
+				return err
+			})
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			lines := page.Lines
+			if page.Lines = nil; after == "" && !yield(page, nil) {
+				return
+			}
+			for _, l := range lines {
+				if !yield(l, nil) {
+					return
+				}
+			}
+			after = page.Next
 		}
-		lines := page.Lines
-		if page.Lines = nil; after == "" {
-			err = enc.Encode(page)
-		}
-		if err := errors.Join(err, jsonLines(w, lines)); err != nil {
-			return err
-		}
-		if after = page.Next; after == "" {
-			return nil
-		}
-	}
+	}, nil
 }
 
 func (s *Shop) tradeAccount(id string) (trade.Account, error) {
@@ -206,17 +208,10 @@ func (s *Shop) tradeAccount(id string) (trade.Account, error) {
 	return trade.Account{}, fmt.Errorf("no account %.40q is configured: store keeper accounts lists them", id)
 }
 
-// AccountReceipt is a payment that an account made.
-type AccountReceipt struct {
-	Account string `json:"account"`
-	USD     int64  `json:"usd"`  // millionths
-	Name    string `json:"name"` // the keeper's, such as a bank's reference; noted once
-}
-
-// Received notes that an account paid, and writes how it stands then.
-func Received(ctx context.Context, c *Config, in AccountReceipt, dry bool, log *slog.Logger, w io.Writer) error {
-	return signing(ctx, c, log, "/received", url.Values{}, in, dry, w,
-		func(s *Shop) error { return s.received(ctx, in, dry, w) })
+type receivedIn struct {
+	Account string  `arg:"ACCOUNT" form:"^[a-z0-9-]{1,40}$" doc:"the account: store keeper accounts lists them"`
+	USD     dollars `flag:"usd" doc:"how many dollars came, such as 12.50" need:"say how many dollars came with -usd, such as 12.50"`
+	Name    string  `flag:"name" doc:"your name of the payment, such as a bank's reference; one is noted once"`
 }
 
 // maxReceiptName is how long the name of a payment may be.
@@ -224,29 +219,31 @@ const maxReceiptName = 80
 
 var errDryRun = errors.New("dry run")
 
-func (s *Shop) received(ctx context.Context, in AccountReceipt, dry bool, w io.Writer) error {
+// received notes that an account paid, and gives how it stands then.
+func (s *Shop) received(ctx context.Context, in receivedIn, dry bool) (KeeperAccount, error) {
 	a, err := s.tradeAccount(in.Account)
 	if err != nil {
-		return err
+		return KeeperAccount{}, err
 	}
 	switch n := utf8.RuneCountInString(in.Name); {
 	case in.USD <= 0 || in.USD%account.Cent != 0:
-		return errors.New("say how many dollars came, in whole cents")
+		return KeeperAccount{}, errors.New("say how many dollars came, in whole cents")
 	case n == 0 || n > maxReceiptName || strings.ContainsFunc(in.Name,
 		func(r rune) bool { return !unicode.IsPrint(r) }):
-		return fmt.Errorf("name the payment, by at most %d characters that can be seen", maxReceiptName)
+		return KeeperAccount{}, fmt.Errorf("name the payment, by at most %d characters that can be seen",
+			maxReceiptName)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	var b account.Book
 	err = s.DB.Update(ctx, func(tx ledger.Tx) (err error) {
-		if b, err = account.Receive(tx, in.Account, in.Name, in.USD); err == nil && dry {
+		if b, err = account.Receive(tx, in.Account, in.Name, int64(in.USD)); err == nil && dry {
 			return errDryRun
 		}
 		return err
 	})
 	if err != nil && !errors.Is(err, errDryRun) {
-		return err
+		return KeeperAccount{}, err
 	}
-	return json.NewEncoder(w).Encode(keeperAccount(a, b))
+	return keeperAccount(a, b), nil
 }

@@ -13,15 +13,14 @@ const maxWaiting = 1000
 
 // visitorRows are what visitors left and the keeper has not dealt with, on his desk.
 func (s *Shop) visitorRows() (rows []keeper.Row) {
-	for _, r := range []struct{ kind, name, title, empty, verb string }{
-		{visitors.KindLetter, "letters", "Letters", "No letter waits.", "store keeper reply LETTER -text-file FILE"},
-		{visitors.KindGuestbook, "guestbook", "Guestbook", "Every entry is reviewed.",
-			"store keeper keep ENTRY, or hide ENTRY"},
-		{visitors.KindTip, "tips", "Tips", "No tip waits.", "store keeper publish-tip TIP -slug SLUG, or decline TIP"},
-		{visitors.KindRequest, "requests", "Requests to quote", "No request waits.",
+	for _, r := range []struct{ kind, name, title, verb string }{
+		{visitors.KindLetter, "letters", "Letters", "store keeper reply LETTER -text-file FILE"},
+		{visitors.KindGuestbook, "guestbook", "Guestbook", "store keeper keep ENTRY, or hide ENTRY"},
+		{visitors.KindTip, "tips", "Tips", "store keeper publish-tip TIP -slug SLUG, or decline TIP"},
+		{visitors.KindRequest, "requests", "Requests to quote",
 			"store keeper quote REQUEST -price USDC, or decline REQUEST"},
 	} {
-		rows = append(rows, keeper.Row{Name: r.name, Title: r.title, Empty: r.empty,
+		rows = append(rows, keeper.Row{Name: r.name, Title: r.title,
 			Actions: []keeper.Action{{Verb: r.verb}},
 			Read: func(ctx context.Context, _ *keeper.Desk) (list []keeper.Entry, err error) {
 				for after, more := "", true; more && len(list) < maxWaiting; more = after != "" {

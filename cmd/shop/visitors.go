@@ -3,14 +3,10 @@ package shop
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"log/slog"
-	"net/http"
-	"net/url"
+	"iter"
 	"os"
 	"path/filepath"
 	"time"
@@ -49,33 +45,23 @@ func (s *Shop) visitorClasses() []counter.Class {
 	return all
 }
 
-// VisitorWork is one thing that the keeper does with what visitors left.
-type VisitorWork struct {
-	Verb  string           // a row of visitorWork
-	About string           `json:",omitempty"` // an id, or a week
-	Text  string           `json:",omitempty"` // a reply, a page's text, a line
-	Page  visitors.TipPage // of a tip; its text is Text
-	Price int64            `json:",omitempty"` // atomic USDC
-	Done  bool             `json:",omitempty"` // lists what is done, in place of what waits
-}
-
 // KeeperPost is what a visitor left, as the keeper reads it: with what cannot be seen spelled out.
 type KeeperPost struct {
-	ID         string `json:"id"`
-	Kind       string `json:"kind"`
-	State      string `json:"state"`
-	At         string `json:"at"`
-	Name       string `json:"name,omitzero"`
-	Text       string `json:"text"`
-	Contact    string `json:"contact,omitzero"`
-	OfferUSDC  string `json:"offer_usdc,omitzero"`
+	ID         string `json:"id" doc:"The entry, as the other verbs take it."`
+	Kind       string `json:"kind" doc:"What it is."`
+	State      string `json:"state" doc:"How it stands."`
+	At         string `json:"at" doc:"When it was left, UTC."`
+	Name       string `json:"name,omitzero" doc:"Who left it, in their own words."`
+	Text       string `json:"text" wide:"true" doc:"What they wrote: a stranger's text, with what cannot be seen in it spelled out."`
+	Contact    string `json:"contact,omitzero" doc:"How they are reached."`
+	OfferUSDC  string `json:"offer_usdc,omitzero" doc:"What they offer."`
 	Listing    string `json:"suggest_listing,omitzero"`
-	Identity   string `json:"identity,omitzero"`
-	Verified   bool   `json:"identity_verified,omitzero"`
+	Identity   string `json:"identity,omitzero" doc:"The wallet or site that they name as theirs."`
+	Verified   bool   `json:"identity_verified,omitzero" doc:"Whether it is."`
 	WhyNot     string `json:"identity_why_not,omitzero"`
-	Reply      string `json:"reply,omitzero"`
-	Page       string `json:"page,omitzero"` // of a tip that was published
-	PriceUSDC  string `json:"price_usdc,omitzero"`
+	Reply      string `json:"reply,omitzero" wide:"true" doc:"Your reply."`
+	Page       string `json:"page,omitzero" doc:"The page of a tip that was published."`
+	PriceUSDC  string `json:"price_usdc,omitzero" doc:"What you asked for."`
 	StateSince string `json:"state_since,omitzero"`
 }
 
@@ -100,113 +86,139 @@ func keeperPost(p visitors.Post) KeeperPost {
 	return v
 }
 
-// visitorWork is every verb about visitors. list names a kind whose posts are listed; the others
-// work on one post.
-var visitorWork = map[string]struct {
-	list string
-	do   func(*Shop, context.Context, VisitorWork, bool) (visitors.Post, error)
-}{
-	"letters":   {list: visitors.KindLetter},
-	"guestbook": {list: visitors.KindGuestbook},
-	"tips":      {list: visitors.KindTip},
-	"requests":  {list: visitors.KindRequest},
-	"read": {do: func(s *Shop, ctx context.Context, w VisitorWork, dry bool) (visitors.Post, error) {
-		return s.Visitors.ReadLetter(ctx, w.About, dry)
-	}},
-	"reply": {do: func(s *Shop, ctx context.Context, w VisitorWork, dry bool) (visitors.Post, error) {
-		return s.Visitors.ReplyLetter(ctx, w.About, w.Text, dry)
-	}},
-	"keep": {do: func(s *Shop, ctx context.Context, w VisitorWork, dry bool) (visitors.Post, error) {
-		return s.Visitors.Review(ctx, w.About, false, dry)
-	}},
-	"hide": {do: func(s *Shop, ctx context.Context, w VisitorWork, dry bool) (visitors.Post, error) {
-		return s.Visitors.Review(ctx, w.About, true, dry)
-	}},
-	"publish-tip": {do: (*Shop).publishTip},
-	"quote": {do: func(s *Shop, ctx context.Context, w VisitorWork, dry bool) (visitors.Post, error) {
-		return s.Visitors.Quote(ctx, w.About, w.Price, dry)
-	}},
-	"decline": {do: func(s *Shop, ctx context.Context, w VisitorWork, dry bool) (visitors.Post, error) {
-		return s.Visitors.Decline(ctx, w.About, dry)
-	}},
+// waiting says what visitors left.
+func (s *Shop) waiting(ctx context.Context, _ nothing) ([]visitors.Pile, error) {
+	return s.Visitors.Waiting(ctx)
 }
 
-// Visitors does the keeper's work on what visitors left, in the process that serves the store,
-// where there is one, and writes what came of it: a line of JSON for each post. dry changes
-// nothing.
-func Visitors(ctx context.Context, c *Config, w VisitorWork, dry bool, log *slog.Logger, out io.Writer) error {
-	return signing(ctx, c, log, "/visitors", url.Values{}, w, dry, out,
-		func(s *Shop) error { return s.visit(ctx, w, dry, out) })
+type postsIn struct {
+	Done bool `flag:"done" doc:"what is done, in place of what waits"`
 }
 
-func (s *Shop) visit(ctx context.Context, w VisitorWork, dry bool, out io.Writer) error {
-	enc := json.NewEncoder(out)
-	switch row := visitorWork[w.Verb]; {
-	case w.Verb == "waiting":
-		piles, err := s.Visitors.Waiting(ctx)
-		return errors.Join(err, jsonLines(out, piles))
-	case w.Verb == "stamp-line":
-		if err := s.Visitors.SetLine(ctx, w.About, w.Text, dry); err != nil {
-			return err
-		}
-		return enc.Encode(map[string]string{"week": w.About, "line": w.Text})
-	case row.list != "":
-		for after := ""; ; {
-			page, next, err := s.Visitors.Entries(ctx, row.list, w.Done, after, visitors.MaxPage)
-			if err != nil {
-				return err
-			}
-			for _, p := range page {
-				if err := enc.Encode(keeperPost(p)); err != nil {
-					return err
+// posts lists what visitors left of a kind, as long as that is.
+func posts(kind string) func(*Shop, context.Context, postsIn) (iter.Seq2[KeeperPost, error], error) {
+	return func(s *Shop, ctx context.Context, in postsIn) (iter.Seq2[KeeperPost, error], error) {
+		return func(yield func(KeeperPost, error) bool) {
+			for after, more := "", true; more; more = after != "" {
+				page, next, err := s.Visitors.Entries(ctx, kind, in.Done, after, visitors.MaxPage)
+				if err != nil {
+					yield(KeeperPost{}, err)
+					return
 				}
+				for _, p := range page {
+					if !yield(keeperPost(p), nil) {
+						return
+					}
+				}
+				after = next
 			}
-			if after = next; next == "" {
-				return nil
-			}
-		}
-	case row.do != nil:
-		p, err := row.do(s, ctx, w, dry)
-		if err != nil {
-			return err
-		}
-		return enc.Encode(keeperPost(p))
+		}, nil
 	}
-	return fmt.Errorf("%.40q is no work on what visitors left", w.Verb)
 }
+
+// shown is what became of a post.
+func shown(p visitors.Post, err error) (KeeperPost, error) { return keeperPost(p), err }
+
+type letterIn struct {
+	ID string `arg:"LETTER" form:"^let_[a-z2-7]{20}$" doc:"the letter, let_ and twenty characters"`
+}
+
+func (s *Shop) readLetter(ctx context.Context, in letterIn, dry bool) (KeeperPost, error) {
+	return shown(s.Visitors.ReadLetter(ctx, in.ID, dry))
+}
+
+type replyIn struct {
+	letterIn
+	Text string `flag:"text" file:"text-file" doc:"what to say" need:"say what with -text-file or -text"`
+}
+
+func (s *Shop) replyLetter(ctx context.Context, in replyIn, dry bool) (KeeperPost, error) {
+	return shown(s.Visitors.ReplyLetter(ctx, in.ID, in.Text, dry))
+}
+
+type entryIn struct {
+	ID string `arg:"ENTRY" form:"^gst_[a-z2-7]{20}$" doc:"the entry, gst_ and twenty characters"`
+}
+
+// review shows an entry of the guestbook, or hides it.
+func review(hide bool) func(*Shop, context.Context, entryIn, bool) (KeeperPost, error) {
+	return func(s *Shop, ctx context.Context, in entryIn, dry bool) (KeeperPost, error) {
+		return shown(s.Visitors.Review(ctx, in.ID, hide, dry))
+	}
+}
+
+type quoteIn struct {
+	ID    string  `arg:"REQUEST" form:"^req_[a-z2-7]{20}$" doc:"the request, req_ and twenty characters"`
+	Price dollars `flag:"price" doc:"what the work costs, in USDC, such as 12.50" need:"name the price with -price, such as 12.50"`
+}
+
+func (s *Shop) quote(ctx context.Context, in quoteIn, dry bool) (KeeperPost, error) {
+	return shown(s.Visitors.Quote(ctx, in.ID, int64(in.Price), dry))
+}
+
+type declineIn struct {
+	ID string `arg:"ID" form:"^(tip|req)_[a-z2-7]{20}$" doc:"the tip or request"`
+}
+
+func (s *Shop) decline(ctx context.Context, in declineIn, dry bool) (KeeperPost, error) {
+	return shown(s.Visitors.Decline(ctx, in.ID, dry))
+}
+
+type stampLineIn struct {
+	Week string `json:"week" arg:"WEEK" form:"^[0-9]{4}-W[0-9]{2}$" doc:"the week, such as 2026-W48"`
+	Line string `json:"line" flag:"text" file:"text-file" doc:"what the stamps of the week say" need:"say what with -text-file or -text"`
+}
+
+// stampLine sets what a week's stamp says, and gives it back.
+func (s *Shop) stampLine(ctx context.Context, in stampLineIn, dry bool) (stampLineIn, error) {
+	return in, s.Visitors.SetLine(ctx, in.Week, in.Line, dry)
+}
+
+type publishTipIn struct {
+	ID      string `arg:"TIP" form:"^tip_[a-z2-7]{20}$" doc:"the tip, tip_ and twenty characters"`
+	Slug    string `flag:"slug" doc:"the last word of the page's address"`
+	Title   string `flag:"title" doc:"its title"`
+	Summary string `flag:"summary" doc:"one sentence for the index"`
+	Text    string `flag:"text" file:"text-file" doc:"the page, in place of the visitor's words"`
+}
+
+func (in *publishTipIn) page() visitors.TipPage {
+	return visitors.TipPage{Slug: in.Slug, Title: in.Title, Summary: in.Summary, Text: in.Text}
+}
+
+func (in *publishTipIn) check() error { return in.page().Check() }
 
 // publishTip marks a tip as published and puts its page into the stock, from which the next build
 // makes it. What was interrupted between the two goes on when it is said again.
-func (s *Shop) publishTip(ctx context.Context, w VisitorWork, dry bool) (visitors.Post, error) {
+func (s *Shop) publishTip(ctx context.Context, in publishTipIn, dry bool) (v KeeperPost, err error) {
 	if s.Config.Stock == "" {
-		return visitors.Post{}, errors.New("publishing a tip: no stock is configured, which its page is put into")
+		return v, errors.New("publishing a tip: no stock is configured, which its page is put into")
 	}
-	w.Page.Text = w.Text
-	name := filepath.Join(s.Config.Stock, "paid", "tips", w.Page.Slug+".md")
+	name := filepath.Join(s.Config.Stock, "paid", "tips", in.Slug+".md")
 	held, err := os.ReadFile(name)
 	there := err == nil
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && w.Page.Check() == nil {
-		return visitors.Post{}, err
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && in.check() == nil {
+		return v, err
 	}
-	before, err := s.Visitors.Post(ctx, w.About)
+	before, err := s.Visitors.Post(ctx, in.ID)
 	if err != nil {
-		return before, err
+		return v, err
 	}
 	if there && before.State != visitors.StatePublished {
-		return before, fmt.Errorf("%s is there already: take another slug", name)
+		return v, fmt.Errorf("%s is there already: take another slug", name)
 	}
-	p, file, err := s.Visitors.PublishTip(ctx, w.About, w.Page, dry)
+	p, file, err := s.Visitors.PublishTip(ctx, in.ID, in.page(), dry)
 	if err != nil || dry || bytes.Equal(file, held) {
-		return p, err
+		return shown(p, err)
 	}
 	if there {
-		return p, fmt.Errorf("%s is there already, with another text: edit it there", name)
+		return v, fmt.Errorf("%s is there already, with another text: edit it there", name)
 	}
-	return p, writeNew(name, file)
+	return keeperPost(p), writeNew(name, file, 0o644)
 }
 
 // writeNew writes a file that is not there yet, whole or not at all.
-func writeNew(name string, data []byte) (err error) {
+func writeNew(name string, data []byte, mode fs.FileMode) (err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
@@ -216,28 +228,8 @@ func writeNew(name string, data []byte) (err error) {
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Link(f.Name(), name)
-}
-
-// controlVisitors is the command about visitors on the control socket.
-func (s *Shop) controlVisitors(mux *http.ServeMux) {
-	mux.HandleFunc("POST /visitors", func(w http.ResponseWriter, r *http.Request) {
-		work, err := controlBody[VisitorWork](r)
-		if err != nil {
-			answerKeeper(w, func(io.Writer) error { return err })
-			return
-		}
-		// Lists are as long as they are, and go out as they are read.
-		if visitorWork[work.Verb].list != "" {
-			if err := s.visit(r.Context(), work, false, w); err != nil {
-				s.Log.Error("a list of what visitors left broke off", "err", err)
-				panic(http.ErrAbortHandler) // the reader must see that it is cut
-			}
-			return
-		}
-		answerKeeper(w, func(out io.Writer) error { return s.visit(r.Context(), work, r.URL.Query().Has("dry"), out) })
-	})
 }

@@ -9,14 +9,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/visitors"
 	"store.example/agentstore/generator"
 	"store.example/agentstore/templates"
 )
@@ -77,20 +76,9 @@ func TestTheKeeperReadsWhatVisitorsLeft(t *testing.T) {
 		}
 		return v
 	}
-	keep := func(w VisitorWork, dry bool) (list []map[string]any, err error) {
-		var out bytes.Buffer
-		err = Visitors(ctx, c, w, dry, slog.New(slog.DiscardHandler), &out)
-		for line := range strings.Lines(out.String()) {
-			var v map[string]any
-			if err := json.Unmarshal([]byte(line), &v); err != nil {
-				t.Fatalf("%s: %q: %v", w.Verb, line, err)
-			}
-			list = append(list, v)
-		}
-		return list, err
-	}
+	keep := func(words ...string) ([]map[string]any, error) { return keep(t, c, words...) }
 	for ok := false; !ok && ctx.Err() == nil; { // until it listens
-		ok, _ = askServer(ctx, c.Ledger, http.MethodPost, "/visitors", strings.NewReader(`{"Verb":"waiting"}`),
+		ok, _ = askServer(ctx, c.Ledger, http.MethodPost, "/keeper/waiting", strings.NewReader(`{}`),
 			new(bytes.Buffer))
 	}
 	ask("POST", "/api/letter", `{"letter":"Dear keeper\n\u001b[2J"}`, 400)
@@ -101,8 +89,9 @@ func TestTheKeeperReadsWhatVisitorsLeft(t *testing.T) {
 	stamp := ask("POST", "/api/stamp", "", 201)["stamp"].(map[string]any)
 
 	entryID := entry["entry"].(map[string]any)["id"].(string)
-	page := visitors.TipPage{Slug: "the-hinge", Title: "The hinge", Summary: "How to oil it."}
-	piles, err := keep(VisitorWork{Verb: "waiting"}, false)
+	letterID, tipID, requestID := letter["letter_id"].(string), tip["tip_id"].(string), request["request_id"].(string)
+	page := []string{"publish-tip", tipID, "-slug", "the-hinge", "-title", "The hinge", "-summary", "How to oil it."}
+	piles, err := keep("waiting")
 	if err != nil || len(piles) != 4 {
 		t.Fatalf("waiting: %v, %v", piles, err)
 	}
@@ -112,7 +101,7 @@ func TestTheKeeperReadsWhatVisitorsLeft(t *testing.T) {
 		}
 	}
 	for _, list := range []string{"letters", "guestbook", "tips", "requests"} {
-		if l, err := keep(VisitorWork{Verb: list}, false); err != nil || len(l) != 1 || l[0]["state"] != "received" {
+		if l, err := keep(list); err != nil || len(l) != 1 || l[0]["state"] != "received" {
 			t.Errorf("%s: %v, %v", list, l, err)
 		}
 	}
@@ -122,19 +111,13 @@ func TestTheKeeperReadsWhatVisitorsLeft(t *testing.T) {
 			t.Errorf("the desk's %s: %v, %v", row.Name, l, err)
 		}
 	}
-	for _, w := range []VisitorWork{
-		{Verb: "read", About: letter["letter_id"].(string)},
-		{Verb: "reply", About: letter["letter_id"].(string), Text: "Quite."},
-		{Verb: "keep", About: entryID}, {Verb: "hide", About: entryID},
-		{Verb: "publish-tip", About: tip["tip_id"].(string), Page: page},
-		{Verb: "quote", About: request["request_id"].(string), Price: 12 * content.USDC},
-		{Verb: "stamp-line", About: "2030-W01", Text: "A new year."},
-	} {
-		if l, err := keep(w, true); err != nil || len(l) != 1 {
-			t.Errorf("%s, dry: %v, %v", w.Verb, l, err)
-		}
-		if l, err := keep(w, false); err != nil || len(l) != 1 {
-			t.Errorf("%s: %v, %v", w.Verb, l, err)
+	for _, words := range [][]string{{"read", letterID}, {"reply", letterID, "-text", "Quite."}, {"keep", entryID},
+		{"hide", entryID}, page, {"quote", requestID, "-price", "12"},
+		{"stamp-line", "2030-W01", "-text", "A new year."}} {
+		for _, dry := range []string{"-dry-run", "-dry-run=false"} {
+			if l, err := keep(append(slices.Clip(words), dry)...); err != nil || len(l) != 1 {
+				t.Errorf("%s %s: %v, %v", words, dry, l, err)
+			}
 		}
 	}
 	for _, row := range rows {
@@ -142,19 +125,17 @@ func TestTheKeeperReadsWhatVisitorsLeft(t *testing.T) {
 			t.Errorf("the desk's %s, when all is done: %v, %v", row.Name, l, err)
 		}
 	}
-	for _, w := range []VisitorWork{{Verb: "reply", About: letter["letter_id"].(string), Text: "Twice."},
-		{Verb: "quote", About: request["request_id"].(string), Price: 1 * content.USDC},
-		{Verb: "decline", About: request["request_id"].(string)}, {Verb: "nothing"},
-		{Verb: "read", About: "let_abcdefghij2345672345"}} {
-		if l, err := keep(w, false); err == nil {
-			t.Errorf("%s: %v", w.Verb, l)
+	for _, words := range [][]string{{"reply", letterID, "-text", "Twice."}, {"quote", requestID, "-price", "1"},
+		{"decline", requestID}, {"read", "let_abcdefghij2345672345"}} {
+		if l, err := keep(words...); err == nil {
+			t.Errorf("%s: %v", words, l)
 		}
 	}
 	file, err := os.ReadFile(filepath.Join(s.Config.Stock, "paid", "tips", "the-hinge.md"))
 	if err != nil || !strings.HasSuffix(string(file), "Oil the hinge.\n\nTold by Ada.\n") {
 		t.Errorf("the page: %s, %v", file, err)
 	}
-	if _, err := keep(VisitorWork{Verb: "publish-tip", About: tip["tip_id"].(string), Page: page}, false); err != nil {
+	if _, err := keep(page...); err != nil {
 		t.Errorf("published again: %v", err)
 	}
 	sells := &counter.Counter{Config: till.Config{BaseURL: c.BaseURL, Ring: s.Ring}}

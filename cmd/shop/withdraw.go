@@ -3,12 +3,7 @@ package shop
 import (
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
-	"net/url"
 	"os"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
@@ -16,33 +11,32 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 )
 
-// Withdraw takes a stranger's text, or what a walk was judged by, off the record, by its digest,
-// through the process that serves
-// the store where there is one: that it is gone and why is put on the feed, and the next export
-// removes its file. dry changes nothing.
-func Withdraw(ctx context.Context, c *Config, w record.Withdrawn, dry bool, log *slog.Logger) (feed.Withdrawal,
-	error) {
-	q := url.Values{"sha256": {w.SHA256}, "reason": {w.Reason}}
-	return putOnFeed[feed.Withdrawal](ctx, c, "/withdraw", q, dry, log,
-		func(s *Shop, out io.Writer) error { return s.withdraw(ctx, w, dry, out) })
+type withdrawIn struct {
+	SHA256 string `arg:"SHA256" form:"^[0-9a-f]{64}$" doc:"the text by its SHA-256, 64 lower-case hexadecimal digits, which stands beside it in its observation and in the name of its file words/SHA256.json, or what a walk was judged by by the evidence_digest of its row"`
+	Reason string `flag:"reason" doc:"why the text is taken off the record; it stands there for ever, so it repeats nothing of the text" need:"say why with -reason"`
 }
 
-// withdraw writes what came of it as JSON.
-func (s *Shop) withdraw(ctx context.Context, w record.Withdrawn, dry bool, to io.Writer) error {
-	have, err := observed(&s.Config, s.Ring)
+// withdraw takes a stranger's text, or what a walk was judged by, off the record, by its digest:
+// that it is gone and why is put on the feed, and the next export removes its file.
+func (s *Shop) withdraw(ctx context.Context, in withdrawIn, dry bool) (out feed.Withdrawal, err error) {
+	w := record.Withdrawn{SHA256: in.SHA256, Reason: in.Reason}
+	rec, err := s.openRecord()
 	if err != nil {
-		return err
+		return out, err
+	}
+	have, err := rec.Observations()
+	if err != nil {
+		return out, fmt.Errorf("reading the record: %w", err)
 	}
 	kept, err := seal.Kept(os.DirFS(s.Config.Record), w.SHA256)
 	if err != nil {
-		return fmt.Errorf("reading the record: %w", err)
+		return out, fmt.Errorf("reading the record: %w", err)
 	}
-	var out feed.Withdrawal
 	if err := s.besideRecord(ctx, have, dry, func(tx ledger.Tx) (err error) {
 		out, err = feed.Withdraw(tx, have, w, kept != "", dry)
 		return err
 	}); err != nil {
-		return err
+		return out, err
 	}
 	switch {
 	case dry:
@@ -55,5 +49,5 @@ func (s *Shop) withdraw(ctx context.Context, w record.Withdrawn, dry bool, to io
 			"publish where the record is published: copies that others made before keep it, and so do the last trees " +
 			"of earlier builds on this machine, which nobody is served"
 	}
-	return json.MarshalWrite(to, out)
+	return out, nil
 }

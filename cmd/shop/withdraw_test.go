@@ -1,8 +1,6 @@
 package shop
 
 import (
-	"bytes"
-	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -21,14 +19,8 @@ import (
 func TestEvidenceIsWithdrawn(t *testing.T) {
 	s, w := openRecorded(t)
 	recordtest.Seal(t, w, recordtest.Judged(t, 1, recordtest.Hosts(8)...))
-	withdraw := func(digest string, dry bool) (out feed.Withdrawal, err error) {
-		t.Helper()
-		var b bytes.Buffer
-		if err = s.withdraw(t.Context(), record.Withdrawn{SHA256: digest, Reason: "its host asked for it"}, dry,
-			&b); err == nil {
-			err = json.Unmarshal(b.Bytes(), &out)
-		}
-		return out, err
+	withdraw := func(digest string, dry bool) (feed.Withdrawal, error) {
+		return s.withdraw(t.Context(), withdrawIn{digest, "its host asked for it"}, dry)
 	}
 	var row, other record.Row
 	for r, err := range recordtest.Open(t, w).Rows(1) {

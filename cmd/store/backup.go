@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/dynamic/ledger"
-	"store.example/agentstore/dynamic/till"
 )
 
 // runBackup writes one consistent snapshot of the ledger, reads it back and checks it before it
@@ -140,28 +136,4 @@ func restoreDrill(ctx context.Context, c *call, cfg *shop.Config, in *os.File, f
 		fmt.Fprintln(c.stdout, "The configured ledger is there: move its file away first, or the restore refuses it.")
 	}
 	return nil
-}
-
-// reopenEvery is how often a restored store is asked again whether it may be opened.
-const reopenEvery = 15 * time.Second
-
-// reopen opens a restored store, at once or when it may be. What is said is the last word on each
-// network.
-func reopen(ctx context.Context, c *call, cfg *shop.Config, o till.ReopenOptions, wait bool) error {
-	for {
-		var out bytes.Buffer
-		err := shop.Reopen(ctx, cfg, o, c.logger, &out)
-		if !wait || !errors.Is(err, till.ErrNotYet) {
-			_, werr := c.stdout.Write(out.Bytes())
-			return errors.Join(err, werr)
-		}
-		c.logger.Info("the store cannot be reopened yet", "err", err)
-		again := time.NewTimer(reopenEvery)
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			again.Stop()
-			return errors.Join(ctx.Err(), err)
-		}
-	}
 }

@@ -141,10 +141,10 @@ func TestCompletionsAndManual(t *testing.T) {
 	if code := run(t.Context(), []string{"keeper", "help"}, &help, &help); code != 0 {
 		t.Errorf("keeper help: %d", code)
 	}
-	for _, v := range keeperVerbs() { // a row each, which is no wider than a screen
-		row := regexp.MustCompile(`(?m)^  ` + strings.TrimSpace(v.name+" "+v.about) + ` +\S.{0,75}$`)
+	for _, v := range shop.Verbs() { // a row each, which is no wider than a screen
+		row := regexp.MustCompile(`(?m)^  ` + strings.TrimSpace(v.Name+" "+v.About()) + ` +\S.{0,75}$`)
 		if !row.Match(help.Bytes()) {
-			t.Errorf("%s is not in the table:\n%s", v.name, help.String())
+			t.Errorf("%s is not in the table:\n%s", v.Name, help.String())
 		}
 	}
 	if code := run(t.Context(), []string{"completion", "tcsh"}, &said, &said); code != 2 {

@@ -40,7 +40,10 @@ type verb struct {
 var tables = map[string]func() []word{"keeper": keeperWords, "new": newWords}
 
 // word is one thing that a verb does, in the table of its help.
-type word struct{ name, about, short string }
+type word struct {
+	name, about, short string
+	own                []*flag.Flag // flags
+}
 
 // tabulate writes the table of a verb's words.
 func tabulate(w io.Writer, words []word) {

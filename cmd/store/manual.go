@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 
 	"store.example/agentstore/cmd/shop"
@@ -53,8 +54,14 @@ func runMan(_ context.Context, c *call) error {
 			if w.short != "" {
 				fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(w.name+" "+w.about)), roff(w.short))
 			}
+			for _, f := range w.own {
+				fmt.Fprintf(&b, ".br\n.B \\-%s\n%s\n", roff(f.Name), roff(f.Usage))
+			}
 		}
 		for _, f := range v.flags {
+			if slices.ContainsFunc(v.words, func(w word) bool { return len(w.own) > 0 }) {
+				continue // each word has its own
+			}
 			fmt.Fprintf(&b, ".TP\n.B \\-%s\n%s\n", roff(f.Name), roff(f.Usage))
 		}
 	}
@@ -104,6 +111,14 @@ func describe() (all []described) {
 		c.logger = newLogger(new(bytes.Buffer), &c.level, true)
 		_ = v.run(context.Background(), c) // it says that help was asked for
 		c.flags.VisitAll(func(f *flag.Flag) { d.flags = append(d.flags, f) })
+		for _, w := range d.words {
+			for _, f := range w.own {
+				if c.flags.Lookup(f.Name) == nil {
+					c.flags.Var(f.Value, f.Name, f.Usage)
+					d.flags = append(d.flags, f)
+				}
+			}
+		}
 		all = append(all, d)
 	}
 	return all

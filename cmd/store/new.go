@@ -17,9 +17,10 @@ import (
 // newWords are what store new makes.
 func newWords() []word {
 	return []word{
-		{"good", "ID", "a good: a text, or with a flag a file, files, an HTTP service or a pool"},
-		{"page", "PATH", "a page of your own at /PATH"},
-		{"publication", "NAME", "the index and a first page of one of: " + strings.Join(publications(), ", ")},
+		{name: "good", about: "ID", short: "a good: a text, or with a flag a file, files, an HTTP service or a pool"},
+		{name: "page", about: "PATH", short: "a page of your own at /PATH"},
+		{name: "publication", about: "NAME",
+			short: "the index and a first page of one of: " + strings.Join(publications(), ", ")},
 	}
 }
 

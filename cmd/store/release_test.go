@@ -36,7 +36,7 @@ func TestAKeeperTellsOfARelease(t *testing.T) {
 		{"changed", false, 1, "this version was released already"},
 		{"changed", true, 1, "this version was released already"},
 	} {
-		args := []string{"keeper", "release", "v1.0.0", "-commit", strings.Repeat("c", 40), "-file", c.file}
+		args := []string{"keeper", "release", "v1.0.0", "-json", "-commit", strings.Repeat("c", 40), "-file", c.file}
 		if c.dry {
 			args = append(args, "-dry-run")
 		}

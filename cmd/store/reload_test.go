@@ -31,7 +31,7 @@ type soldHere struct {
 	dir, base string
 	net       *chaintest.Net
 	serving   *exec.Cmd
-	said      *bytes.Buffer
+	said      *said
 }
 
 func newSoldHere(t *testing.T) *soldHere {
@@ -142,10 +142,39 @@ func (s *soldHere) build() {
 	}
 }
 
+// said is what a process writes while it is read.
+type said struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all.Write(b)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all.String()
+}
+
+// has waits until a process has written what a form matches.
+func (s *said) has(t *testing.T, form string) string {
+	t.Helper()
+	for re := regexp.MustCompile(form); t.Context().Err() == nil; <-time.After(10 * time.Millisecond) {
+		if found := re.FindString(s.String()); found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
 // serve starts the store and waits until it answers.
 func (s *soldHere) serve() {
 	s.t.Helper()
-	s.serving, s.said = s.process("serve"), new(bytes.Buffer)
+	s.serving, s.said = s.process("serve"), new(said)
 	s.serving.Stdout, s.serving.Stderr = s.said, s.said
 	if err := s.serving.Start(); err != nil {
 		s.t.Fatal(err)

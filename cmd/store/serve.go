@@ -52,7 +52,32 @@ func runServe(ctx context.Context, c *call) error {
 	}
 	stop := c.reloads(*file, s.Reload)
 	defer stop()
+	c.openDesk(s)
 	return c.serve(ctx, s, "listen", cfg.Listen)
+}
+
+// openDesk has a shop serve its keeper's desk. A store sells without one.
+func (c *call) openDesk(s *shop.Shop) {
+	address := s.Config.Desk.Address()
+	if address == "" {
+		return
+	}
+	var link string
+	ln, err := listenOn("desk.listen", address)
+	if err == nil {
+		link, err = s.ServeDesk(ln)
+	}
+	switch {
+	case err != nil:
+		c.logger.Warn("the keeper's desk is shut, and the store sells: name another address as desk.listen, or off",
+			"err", err)
+	case link != "":
+		fmt.Fprintf(c.stdout, "The keeper's desk: %s\nThis link opens it once, within fifteen minutes; store keeper "+
+			"token prints what opens it later.\n", link)
+	default:
+		c.logger.Info("the keeper's desk is open: store keeper token prints what opens it", "address",
+			"http://"+ln.Addr().String())
+	}
 }
 
 // reloads reads the configuration again at each SIGHUP, until stop is called, and takes up what can
@@ -120,15 +145,6 @@ func (c *call) serve(ctx context.Context, s *shop.Shop, key, address string) err
 	}
 	if cfg.DebugListen != "" {
 		if debugListener, err = listenOn("debug_listen", cfg.DebugListen); err != nil {
-			return errors.Join(err, ln.Close(), s.Close())
-		}
-	}
-	if cfg.Desk.Listen != "" {
-		deskListener, err := listenOn("desk.listen", cfg.Desk.Listen)
-		if err == nil {
-			err = s.ServeDesk(deskListener)
-		}
-		if err != nil {
 			return errors.Join(err, ln.Close(), s.Close())
 		}
 	}

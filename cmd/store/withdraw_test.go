@@ -77,8 +77,8 @@ func TestAKeeperWithdrawsAText(t *testing.T) {
 	}
 	withdraw := func(flags ...string) (out feed.Withdrawal) {
 		t.Helper()
-		code, said := s.store(append([]string{"keeper", "withdraw", digest, "-reason", "its author asked for it"},
-			flags...)...)
+		code, said := s.store(append([]string{"keeper", "withdraw", digest, "-json", "-reason",
+			"its author asked for it"}, flags...)...)
 		if code != 0 {
 			t.Fatalf("exit code %d: %s", code, said)
 		}

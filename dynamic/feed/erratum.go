@@ -13,16 +13,16 @@ var ErrNoErratum = errors.New("the row says that already")
 
 // Corrected is what came of an erratum.
 type Corrected struct {
-	Leaf        int64  `json:"leaf"`
-	Host        string `json:"host"`
-	Week        string `json:"week"`
-	Signed      string `json:"verdict_signed"`
-	Now         string `json:"verdict_now"`
+	Leaf        int64  `json:"leaf" doc:"The row."`
+	Host        string `json:"host" doc:"Its host."`
+	Week        string `json:"week" doc:"Its week."`
+	Signed      string `json:"verdict_signed" doc:"What the row says."`
+	Now         string `json:"verdict_now" doc:"What it should have said."`
 	Evidence    string `json:"evidence_digest,omitzero"` // of the judgement that gives it
-	Observation int64  `json:"observation"`              // that says so, 0 in a dry run
-	Already     bool   `json:"already_corrected"`        // it said so, and nothing was changed
-	DryRun      bool   `json:"dry_run"`
-	NextStep    string `json:"next_step"`
+	Observation int64  `json:"observation" doc:"The number of the observation that says so, 0 in a dry run."`
+	Already     bool   `json:"already_corrected" doc:"It said so, and nothing was changed."`
+	DryRun      bool   `json:"dry_run" doc:"Nothing was changed."`
+	NextStep    string `json:"next_step" wide:"true" doc:"What to do next."`
 }
 
 // Correct puts on the feed what a row should have said, and what it was judged by, nil for a row

@@ -28,7 +28,8 @@ const maxBytes = record.MaxObservation - 512
 
 // ErrShut is returned while the ledger is closed after a restore: its counter may be behind the
 // record's, so a number that it gave could be one that the record has.
-var ErrShut = errors.New("feed: the ledger is closed after a restore")
+var ErrShut = errors.New("the ledger is closed after a restore; hint: store keeper reopen opens it, or says " +
+	"until when it has to wait")
 
 // Observe appends an observation, whose number and time are given by the ledger, and salts what
 // strangers wrote. One that could not stand in the record is an error, for its cause to answer for.

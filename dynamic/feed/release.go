@@ -13,12 +13,12 @@ var ErrReleased = errors.New("this version was released already, of another comm
 
 // Released is what came of telling of a release.
 type Released struct {
-	Version     string `json:"version"`
-	Files       int    `json:"files"`
-	Observation int64  `json:"observation"` // that tells of it, 0 in a dry run
-	Already     bool   `json:"already_told"`
-	DryRun      bool   `json:"dry_run"`
-	NextStep    string `json:"next_step"`
+	Version     string `json:"version" doc:"The version."`
+	Files       int    `json:"files" doc:"Files of it."`
+	Observation int64  `json:"observation" doc:"The number of the observation that tells of it, 0 in a dry run."`
+	Already     bool   `json:"already_told" doc:"It was told before."`
+	DryRun      bool   `json:"dry_run" doc:"Nothing was changed."`
+	NextStep    string `json:"next_step" wide:"true" doc:"What to do next."`
 }
 
 // Release puts a release on the feed, once for each version: ErrReleased where the feed or the

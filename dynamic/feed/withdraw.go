@@ -13,13 +13,13 @@ var ErrNoText = errors.New("no public text and no evidence of the record has thi
 
 // Withdrawal is what came of a withdrawal.
 type Withdrawal struct {
-	SHA256      string `json:"sha256"`
-	Kind        string `json:"kind"`              // of the observation that holds the text, or OfEvidence
-	Observation int64  `json:"observation"`       // its number, or that of the one judged by it; 0 for that of a row
-	WithdrawnBy int64  `json:"withdrawn_by"`      // the number of the observation that withdraws it, 0 in a dry run
-	Already     bool   `json:"already_withdrawn"` // it was, and nothing was changed
-	DryRun      bool   `json:"dry_run"`
-	NextStep    string `json:"next_step"`
+	SHA256      string `json:"sha256" doc:"The digest."`
+	Kind        string `json:"kind" doc:"Of the observation that holds the text, or evidence."`
+	Observation int64  `json:"observation" doc:"The number of the observation that holds it; 0 for that of a row."`
+	WithdrawnBy int64  `json:"withdrawn_by" doc:"The number of the observation that withdraws it, 0 in a dry run."`
+	Already     bool   `json:"already_withdrawn" doc:"It was, and nothing was changed."`
+	DryRun      bool   `json:"dry_run" doc:"Nothing was changed."`
+	NextStep    string `json:"next_step" wide:"true" doc:"What to do next."`
 }
 
 // OfEvidence is the Kind of a withdrawal of what a walk was judged by.

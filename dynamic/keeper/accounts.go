@@ -13,13 +13,13 @@ import (
 // AccountBooks compare what an account owes with what it is owed for: the lines of its statement,
 // and the sales that are under way. Amounts are millionths of a US dollar.
 type AccountBooks struct {
-	Account  string `json:"account"`
+	Account  string `json:"account" doc:"Its id."`
 	Owed     int64  `json:"owed"`
-	OwedUSD  string `json:"owed_usd"`
-	Lines    int    `json:"lines"`
-	Billed   int64  `json:"billed"`    // of the lines, less what was received
-	UnderWay int64  `json:"under_way"` // held and not billed
-	Kinds    []Kind `json:"kinds,omitzero"`
+	OwedUSD  string `json:"owed_usd" doc:"What it owes."`
+	Lines    int    `json:"lines" doc:"Lines of its statement."`
+	Billed   int64  `json:"billed" doc:"What they come to, less what was received, in millionths."`
+	UnderWay int64  `json:"under_way" doc:"What is held and not billed."`
+	Kinds    []Kind `json:"kinds,omitzero" doc:"Differences."`
 }
 
 // accounts compares the books of all accounts, as they stand.

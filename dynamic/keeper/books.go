@@ -43,31 +43,31 @@ type NetworkBooks struct {
 
 // Sum is a sum of lines, in atomic units.
 type Sum struct {
-	Name       string `json:"name"`
-	Lines      int    `json:"lines"`
-	Chain      int64  `json:"chain_atomic"`
-	Ledger     int64  `json:"ledger_atomic"`
-	Explained  int64  `json:"explained_atomic"`
-	Difference int64  `json:"difference_atomic"`
+	Name       string `json:"name" doc:"What of."`
+	Lines      int    `json:"lines" doc:"Transfers and purchases."`
+	Chain      int64  `json:"chain_atomic" doc:"What the chain has."`
+	Ledger     int64  `json:"ledger_atomic" doc:"What the ledger has."`
+	Explained  int64  `json:"explained_atomic" doc:"What the ledger is not meant to hold."`
+	Difference int64  `json:"difference_atomic" doc:"What is left."`
 }
 
 // Line is one transfer, purchase, or both.
 type Line struct {
-	Network    string    `json:"network"`
-	Time       time.Time `json:"time"`
+	Network    string    `json:"network" doc:"The network."`
+	Time       time.Time `json:"time" doc:"When, UTC."`
 	Block      uint64    `json:"block,omitzero"`
-	Tx         string    `json:"tx,omitzero"`
+	Tx         string    `json:"tx,omitzero" doc:"The transaction."`
 	LogIndex   uint64    `json:"log_index,omitzero"`
-	PurchaseID string    `json:"purchase_id,omitzero"`
+	PurchaseID string    `json:"purchase_id,omitzero" doc:"The purchase."`
 	Item       string    `json:"item_id,omitzero"`
 	State      string    `json:"state,omitzero"`
 	Category   Category  `json:"category"`
-	Chain      int64     `json:"chain_atomic"`
-	Ledger     int64     `json:"ledger_atomic"`
+	Chain      int64     `json:"chain_atomic" doc:"What the chain has."`
+	Ledger     int64     `json:"ledger_atomic" doc:"What the ledger has."`
 	Explained  int64     `json:"explained_atomic"`
-	Difference int64     `json:"difference_atomic"`
+	Difference int64     `json:"difference_atomic" doc:"What is left."`
 	Kinds      []Kind    `json:"kinds,omitzero"` // of its differences
-	Says       []string  `json:"says,omitzero"`  // what each of them is
+	Says       []string  `json:"says,omitzero" wide:"true" doc:"What that means."`
 }
 
 // Category is what a line is of.

@@ -19,24 +19,24 @@ import (
 // Bought is a purchase as the keeper reads it: what the ledger knows of the money, and not what was
 // asked for, which is the buyer's.
 type Bought struct {
-	PurchaseID  string    `json:"purchase_id"`
-	ItemID      string    `json:"item_id"`
-	State       string    `json:"state"`
-	Billed      string    `json:"billed"`
-	Final       bool      `json:"final"`
-	Created     time.Time `json:"created_at"`
+	PurchaseID  string    `json:"purchase_id" doc:"The purchase."`
+	ItemID      string    `json:"item_id" doc:"The good."`
+	State       string    `json:"state" doc:"How it stands."`
+	Billed      string    `json:"billed" doc:"Whether it was billed."`
+	Final       bool      `json:"final" doc:"Whether its block is final."`
+	Created     time.Time `json:"created_at" doc:"When it began, UTC."`
 	Updated     time.Time `json:"updated_at"`
-	PaidUSDC    string    `json:"paid_usdc"`
-	TipUSDC     string    `json:"tip_usdc"`
-	Payer       string    `json:"payer"`
-	Network     string    `json:"network"`
+	PaidUSDC    string    `json:"paid_usdc" doc:"What was paid, tip and all."`
+	TipUSDC     string    `json:"tip_usdc" doc:"The tip."`
+	Payer       string    `json:"payer" doc:"Who paid."`
+	Network     string    `json:"network" doc:"The network."`
 	Protocol    string    `json:"protocol,omitzero"`
-	Tx          string    `json:"tx,omitzero"`
+	Tx          string    `json:"tx,omitzero" doc:"The transaction."`
 	Block       uint64    `json:"block,omitzero"`
-	CertID      string    `json:"cert_id,omitzero"`
-	Number      int64     `json:"patron_number,omitzero"`
-	Artifact    string    `json:"artifact,omitzero"`
-	Reason      string    `json:"reason,omitzero"`
+	CertID      string    `json:"cert_id,omitzero" doc:"The certificate."`
+	Number      int64     `json:"patron_number,omitzero" doc:"The patron number."`
+	Artifact    string    `json:"artifact,omitzero" doc:"What was signed beside it."`
+	Reason      string    `json:"reason,omitzero" wide:"true" doc:"Why it stands so."`
 	DeliveredAt time.Time `json:"delivered_at,omitzero"`
 }
 

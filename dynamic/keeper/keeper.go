@@ -25,6 +25,8 @@ type Config struct {
 	Rows []Row
 	// Refusals are the payments that were refused; nil is none.
 	Refusals *Refusals
+	// Past says when what is not in the ledger was last done, such as the census; nil says nothing.
+	Past func() []Past
 }
 
 // Desk is the keeper's desk.

@@ -20,21 +20,21 @@ import (
 
 // Rows is every kind of what waits.
 var Rows = []Row{
-	{Name: "orders", Title: "Orders", Empty: "No order waits for you.", Read: orders,
+	{Name: "orders", Title: "Orders", Read: orders,
 		Actions: []Action{{"store keeper answer ORDER -text-file FILE", "order/"}}},
-	{Name: "notes", Title: "Notes due", Empty: "No note is due.", Read: notes,
+	{Name: "notes", Title: "Notes due", Read: notes,
 		Actions: []Action{{"store keeper note MONTH -text-file FILE", "note/"}}},
-	{Name: "debts", Title: "Debts", Empty: "Nothing is owed.", Read: debts,
+	{Name: "debts", Title: "Debts", Read: debts,
 		Actions: []Action{{Verb: "store keeper pay DEBT"}}},
-	{Name: "accounts", Title: "Owed by accounts", Empty: "No account owes anything.", Read: owing,
+	{Name: "accounts", Title: "Owed by accounts", Read: owing,
 		Actions: []Action{{Verb: "store keeper received ACCOUNT -usd AMOUNT -name TEXT"}}},
-	{Name: "unknown", Title: "Outcome not known", Empty: "Every payment has come to its end.", Read: unknown,
+	{Name: "unknown", Title: "Outcome not known", Read: unknown,
 		Actions: []Action{{"store keeper find PURCHASE", "find?q="}}},
-	{Name: "stock", Title: "Stock running low", Empty: "Every shelf is full enough.", Read: stock},
-	{Name: "gas", Title: "Gas", Empty: "Every relayer can pay for what it sends.", Read: gas},
-	{Name: "closed", Title: "Closed networks", Empty: "Every network is open.", Read: closed,
+	{Name: "stock", Title: "Stock running low", Read: stock},
+	{Name: "gas", Title: "Gas", Read: gas},
+	{Name: "closed", Title: "Closed networks", Read: closed,
 		Actions: []Action{{Verb: "store keeper reopen"}}},
-	{Name: "findings", Title: "Findings", Empty: "Nothing was found.", Read: findings,
+	{Name: "findings", Title: "Findings", Read: findings,
 		Actions: []Action{{Verb: "store keeper reconcile MONTH"}}},
 }
 
@@ -152,11 +152,12 @@ func unknown(ctx context.Context, d *Desk) (list []Entry, err error) {
 	return list, err
 }
 
-// stock: weekly inventory is meant to be sold, and opens again by itself.
+// stock: weekly inventory is meant to be sold, and opens again by itself. A good that the store
+// cannot make at all is not short of stock.
 func stock(ctx context.Context, d *Desk) (list []Entry, err error) {
 	_, all, err := d.cfg.Till.Stock(ctx)
 	for _, c := range all {
-		if c.Good.WeeklyInventory == 0 && c.Left < Low {
+		if c.Out == nil && c.Good.WeeklyInventory == 0 && c.Left < Low {
 			list = append(list, Entry{ID: c.Good.ID, Says: c.Name + ": " + strconv.Itoa(c.Left) + " left.",
 				Late: c.Left == 0, Times: c.Left})
 		}

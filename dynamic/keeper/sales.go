@@ -89,12 +89,12 @@ func (q *Quotes) Flush(ctx context.Context) error {
 
 // Sold is what was sold of something.
 type Sold struct {
-	Name      string `json:"name"`
-	Purchases int    `json:"purchases"`
+	Name      string `json:"name" doc:"What was sold, or where, or by what."`
+	Purchases int    `json:"purchases" doc:"Purchases."`
 	Atomic    int64  `json:"atomic"` // tips with it
-	USDC      string `json:"usdc"`
+	USDC      string `json:"usdc" doc:"What they brought, tips with it."`
 	Tips      int64  `json:"tips_atomic,omitzero"`
-	Quoted    int64  `json:"quoted,omitzero"` // how often its terms were asked for
+	Quoted    int64  `json:"quoted,omitzero" doc:"How often its terms were asked for."`
 }
 
 // Sales is what was sold in the newest weeks.

@@ -13,7 +13,6 @@ import (
 type Row struct {
 	Name  string // permanent, one word: orders
 	Title string
-	Empty string // what is said where nothing waits
 	// Actions are what can be done about an entry.
 	Actions []Action
 	// Read lists what waits, what is due first, or is oldest, first.
@@ -39,15 +38,15 @@ func (a Action) Link(id string) string {
 // Entry is one thing that waits. Says is shown as it is: what of it strangers wrote is made visible
 // by who makes the entry.
 type Entry struct {
-	ID      string    `json:"id"`
-	Says    string    `json:"says"`
-	Since   time.Time `json:"since,omitzero"`
-	Due     time.Time `json:"due,omitzero"`
-	USDC    string    `json:"usdc,omitzero"`
-	Network string    `json:"network,omitzero"`
-	Late    bool      `json:"late,omitzero"` // its time is over
+	ID      string    `json:"id" doc:"What it is found by."`
+	Says    string    `json:"says" wide:"true" doc:"What waits."`
+	Since   time.Time `json:"since,omitzero" doc:"Since when, UTC."`
+	Due     time.Time `json:"due,omitzero" doc:"When it is due, UTC."`
+	USDC    string    `json:"usdc,omitzero" doc:"How much."`
+	Network string    `json:"network,omitzero" doc:"The network."`
+	Late    bool      `json:"late,omitzero" doc:"Its time is over."`
 	// Times is how often, of an entry that stands for several.
-	Times int `json:"times,omitzero"`
+	Times int `json:"times,omitzero" doc:"How often, of an entry that stands for several."`
 }
 
 // Waiting is what waits of a kind.
@@ -59,7 +58,6 @@ type Waiting struct {
 	Oldest  time.Time `json:"oldest,omitzero"`
 	Entries []Entry   `json:"entries"` // the first of them
 	Actions []Action  `json:"actions,omitzero"`
-	Empty   string    `json:"-"`
 	// Error says why it could not be read. What is wrong with one kind hides no other.
 	Error string `json:"error,omitzero"`
 }
@@ -68,6 +66,7 @@ type Waiting struct {
 type Today struct {
 	At      time.Time `json:"at"` // by the ledger's clock
 	Waiting []Waiting `json:"waiting"`
+	Last    []Past    `json:"last,omitzero"` // what recurs, as far as it is known
 }
 
 // shown is how many entries of a kind are listed; the count is of all.
@@ -83,13 +82,14 @@ func (d *Desk) Today(ctx context.Context) (Today, error) {
 	for _, row := range d.cfg.Rows {
 		today.Waiting = append(today.Waiting, d.waiting(ctx, row))
 	}
+	today.Last = d.past(ctx)
 	return today, nil
 }
 
 func (d *Desk) waiting(ctx context.Context, row Row) Waiting {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	w := Waiting{Name: row.Name, Title: row.Title, Empty: row.Empty, Actions: row.Actions, Entries: []Entry{}}
+	w := Waiting{Name: row.Name, Title: row.Title, Actions: row.Actions, Entries: []Entry{}}
 	entries, err := row.Read(ctx, d)
 	if err != nil {
 		w.Error = err.Error()

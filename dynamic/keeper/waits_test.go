@@ -3,6 +3,7 @@ package keeper
 import (
 	"context"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,5 +131,19 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 	if len(r.count) > refusalsKept+1 || r.count["other"] != 9*refusalsKept {
 		t.Errorf("%d reasons, %d of them other", len(r.count), r.count["other"])
+	}
+}
+
+// What recurs is told with its last time, as far as it is known.
+func TestTodayTellsWhatWasLast(t *testing.T) {
+	t.Parallel()
+	w, at := newWorld(t), began.Add(time.Hour)
+	w.desk.cfg.Past = func() []Past { return []Past{{"census", at}, {"nothing", time.Time{}}} }
+	w.sold("hello", till.Delivered, 500_000, began)
+	w.sold("hello", till.Delivered, 500_000, at)
+	w.set(ledger.BackupKey(), at)
+	today, err := w.desk.Today(t.Context())
+	if want := []Past{{"sale", at}, {"backup", at}, {"census", at}}; err != nil || !slices.Equal(today.Last, want) {
+		t.Errorf("%v, %v, want %v", today.Last, err, want)
 	}
 }

@@ -208,6 +208,9 @@ func BountyKey(parts ...string) []byte { return Key(append([]string{prefixBounty
 // MetaKey is meta/<name>.
 func MetaKey(name string) []byte { return Key(prefixMeta, name) }
 
+// BackupKey has when a backup was last taken, as JSON.
+func BackupKey() []byte { return MetaKey("backup") }
+
 // ClosedKey is there while a restored ledger has not been reopened.
 func ClosedKey() []byte { return MetaKey("closed") }
 

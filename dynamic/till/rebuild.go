@@ -47,17 +47,17 @@ func CheckHighWater(ctx context.Context, db ledger.DB, path string) error {
 
 // Rebuilt is what a high-water file was rebuilt from.
 type Rebuilt struct {
-	File    string `json:"file"`
-	DryRun  bool   `json:"dry_run"`
-	Marks   int    `json:"marks"`
-	Patron  int64  `json:"patron"`  // the highest patron number that may have been given
-	Jar     int64  `json:"jar"`     // the same of jars
-	Entries int    `json:"entries"` // pool entries that were given once and for all
-	Words   int    `json:"words"`   // retired words
+	File    string `json:"file" doc:"The file."`
+	DryRun  bool   `json:"dry_run" doc:"Whether nothing was written."`
+	Marks   int    `json:"marks" doc:"Lines in it."`
+	Patron  int64  `json:"patron" doc:"The highest patron number that may have been given."`
+	Jar     int64  `json:"jar" doc:"The same of jars."`
+	Entries int    `json:"entries" doc:"Pool entries that were given once and for all."`
+	Words   int    `json:"words" doc:"Retired words."`
 	// Unknown are payments on the chains that the ledger does not know: each may have got a number,
 	// and an entry or a word that nobody can tell.
 	Unknown []UnknownPayments `json:"unknown"`
-	Warning string            `json:"warning,omitempty"`
+	Warning string            `json:"warning,omitempty" wide:"true" doc:"What nobody can tell."`
 }
 
 // UnknownPayments are payments on one network that the ledger does not know.

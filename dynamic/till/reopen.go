@@ -118,15 +118,15 @@ func isClosed(tx ledger.Tx, network string) (bool, error) {
 
 // Reopened is how one network of a restored store stands.
 type Reopened struct {
-	Network string `json:"network"`
-	Open    bool   `json:"open"`
+	Network string `json:"network" doc:"The network."`
+	Open    bool   `json:"open" doc:"Whether it is open."`
 	// WaitUntil is the time that a final block must have passed before the network may be opened,
 	// and Final the time of the newest one there is.
-	WaitUntil string `json:"wait_until,omitempty"`
-	Final     string `json:"final_block_time,omitempty"`
-	Reason    string `json:"reason,omitempty"` // why it is not open
+	WaitUntil string `json:"wait_until,omitempty" doc:"The time that a final block must have passed before it may be opened, UTC."`
+	Final     string `json:"final_block_time,omitempty" doc:"The time of the newest one there is, UTC."`
+	Reason    string `json:"reason,omitempty" wide:"true" doc:"Why it is not open."`
 	// purchases that were found on the chain alone when it was read once more
-	FromChain int `json:"from_chain"`
+	FromChain int `json:"from_chain" doc:"Purchases that were found on the chain alone when it was read once more."`
 }
 
 // ErrNotYet says that a network of a restored store cannot be opened yet. It passes by itself.

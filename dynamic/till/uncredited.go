@@ -321,16 +321,16 @@ func (t *Till) cheapest() int64 {
 
 // Owed is one line of the keeper's list of money that no purchase credits.
 type Owed struct {
-	PurchaseID string `json:"purchase_id,omitempty"`
-	State      State  `json:"state,omitempty"` // uncredited, or from_chain after a restore
-	Network    string `json:"network"`
-	Payer      string `json:"payer,omitempty"`
-	USDC       string `json:"usdc"`
+	PurchaseID string `json:"purchase_id,omitempty" doc:"The purchase of the money."`
+	State      State  `json:"state,omitempty" doc:"uncredited, or from_chain after a restore."`
+	Network    string `json:"network" doc:"The network."`
+	Payer      string `json:"payer,omitempty" doc:"Who paid."`
+	USDC       string `json:"usdc" doc:"How much."`
 	Tx         string `json:"tx,omitempty"`
 	LogIndex   uint64 `json:"log_index,omitempty"`
-	Time       string `json:"time,omitempty"`      // of its block
-	Day        string `json:"day,omitempty"`       // of a total of transfers that are each less than the cheapest good
-	Transfers  int    `json:"transfers,omitempty"` // in the total
+	Time       string `json:"time,omitempty" doc:"When it arrived, UTC."`
+	Day        string `json:"day,omitempty" doc:"The day of a total of transfers that are each less than the cheapest good."`
+	Transfers  int    `json:"transfers,omitempty" doc:"Transfers in the total."`
 }
 
 // ListOwed lists what is owed for payments that no purchase credits, network by network in the

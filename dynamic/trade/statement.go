@@ -21,30 +21,30 @@ type StatementRequest struct {
 // Statement is how an account stands, with a page of its lines of one month. Amounts are US
 // dollars.
 type Statement struct {
-	Account    string          `json:"account"`
-	AsOf       string          `json:"as_of"`    // RFC 3339, by the ledger's clock
-	OwedUSD    USD             `json:"owed_usd"` // with what is under way
-	CeilingUSD USD             `json:"credit_ceiling_usd"`
-	CapUSD     USD             `json:"daily_cap_usd"`
-	TodayUSD   USD             `json:"billed_today_usd"` // with what is under way
-	ShareBPS   int             `json:"share_bps"`        // of this month
-	Orders     int             `json:"orders_this_month"`
-	Before     int             `json:"orders_last_month"`
-	Month      string          `json:"month"`
+	Account    string          `json:"account" doc:"Its id."`
+	AsOf       string          `json:"as_of"` // RFC 3339, by the ledger's clock
+	OwedUSD    USD             `json:"owed_usd" doc:"What it owes, with what is under way."`
+	CeilingUSD USD             `json:"credit_ceiling_usd" doc:"What it may owe."`
+	CapUSD     USD             `json:"daily_cap_usd" doc:"What it may be billed in a day."`
+	TodayUSD   USD             `json:"billed_today_usd" doc:"What it was billed today."`
+	ShareBPS   int             `json:"share_bps"` // of this month
+	Orders     int             `json:"orders_this_month" doc:"Orders of this month."`
+	Before     int             `json:"orders_last_month" doc:"Orders of the month before."`
+	Month      string          `json:"month" doc:"The month."`
 	Lines      []StatementLine `json:"lines"` // oldest first, at most 200
 	Next       string          `json:"next,omitempty"`
 }
 
 // StatementLine is a delivery, or a payment that was received.
 type StatementLine struct {
-	At            string `json:"at"`
-	Kind          string `json:"kind"` // delivery | received | restored
-	OrderRef      string `json:"order_ref,omitempty"`
-	ItemID        string `json:"item_id,omitempty"`
+	At            string `json:"at" doc:"When, UTC."`
+	Kind          string `json:"kind" doc:"delivery, received or restored."`
+	OrderRef      string `json:"order_ref,omitempty" doc:"Their name of the order."`
+	ItemID        string `json:"item_id,omitempty" doc:"The good."`
 	CertID        string `json:"cert_id,omitempty"`
-	TradePriceUSD USD    `json:"trade_price_usd,omitempty"`
+	TradePriceUSD USD    `json:"trade_price_usd,omitempty" doc:"Its price."`
 	ShareBPS      int    `json:"share_bps,omitempty"`
-	NetUSD        USD    `json:"net_usd"` // what is owed by it; negative where it was received
+	NetUSD        USD    `json:"net_usd" doc:"What is owed by it; negative where it was received."`
 }
 
 // USD is an amount in dollars, as catalogues have it: a number of at most six decimals.

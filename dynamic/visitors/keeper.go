@@ -11,10 +11,10 @@ import (
 
 // Pile is what of one kind waits for the keeper.
 type Pile struct {
-	Name   string    `json:"name"` // letter, guestbook, tip, request
-	Count  int       `json:"count"`
-	More   bool      `json:"more,omitzero"`   // there are more than were counted
-	Oldest time.Time `json:"oldest,omitzero"` // zero for none
+	Name   string    `json:"name" doc:"What was left."`
+	Count  int       `json:"count" doc:"How many wait."`
+	More   bool      `json:"more,omitzero"` // there are more than were counted
+	Oldest time.Time `json:"oldest,omitzero" doc:"Since when the oldest does, UTC."`
 }
 
 // maxCounted bounds what is counted of a pile.

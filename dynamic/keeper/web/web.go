@@ -68,6 +68,8 @@ type Desk struct {
 
 	mu    sync.Mutex
 	wrong []time.Time // tokens that were not the desk's, of the last minute; guarded by mu
+	once  string      // opens the desk one time; "" for nothing; guarded by mu
+	until time.Time   // of once; guarded by mu
 }
 
 const (
@@ -76,6 +78,8 @@ const (
 	session = 12 * time.Hour
 	// wrongTokens is how many wrong tokens a minute are looked at.
 	wrongTokens = 10
+	// onceFor is how long the link of a first run opens the desk.
+	onceFor = 15 * time.Minute
 	// LeastToken is the shortest token, in characters.
 	LeastToken = 32
 	// maxForm bounds a form: a file, a text, and what is around them.
@@ -163,7 +167,15 @@ func sameOrigin(r *http.Request, scheme string) bool {
 
 // route leads a request to its page: below the path of a session that is open, or to the door.
 func (d *Desk) route(w http.ResponseWriter, r *http.Request, token, scheme string) {
-	if r.URL.Path == "/" {
+	once, isOnce := strings.CutPrefix(r.URL.Path, oncePath)
+	switch {
+	case isOnce:
+		d.openedOnce(w, r, once, token, scheme)
+		return
+	case r.URL.Path == WhoPath:
+		_, _ = w.Write([]byte(mac(token, "who")))
+		return
+	case r.URL.Path == "/":
 		d.door(w, r, token, scheme)
 		return
 	}
@@ -237,6 +249,11 @@ func (d *Desk) door(w http.ResponseWriter, r *http.Request, token, scheme string
 		v.page("door", "The keeper's desk", "This is not the token. store keeper token prints it.")
 		return
 	}
+	d.letIn(w, r, token, scheme)
+}
+
+// letIn opens a session.
+func (d *Desk) letIn(w http.ResponseWriter, r *http.Request, token, scheme string) {
 	id := strings.ToLower(rand.Text())
 	ends := strconv.FormatInt(time.Now().Add(session).Unix(), 10)
 	base := "/d/" + id + "/"
@@ -244,6 +261,55 @@ func (d *Desk) door(w http.ResponseWriter, r *http.Request, token, scheme string
 		MaxAge: int(session / time.Second), HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: scheme == "https"})
 	http.Redirect(w, r, base, http.StatusSeeOther)
+}
+
+const oncePath = "/once/"
+
+// OpenOnce is the path of a link that opens the desk one time, within a quarter of an hour. It may
+// stand where others read it later, such as a log: looking at it uses nothing up, and who comes
+// second is told so.
+func (d *Desk) OpenOnce() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.once, d.until = strings.ToLower(rand.Text()), time.Now().Add(onceFor)
+	return oncePath + d.once
+}
+
+// openedOnce asks whether to open the desk with a link, which whatever looks at links does not
+// answer, and opens it.
+func (d *Desk) openedOnce(w http.ResponseWriter, r *http.Request, given, token, scheme string) {
+	v := &visit{Desk: d, w: w, r: r, base: "/"}
+	if r.Method != http.MethodPost {
+		v.page("once", "The keeper's desk", given)
+		return
+	}
+	if !d.mayTry() {
+		v.refuse(http.StatusTooManyRequests, "Too many wrong tokens: wait a minute.")
+		return
+	}
+	d.mu.Lock()
+	ok := d.once != "" && time.Now().Before(d.until) &&
+		subtle.ConstantTimeCompare([]byte(given), []byte(d.once)) == 1
+	if ok {
+		d.once = ""
+	}
+	d.mu.Unlock()
+	if !ok {
+		d.tried()
+		w.WriteHeader(http.StatusForbidden)
+		v.page("door", "The keeper's desk", "This link was used, or is too old. If it was not you who used it, remove "+
+			"the token's file (desk.token): that ends every session.")
+		return
+	}
+	d.letIn(w, r, token, scheme)
+}
+
+// WhoPath is where a desk says whose it is, to who has its token.
+const WhoPath = "/who"
+
+// IsWho reports whether an answer of WhoPath is of the desk with a token.
+func IsWho(token, answer string) bool {
+	return hmac.Equal([]byte(mac(token, "who")), []byte(answer))
 }
 
 func (d *Desk) mayTry() bool {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"store.example/agentstore/dynamic/keeper"
 )
 
 // Nobody reads or does anything at the desk who did not give its token at this desk.
@@ -144,6 +146,57 @@ func TestTokensAreNotGuessed(t *testing.T) {
 	o.token = "short"
 	if status, _, _ := h.post(o.base+"/", url.Values{"token": {"short"}}); status != 503 {
 		t.Errorf("a short token: %d", status)
+	}
+}
+
+// The link of a first run opens the desk one time to who presses its button, and to nobody who only
+// looks, comes later, or comes from another page.
+func TestALinkOpensTheDeskOnce(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	link := o.base + o.desk.OpenOnce()
+	for range 2 {
+		if status, body, at := o.visitor().send(must(http.NewRequest("GET", link, nil))); status != 200 ||
+			!strings.Contains(body, "Open the desk") || at.Path == "/" {
+			t.Errorf("looked at: %d at %s: %s", status, at, body)
+		}
+	}
+	abroad := o.visitor().posting(link, nil)
+	abroad.Header.Set("Origin", "https://elsewhere.example")
+	if status, _, _ := o.visitor().send(abroad); status != 403 {
+		t.Errorf("from another page: %d", status)
+	}
+	for i, c := range []struct {
+		to, says string
+		status   int
+	}{{o.base + oncePath + "guess", "This link was used", 403}, {o.base + oncePath, "This link was used", 403},
+		{link, "What waits for you", 200}, {link, "This link was used", 403}} {
+		h := o.visitor()
+		if status, body, at := h.post(c.to, nil); status != c.status || !strings.Contains(body, c.says) ||
+			strings.HasPrefix(at.Path, "/d/") != (status == 200) {
+			t.Errorf("%d: %d at %s: %s", i, status, at, body)
+		}
+	}
+	link = o.base + o.desk.OpenOnce()
+	o.desk.mu.Lock()
+	o.desk.until = time.Now().Add(-time.Second)
+	o.desk.mu.Unlock()
+	if status, _, _ := o.visitor().post(link, nil); status != 403 {
+		t.Errorf("too late: %d", status)
+	}
+	if _, body, _ := o.visitor().send(must(http.NewRequest("GET", o.base+WhoPath, nil))); !IsWho(o.token, body) ||
+		IsWho(strings.Repeat("u", LeastToken), body) || strings.Contains(body, o.token) {
+		t.Errorf("whose desk it is: %s", body)
+	}
+}
+
+// Where nothing waits the page says so in a line.
+func TestAQuietDay(t *testing.T) {
+	var page strings.Builder
+	quiet := keeper.Today{Waiting: []keeper.Waiting{{Title: "Orders"}, {Title: "Notes due"}}}
+	if err := views.ExecuteTemplate(&page, "today", shown{Data: quiet}); err != nil ||
+		!strings.Contains(page.String(), "<p>All quiet.</p>") || strings.Contains(page.String(), "<h2") {
+		t.Errorf("%v: %s", err, page.String())
 	}
 }
 

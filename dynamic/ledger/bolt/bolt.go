@@ -112,7 +112,8 @@ func openFile(path string) (*bbolt.DB, error) {
 		InitialMmapSize: initialMap(),
 	})
 	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, errors.New("another process has it open")
+		return nil, errors.New("another process has it open, maybe store serve: stop that first, by Ctrl-C where it " +
+			"runs or by systemctl stop store")
 	}
 	if err != nil {
 		return nil, err
