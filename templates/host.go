@@ -231,7 +231,7 @@ func (v *HostView) standing() {
 	}
 	v.Standing = []Fact{
 		{Name: "Tier", Value: h.Tier.Line},
-		{Name: "Rule", Value: h.Tier.Rule},
+		{Name: "Rule", Value: Plainly(h.Tier.Rule)},
 		{Name: "Newest observation", Value: newest},
 		{Name: "Coverage", Value: decimal(h.RoundsProbed) + " of " +
 			Count(h.Rounds, "round") + " since the first sighting, " + decimal(h.Coverage) + " %"},
