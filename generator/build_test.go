@@ -555,8 +555,8 @@ func TestNothingHoldsWhatIsUsedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			history := memory.host.History(s.rounds, rows, nil)
-			if _, err := derive.DescribeHost(s.rounds, history, derive.Tier(history),
-				derive.HostParts{Room: &memory.host, Others: func(int64, record.PayTo) int64 { return 0 }}); err != nil {
+			parts := derive.HostParts{Room: &memory.host, Others: func(int64, record.PayTo) int64 { return 0 }}
+			if _, err := derive.DescribeHost(s.rounds, history, derive.Tier(history), parts); err != nil {
 				t.Fatal(err)
 			}
 			return

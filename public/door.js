@@ -63,7 +63,8 @@ const fetching = (answer) => pressing("Fetch " + (answer.deliverable.file_name ?
 function delivery(answer, page) {
   const section = make("section", "", { class: "bought", "aria-labelledby": "bought" }), goods = make("div", "", { class: "goods" });
   const said = make("div"), keeps = make("p", "", { class: "keeps screen" }), list = make("dl", "", { class: "facts" }), texts = [];
-  const what = answer.deliverable ?? {}, item = String(answer.item_id ?? "purchase").replace(/[^A-Za-z0-9_-]/g, "");
+  const what = answer.deliverable ?? {},
+    title = [what.name, what.title].find((s) => typeof s === "string" && s), item = String(answer.item_id ?? "purchase").replace(/[^A-Za-z0-9_-]/g, "");
   said.append(make("p", answer.message, { class: "told" }));
   for (const [name, value] of Object.entries(what)) {
     if (name === "kind" || value === "" || value === null || value === answer.message) continue;
@@ -72,8 +73,8 @@ function delivery(answer, page) {
       keeps.append(download(new Blob([value], { type: "image/svg+xml" }), item + ".svg", "Keep the picture"));
       continue;
     }
-    if (name === "name" && typeof value === "string") continue; // it is the heading
-    if (name === "text") {
+    if (value === title) continue;
+    if (name === "text" || name === "body") {
       said.append(shown(value));
       continue;
     }
@@ -107,7 +108,7 @@ function delivery(answer, page) {
   all.append(download(new Blob([JSON.stringify(answer, null, 2)], { type: "application/json" }), "purchase.json", "Keep the whole answer"),
     ", with its signatures. This tab forgets it when it is closed; your wallet finds it again at /api/claims.");
   more.append(make("summary", "The way back to this purchase"), back);
-  section.append(make("h1", typeof what.name === "string" && what.name ? what.name + " is yours" : "It is yours", { id: "bought", tabindex: "-1" }), goods, ...texts, list,
+  section.append(make("h1", (title ?? "It") + " is yours", { id: "bought", tabindex: "-1" }), goods, ...texts, list,
     make("p", `Paid ${answer.paid_usdc} USDC${Number(answer.tip_usdc) > 0 ? `, of which ${answer.tip_usdc} are a tip` : ""}.`), all, more);
   looks();
   return section;

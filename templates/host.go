@@ -26,8 +26,8 @@ type HostView struct {
 	derive.Host
 	// Stamp is the tier's class: good, bad or unknown.
 	Stamp string
-	// Weeks are the marks of the weeks that the table shows, oldest first, Drawing draws them, Marks
-	// is the same in text, Legend counts them.
+	// Weeks are the marks of the weeks that the table shows, oldest first, Drawing draws them,
+	// Marks is the same in text, Legend counts them.
 	Weeks         []WeekMark
 	Drawing       Markup
 	Marks, Legend string
@@ -288,7 +288,7 @@ func (v *HostView) standing() {
 	}
 	v.Standing = []Fact{
 		{Name: "Tier", Value: h.Tier.Line},
-		{Name: "Rule", Value: h.Tier.Rule},
+		{Name: "Rule", Value: Plainly(h.Tier.Rule)},
 		{Name: "Newest observation", Value: newest},
 		{Name: "Coverage", Value: decimal(h.RoundsProbed) + " of " +
 			Count(h.Rounds, "round") + " since the first sighting, " + decimal(h.Coverage) + " %"},
@@ -358,8 +358,8 @@ func (v *HostView) address() {
 			Fact{Name: "Also receives at", Value: doors(a.Others)})
 	}
 	if more := int64(len(p.Addresses)-len(shown)) + p.LeftOut; more > 0 {
-		v.Address = append(v.Address, Fact{Name: "Further addresses", Value: decimal(more) + ", of which the JSON lists " +
-			strconv.Itoa(len(p.Addresses)-len(shown))})
+		v.Address = append(v.Address, Fact{Name: "Further addresses", Value: decimal(more) +
+			", of which the JSON lists " + strconv.Itoa(len(p.Addresses)-len(shown))})
 	}
 }
 

@@ -79,6 +79,9 @@ func (v ItemView) Submits() string {
 	return "Shows what is asked on which network. Nothing is charged before your wallet signs."
 }
 
+// Signed is what its buyer gets signed, in words.
+func (v ItemView) Signed() string { return strings.ReplaceAll(v.Good.Artifact, "_", " ") }
+
 // Certified says that something is signed for its buyer.
 func (v ItemView) Certified() bool { return v.Good.Artifact != content.ArtifactNone }
 

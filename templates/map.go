@@ -170,7 +170,7 @@ func mapTable(tiers []derive.MapTier, t derive.TiersView, week string) *Table {
 		}
 		for _, r := range t.Rules {
 			if r.Tier == m.Tier {
-				row = append(row, words(r.Rule))
+				row = append(row, words(Plainly(r.Rule)))
 			}
 		}
 		table.Rows = append(table.Rows, row)
