@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"slices"
-	"time"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/templates"
@@ -20,35 +18,6 @@ func depsVerifier(s *source, _ int, d *digester) {
 	s.page(d, "verify-run")
 	s.depsVerifying(d, "record/evidence")
 	d.flag(s.Verifier != nil)
-	for _, o := range s.feed {
-		if o.Release != nil {
-			d.text(o.Signature.String())
-		}
-	}
-}
-
-// mostReleases is of how many releases the page tells; the feed names the files of all.
-const mostReleases = 20
-
-// releases are the newest that the record tells of, and the files of the first of them.
-func (s *source) releases() []templates.Release {
-	var out []templates.Release
-	for _, o := range slices.Backward(s.feed) {
-		if o.Release == nil {
-			continue
-		}
-		r := templates.Release{Version: o.Release.Version, Commit: o.Release.Commit, Number: o.Number,
-			Date: o.At[:len(time.DateOnly)]}
-		if len(out) == 0 {
-			for _, f := range o.Release.Files {
-				r.Files = append(r.Files, templates.Fact{Name: f.Name, Value: f.SHA256, Mono: true})
-			}
-		}
-		if out = append(out, r); len(out) == mostReleases {
-			break
-		}
-	}
-	return out
 }
 
 func renderVerifier(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
@@ -56,8 +25,7 @@ func renderVerifier(s *source, u unit, mediaType string, made attest.Digest) ([]
 	if err != nil {
 		return nil, err
 	}
-	v := templates.VerifierView{Chrome: s.chrome, Page: page, Body: body, Here: s.Verifier != nil,
-		Releases: s.releases()}
+	v := templates.VerifierView{Chrome: s.chrome, Page: page, Body: body, Here: s.Verifier != nil}
 	return u.twin(&v, mediaType)
 }
 

@@ -30,7 +30,7 @@ func recordInput(t *testing.T, plain, weeks int) (Input, *seal.Writer) {
 }
 
 // kindsOfHappenings is how many kinds of observations happens knows.
-const kindsOfHappenings = 10
+const kindsOfHappenings = 9
 
 // happens puts an observation of a kind on the record.
 func happens(t *testing.T, rng *rand.Rand, w *seal.Writer, kind, step int) string {
@@ -58,8 +58,6 @@ func happens(t *testing.T, rng *rand.Rand, w *seal.Writer, kind, step int) strin
 			VerdictNow: record.VerdictNotProbed}},
 		{Kind: record.ObservationErratum, Erratum: &record.Erratum{Leaf: rng.Int64N(20), Reason: "it was asked wrongly",
 			VerdictNow: record.VerdictReady, EvidenceDigest: digest}},
-		{Kind: record.ObservationRelease, Release: &record.Release{Version: fmt.Sprintf("v1.%d.%d", step, rng.Int()),
-			Commit: digest[:40], Files: []record.ReleaseFile{{Name: "a.zip", SHA256: digest}}}},
 	}[kind]
 	o.At = at
 	told, err := w.Observe(t.Context(), o)

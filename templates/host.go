@@ -65,7 +65,7 @@ const (
 	mostDeclared    = 2    // doors, each of so many bytes
 	mostDoor        = 200  // and so is an address of a badge
 	mostAddresses   = 2    // payment addresses
-	crowded         = 600 // bytes of a note that leave half the rows of the table
+	crowded         = 600  // bytes of a note that leave half the rows of the table
 	mostReason      = 100  // characters of why a row was corrected
 	mostRow         = 1000 // bytes of the row as it was signed
 )

@@ -29,16 +29,6 @@ type VerifierView struct {
 	// Here says that the verifier's program stands beside the page. Where it does not, the page
 	// says how it gets there.
 	Here bool
-	// Releases are those that the log tells of, the newest first.
-	Releases []Release
-}
-
-// Release is one release of the programs, as an observation of the record tells of it.
-type Release struct {
-	Version, Commit string
-	Date            string // on which that was signed
-	Number          int64  // of the observation
-	Files           []Fact // the digest of each; nil where they are left out
 }
 
 func (*VerifierView) template() string { return "verifier" }

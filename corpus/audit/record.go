@@ -348,7 +348,6 @@ func CheckAsOf(week string) error {
 
 func (c *checker) observations() {
 	told, before := make(map[string]bool), issued{counts: make(map[string]int64)}
-	released := make(map[string]int64) // the observation of each version
 	for n := int64(1); ; n++ {
 		name := "observations/" + record.Observation{Number: n}.File()
 		if _, there := c.files[name]; !there {
@@ -370,11 +369,6 @@ func (c *checker) observations() {
 			}
 		case o.Erratum != nil:
 			c.errataOf[o.Erratum.Leaf] = true
-		case o.Release != nil && released[o.Release.Version] > 0:
-			err = rule.ReleaseTwice.Errorf("it is of version %s, which observation %d told: a version is released once",
-				o.Release.Version, released[o.Release.Version])
-		case o.Release != nil:
-			released[o.Release.Version] = n
 		}
 		if err != nil {
 			c.problem(rule.Or(err, rule.ObservationForm), name, attest.ProblemChanged, err.Error())

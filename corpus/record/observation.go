@@ -27,7 +27,6 @@ const (
 	ObservationWithdrawn       = "withdrawn"        // Withdrawn: bytes that are missing on purpose
 	ObservationRoster          = "roster"           // Roster: the hosts of a week, before they are walked
 	ObservationErratum         = "erratum"          // Erratum: what a row should have said
-	ObservationRelease         = "release"          // Release: the digests of the programs of a version
 )
 
 // MaxObservation bounds one signed observation in bytes.
@@ -55,7 +54,6 @@ type Observation struct {
 	Withdrawn   *Withdrawn       `json:"withdrawn,omitzero"`
 	Roster      *ClosedRoster    `json:"roster,omitzero"`
 	Erratum     *Erratum         `json:"erratum,omitzero"`
-	Release     *Release         `json:"release,omitzero"`
 
 	// Judgement is what a refresh was judged by. It travels with the observation to the record,
 	// where it stands in a file of its own, and is never signed.

@@ -179,7 +179,6 @@ func (o Observation) checkMembers() error {
 		{ObservationWithdrawn, o.Withdrawn != nil, o.Withdrawn.check},
 		{ObservationRoster, o.Roster != nil, o.Roster.check},
 		{ObservationErratum, o.Erratum != nil, o.Erratum.check},
-		{ObservationRelease, o.Release != nil, o.Release.check},
 	}
 	present, mine := 0, -1
 	for i, m := range members {

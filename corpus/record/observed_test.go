@@ -2,7 +2,6 @@ package record_test
 
 import (
 	"crypto/ed25519"
-	"strings"
 	"testing"
 
 	"store.example/agentstore/corpus/attest"
@@ -88,10 +87,6 @@ func TestKindsOfObservations(t *testing.T) {
 				Classes: []record.IssuedClass{{"a", 1}, {"b", 2}}}}
 		},
 		record.ObservationKeyEvent: func() record.Observation { return record.Observation{Handover: &handover} },
-		record.ObservationRelease: func() record.Observation {
-			return record.Observation{Release: &record.Release{Version: "v1.0.0", Commit: strings.Repeat("a", 40),
-				Files: []record.ReleaseFile{{"a.zip", recordtest.Digest("a")}, {"b.zip", recordtest.Digest("b")}}}}
-		},
 	}
 	for kind, body := range good {
 		o := body()

@@ -41,7 +41,6 @@ const (
 	HandoverTold         Rule = "handover.told"
 	IssuedFalls          Rule = "issued.falls"
 	IssuedWeek           Rule = "issued.week"
-	ReleaseTwice         Rule = "release.twice"
 	ObservationDate      Rule = "observation.date"
 	ProofHeader          Rule = "proof.header"
 	ProofForm            Rule = "proof.form"

@@ -83,7 +83,7 @@ func put(name, data string) func(map[string][]byte) {
 
 // broken are the bad vectors. At least one is of each rule.
 func broken() []bad {
-	return slices.Concat(brokenFiles(), brokenKeys(), brokenRounds(), brokenObservations(), brokenReleases(),
+	return slices.Concat(brokenFiles(), brokenKeys(), brokenRounds(), brokenObservations(),
 		brokenCounts(), brokenRows(), brokenEvidence(), brokenLog())
 }
 

@@ -35,3 +35,10 @@ func brokenCounts() []bad {
 			edits: []edit{member("observation 2", "through", `"2026-W34"`)}},
 	}
 }
+
+// formOf makes bad observations of a base, none of its form.
+func formOf(prefix, base string) func(name, why string, e edit) bad {
+	return func(name, why string, e edit) bad {
+		return bad{rule: rule.ObservationForm, name: prefix + name, why: why, base: base, edits: []edit{e}}
+	}
+}

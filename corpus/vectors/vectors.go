@@ -75,7 +75,6 @@ var bases = []struct {
 	{"observed", "observations and no round", observed, false},
 	{"cut", "the full one without words and evidence, as git brings it", full, false},
 	{"flooded", "one round whose inflows leave out two addresses of a network", flooded, false},
-	{"released", "two releases and no round", released, false},
 	{"certified", "two counts of artifacts with the trees of their certificates, and no round", certified, false},
 }
 
@@ -83,20 +82,6 @@ var bases = []struct {
 func observed(f *forge) {
 	f.begin(attest.SpecimenKey(), attest.SpecimenKeyFor(attest.PurposeLog))
 	f.between()
-}
-
-// released is a record of two releases.
-func released(f *forge) {
-	f.begin(attest.SpecimenKey(), attest.SpecimenKeyFor(attest.PurposeLog))
-	digest := strings.Repeat("ab", 32)
-	f.observe(
-		record.Observation{At: "2026-08-20T00:00:00Z", Kind: record.ObservationRelease, Release: &record.Release{
-			Version: "v1.0.0", Commit: digest[:40], Files: []record.ReleaseFile{
-				{Name: "store-v1.0.0-linux-amd64.tar.gz", SHA256: digest},
-				{Name: "store-v1.0.0-windows-amd64.zip", SHA256: digest}}}},
-		record.Observation{At: "2026-08-21T00:00:00Z", Kind: record.ObservationRelease, Release: &record.Release{
-			Version: "v1.0.1-rc.1+x", Commit: digest, Files: []record.ReleaseFile{{Name: "a", SHA256: digest}}}},
-	)
 }
 
 func flooded(f *forge) {

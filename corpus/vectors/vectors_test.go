@@ -86,7 +86,7 @@ func TestFilesAreTheSameForEver(t *testing.T) {
 		fmt.Fprintf(sum, "%s %x\n", f.Path, sha256.Sum256(f.Body))
 		size += len(f.Body)
 	}
-	const want = "6cdf1891b2ad0b1abd932e3d9eb59d5222d81269ae3e065a2fbeccec9d40faef"
+	const want = "6ed89d1745f75bd4b3abd252d9059c1a0779c932011240c9d2be945fd8fd52c1"
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
 		t.Errorf("%d files of %d bytes with the digest %s, want %s", len(files), size, got, want)
 	}

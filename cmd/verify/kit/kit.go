@@ -43,8 +43,6 @@ const usage = `usage: %s [flags] DIR         check a clone: a published tree, a 
        %[1]s -artifact FILE      check a signed artifact: the answer of /api/verify/{id}, or of a purchase
        %[1]s [-leaf FILE] -ring FILE|-policy FILE FILE.tlog-proof
                                  check that a leaf stands in the log (c2sp.org/tlog-proof)
-       %[1]s -release FILE DIR|FILE.tlog-proof
-                                 say in which release FILE is, an archive or a SHA256SUMS, by the log
        %[1]s -proof LEAF [-o FILE] DIR
                                  write such a proof, with the leaf: LEAF is host@SEQUENCE or host@WEEK (a row),
                                  @SEQUENCE or @WEEK (a round), or the number of a leaf, such as an observation's
@@ -63,7 +61,6 @@ is none), or the file of a signed artifact, such as a certificate.
 type settings struct {
 	ring, remember, out string
 	asOf, proof, leaf   string
-	release             string
 	exports             []string
 	witnesses           []tlog.Witness
 	policy              *tlog.Policy
@@ -114,8 +111,6 @@ func Run(ctx context.Context, name string, judge record.Judge, args []string, st
 		"bring them")
 	flags.Func("policy", "file with a policy (c2sp.org/tlog-policy): the head of the log must be signed by one of its "+
 		"logs, and without cosignatures as its quorum demands it is unproven", s.readPolicy)
-	flags.StringVar(&s.release, "release", "", "file of a release, or its SHA256SUMS: say in which version its digest "+
-		"stands in the log that was verified")
 	flags.StringVar(&s.out, "o", "-", "file of the exported bundle; - is standard output")
 	s.followFlags(flags)
 	flags.Usage = func() {
@@ -262,16 +257,6 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 	if clone, ok := report.(audit.CloneReport); ok && err == nil && clone.Sound() && s.remember != "" &&
 		clone.Record != nil {
 		err = clone.Record.Remember(s.remember)
-	}
-	if s.release != "" && err == nil && !report.Refused() {
-		to := stdout
-		if s.json {
-			to = stderr // beside the report
-		}
-		code, err := s.released(name, report, to)
-		if err != nil || code != ExitVerified {
-			return code, err
-		}
 	}
 	f, ok := report.(interface{ Forked() bool })
 	switch {

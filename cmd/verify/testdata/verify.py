@@ -342,9 +342,8 @@ class Record:
                 self.handover(o["handover"], "observation.form")
             signed("observation.signature", raw, self.identity("observation.key", o["kid"], o["at"]))
             need("observation.number", o["number"] == len(self.obs) + 1, "stands in the place of another")
-            told, version = o.get("handover"), o.get("release", {}).get("version")
+            told = o.get("handover")
             need("handover.told", not told or told in self.ring["handovers"] and told not in self.said("handover"), "is none or twice")
-            need("release.twice", not version or version not in [r["version"] for r in self.said("release")], "is released twice")
             if "issued" in o:
                 before, counts = self.said("issued"), {c["class"]: c["total"] for c in issued["classes"]}
                 falls = [c for b in before[-1:] for c in b["classes"] if counts.get(c["class"], -1) < c["total"]]

@@ -60,7 +60,6 @@ func Table() []Entry {
 		{rule.HandoverTold, "A handover that is told twice, or that the ring does not have."},
 		{rule.IssuedFalls, "Counts of artifacts that fall."},
 		{rule.IssuedWeek, "A tree of certificates of weeks that one before it is of."},
-		{rule.ReleaseTwice, "A release of a version that an observation before it told."},
 		{rule.ObservationDate, "An observation dated more than a day before the round that it follows in the " +
 			"log, more " +
 			"than a day after the one that follows it, or more than a day later than a time at which it was there."},
