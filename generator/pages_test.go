@@ -226,7 +226,8 @@ func TestPagesAreWellFormed(t *testing.T) {
 					"verify/index.html":       {"form /api/verify", "script /verify/papers.js"},
 					"corpus/query/index.html": {"form ", "script /corpus/query.js"},
 					"corpus/index.html":       {"script ../search.js"},
-					"search/index.html":       {"script ../search.js"},
+					"search/index.html":       {"form /search", "script ../search.js"},
+					"404.html":                {"script /search.js"},
 					"mcp/index.html":          {"script /webmcp.js", "script /webmcp-demo.js"}}[name]
 				if !slices.Contains(want, does) && does != "script /copy.js" {
 					t.Errorf("%s: a %s", name, n.Data)

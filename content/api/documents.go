@@ -78,6 +78,8 @@ type Document struct {
 	Tool        string
 	TreeOnly    bool // answered where the tree has it, without a route: any other address of the form is nobody's
 	Last        bool // it says of others that they are there, and is put in its place after them
+	// Asked says that a server answers a query q with what it finds, in the same forms.
+	Asked bool
 	// Query is an address that answers a query with one file of the family, nil for none.
 	Query *QueryAddress
 }

@@ -3,6 +3,8 @@ package api
 import (
 	"cmp"
 	"slices"
+
+	"store.example/agentstore/content/find"
 )
 
 // Documents is the one table of published files that are routes. The generator renders each row by
@@ -224,8 +226,21 @@ var storeDocuments = []Document{
 	},
 	{
 		Name: "find", Path: "/search", Summary: "The search over goods, pages and hosts.",
-		Description: "Everything that it finds but hosts stands in a list on it, which is all of it without a script.",
-		Tags:        []string{tagStorefront}, Files: pages("/search", HTML, Markdown),
+		Description: "With `q` the goods and pages that say its words in a title, a heading or their prose. " +
+			"Without it a list of them, which is what a static copy answers to either.",
+		Tags: []string{tagStorefront}, Files: pages("/search", HTML, Markdown), Asked: true,
+		Params: []Param{{Name: "q", In: QueryP, Type: "string", MaxLength: find.QueryLength, Example: "refund",
+			Description: "What is looked for, a few words."}},
+	},
+	{
+		Name: "find_index", Path: "/search/pages.json", Summary: "The index of the search: what each page says.",
+		Description: "Title, summary, and heading by heading the prose of goods and pages, bounded in all. " +
+			"Hosts have an index of their own, `/corpus/search.json`.",
+		Tags: []string{tagStorefront}, Files: pages("/search/pages.json", JSON),
+	},
+	{
+		Name: "find_index_script", Summary: "The index as a script, for a folder that is opened without a server.",
+		Files: []Representation{{MediaType: JavaScript, Path: "search/pages.js"}}, Hidden: true,
 	},
 	{
 		Name: "verify_papers", Path: "/verify/papers.js", Summary: "The script of /verify.",
