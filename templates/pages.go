@@ -15,6 +15,8 @@ type PlainView struct {
 	// FactsTitle heads the facts.
 	FactsTitle string
 	Facts      []Fact
+	// Contents stand beside the prose, nil for none.
+	Contents *Contents
 	// WebMCP says that the page offers the store's tools to a browser's agent.
 	WebMCP bool
 }

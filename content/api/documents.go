@@ -254,6 +254,10 @@ func (d Document) Routes() []Route {
 	noRange := Response{Status: 416, ContentType: "application/problem+json",
 		Description: "The Range is beyond the end."}
 	main.Responses = append(main.Responses, noRange)
+	if d.Asked {
+		main.Responses = append(main.Responses, Response{Status: 400, ContentType: "application/problem+json",
+			Description: "What is asked for is too long or malformed."})
+	}
 	if len(d.Files) > 1 {
 		main.Responses = append(main.Responses, Response{Status: 406, ContentType: "application/problem+json",
 			Description: "Accept refuses every representation."})

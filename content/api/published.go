@@ -74,6 +74,18 @@ var storeDocuments = []Document{
 		Tags: []string{tagStorefront}, Files: pages("/pricing.md", Markdown),
 	},
 	{
+		Name: "pricing_page", Path: "/pricing", Summary: "All prices in one table, for people.",
+		Tags: []string{tagStorefront}, Files: pages("/pricing", HTML),
+	},
+	{
+		Name: "menu_page", Path: "/menu", Summary: "Leads people to the shelves, and programs to /menu.json.",
+		Tags: []string{tagStorefront}, Files: pages("/menu", HTML), NoIndex: true,
+	},
+	{
+		Name: "api_page", Path: "/api", Summary: "Leads people to /docs/api, and programs to /openapi.json.",
+		Tags: []string{tagStorefront}, Files: pages("/api", HTML), NoIndex: true,
+	},
+	{
 		Name: "verify_guide", Path: "/verify", Summary: "How to verify what the store signed, without the store.",
 		Tags: []string{tagSigning}, Files: pages("/verify", HTML, Markdown),
 	},
@@ -362,6 +374,10 @@ var storeDocuments = []Document{
 	{
 		Name: "try_script", Path: "/try.js", Summary: "It adds to /try and is needed for nothing.",
 		Files: pages("/try.js", JavaScript), Hidden: true,
+	},
+	{
+		Name: "docs_style", Path: "/docs.css", Summary: "What a page with contents beside it adds to the style sheet.",
+		Files: pages("/docs.css", CSS), Hidden: true,
 	},
 	{
 		Name: "door_style", Path: "/door.css", Summary: "What a paid door's page adds to the style sheet.",

@@ -423,7 +423,7 @@
       "summary": "The contract of the store in readable pages. Every program in them is run by a test against a store with local chains before it is published.",
       "parts": [
         {
-          "text": "Page What it shows In Free calls the catalogue, a reading of a door, an error and what it says curl, Python, Go, TypeScript Buying the terms, a purchase by the stock clients of x402, MPP and MCP, its certificate curl, TypeScript, Python Idempotency one order that is sent twice and charged once TypeScript Recovery what became of a purchase whose answer was lost TypeScript, Python A budget a ceiling that the client itself keeps TypeScript Offline proof a certificate checked without the store TypeScript, Go Goods of your own for who keeps a store: every key, kind and input of a good's file TOML Who calls requests signed by Web Bot Auth, which nobody has to send Go"
+          "text": "Whoever looks for one thing finds it fastest at /search. DOCUMENTATION"
         },
         {
           "at": "how-the-programs-are-run",
@@ -640,6 +640,16 @@
           "at": "what-else-can-go-wrong",
           "title": "What else can go wrong",
           "text": "Answer Means a result with isError and a problem document the call was understood and refused: detail says why, next_step what to do error -32602 no such tool, or a cursor that was never given out error -32601 no such method HTTP 400 no message of this protocol, a batch, or another revision HTTP 403 a page of another origin called, or the request came under another host's name HTTP 413 the message is longer than 256 kB"
+        }
+      ]
+    },
+    {
+      "path": "/pricing",
+      "title": "Prices, and why there are so few of them",
+      "summary": "Every price is fixed in USDC and printed here; some goods may be paid what they deserve, and nothing is charged beside.",
+      "parts": [
+        {
+          "text": "A price here is a number of USDC and is the same for everyone, on every network that is offered. The transaction fee is ours. Fixed goods have one amount. Goods paid what they deserve have three: the minimum, twice that, and five times that. The larger amounts buy exactly the same thing. What lies above the minimum is written on the certificate as a tip. No charge is made for looking, for asking the terms, for a request that is refused, for checking a signature, or for getting back what you have already bought. A challenge reserves nothing, so a price is yours from the moment you present the payment and not before. Networks. The first network in the terms takes every amount. A further network is offered where the price is worth sending over it, and the terms name any that were left out. Refunds. Undelivered goods are not charged, so there is seldom anything to return. Should a payment land after we had given up on it, you get the goods, or else the whole sum back, tip included."
         }
       ]
     },
@@ -2941,6 +2951,16 @@
       ]
     },
     {
+      "path": "/menu",
+      "title": "/menu",
+      "summary": "Leads people to the shelves, and programs to /menu.json."
+    },
+    {
+      "path": "/api",
+      "title": "/api",
+      "summary": "Leads people to /docs/api, and programs to /openapi.json."
+    },
+    {
       "path": "/retired-words",
       "title": "/retired-words",
       "summary": "The public register of retired words."
@@ -3102,6 +3122,116 @@
           "at": "inputs",
           "title": "Inputs",
           "text": "An order may say these. agent_name, source and, for what is not delivered at once, callback_url every good takes by itself. Input Is At most Says detail string 600 What the good is about, where it takes a text; each good says how it is used and whether it becomes public. url string 2048 The public https address that the good looks at. summary string 4000 The text of a context anchor, signed exactly as written. digest string 64 A SHA-256 in hex that you computed. label string 120 A label that is stored as it is and never checked. pass_id string 64 The pass to extend. host string 253 The host that the good looks at. address string 64 The receiving address that the good is about. max_usd number 20 Your client's ceiling for one payment, in dollars. no_spend_controls boolean 5 true if your client's spend controls are off. agent_name string 80 The name to put on the certificate and the badge. callback_url string 2048 Where word is sent once the order is completed: a public https address. source string 40 Where you heard of the store; written in the ledger and nowhere else."
+        }
+      ]
+    },
+    {
+      "path": "/docs/api",
+      "title": "The API",
+      "summary": "Every address of this store that programs call, by group: what it takes, what it gives, and a request to copy.",
+      "parts": [
+        {
+          "text": "A request without a key or an account is the rule; a paid address says its price with 402 and is bought at as the documentation shows. Inputs that an address does not know are refused, every limit is told beside its input, and errors are application/problem+json with what to do next (all codes). The same for programs is /openapi.json (OpenAPI 3.1), /openapi-tools.json (the free tools for function calling) and /mcp; in one Markdown file it is /api.md."
+        },
+        {
+          "at": "agents",
+          "title": "Agents",
+          "text": "Files for agents and for readers of the API. GET /guide GET /discovery/resources 30 published files"
+        },
+        {
+          "at": "agents-2",
+          "title": "Agents, 2",
+          "text": "Files for agents and for readers of the API. POST /mcp POST /mcp/verifier POST /mcp/docs POST /mcp.md POST /a2a"
+        },
+        {
+          "at": "artifacts",
+          "title": "Artifacts",
+          "text": "GET /api/anchor/{anchor_id} GET /api/bitcoin-anchor/{anchor_id} GET /api/bitcoin-anchor/{anchor_id}/proof.ots GET /api/patronage/{pass_id} GET /api/phantom/{check_id} GET /api/service-audit/{audit_id} GET /api/onpage-audit/{audit_id} GET /api/order/{order_id} POST /api/order/{order_id}/replay-callback GET /api/order/{order_id}/file"
+        },
+        {
+          "at": "bounties",
+          "title": "Bounties",
+          "text": "GET /api/bounties GET /bounties POST /api/bounty-claim"
+        },
+        {
+          "at": "free-shelf",
+          "title": "Free shelf",
+          "text": "GET /api/guestbook POST /api/guestbook POST /api/bell POST /api/stamp GET /stamps/{stamp_id}.svg POST /api/letter GET /api/letter/{letter_id} POST /api/tip POST /api/request"
+        },
+        {
+          "at": "instruments",
+          "title": "Instruments",
+          "text": "POST /api/preflight/v1 POST /api/preflight/v2 POST /api/look/v1 POST /api/before-you-pay/v1 POST /api/a2a/check GET /api/catalog/v1 6 published files"
+        },
+        {
+          "at": "instruments-2",
+          "title": "Instruments, 2",
+          "text": "GET /api/practice/{scenario} GET /badge/check.svg GET /badge/host.svg GET /corpus/host/{host}/feed.xml POST /try POST /api/bot-auth/check POST /api/onpage/v1 GET /api/onpage/v1 GET /api/recordings"
+        },
+        {
+          "at": "instruments-3",
+          "title": "Instruments, 3",
+          "text": "POST /api/recordings POST /api/conformance/v1 GET /api/conformance/v1/fixtures GET /api/provenance/self POST /api/provenance/self POST /api/declare-door GET /api/declare-door GET /api/standing-note POST /api/standing-note GET /corpus/discovery/resources"
+        },
+        {
+          "at": "instruments-4",
+          "title": "Instruments, 4",
+          "text": "GET /corpus/discovery/search"
+        },
+        {
+          "at": "observatory",
+          "title": "Observatory",
+          "text": "GET /api/why/{host}"
+        },
+        {
+          "at": "purchase",
+          "title": "Purchase",
+          "text": "Buying, and getting back what was bought. GET /api/buy/{item_id} POST /api/buy/{item_id} GET /almanac/{slug} GET /gazette/issue-{issue_number}"
+        },
+        {
+          "at": "purchase-2",
+          "title": "Purchase, 2",
+          "text": "Buying, and getting back what was bought. GET /zodiac/archive/{sign}/week-{week} GET /tips/{slug} GET /porch/line GET /api/commission/{request_id} GET /api/purchase-status/{purchase_id} POST /api/claims/challenge"
+        },
+        {
+          "at": "purchase-3",
+          "title": "Purchase, 3",
+          "text": "Buying, and getting back what was bought. POST /api/claims GET /api/purchase-status/{purchase_id}/file"
+        },
+        {
+          "at": "record",
+          "title": "Record",
+          "text": "25 published files"
+        },
+        {
+          "at": "record-2",
+          "title": "Record, 2",
+          "text": "GET /corpus/diff.json 23 published files"
+        },
+        {
+          "at": "signing",
+          "title": "Signing",
+          "text": "What is needed to verify what the store signed. GET /.well-known/http-message-signatures-directory 18 published files"
+        },
+        {
+          "at": "storefront",
+          "title": "Storefront",
+          "text": "What is sold and what is free to read. GET /api/window/v1 26 published files"
+        },
+        {
+          "at": "storefront-2",
+          "title": "Storefront, 2",
+          "text": "What is sold and what is free to read. GET /porch GET /zodiac/{address}"
+        },
+        {
+          "at": "trade",
+          "title": "Trade",
+          "text": "GET /api/trade/contract GET /api/trade/catalog POST /api/trade/{account}/check POST /api/trade/{account}/statement POST /api/trade/{account}/{item_id}"
+        },
+        {
+          "at": "verify",
+          "title": "Verify",
+          "text": "Verification of what the store signed, and badges. GET /api/verify/{id} GET /api/verify GET /badges/{patron_number}.svg"
         }
       ]
     },
