@@ -22,8 +22,8 @@ var documentation = []struct {
 		"/docs/callers", "/mcp", "/pricing Prices"}},
 	{"For sellers", []string{"/try", "/criteria", "/defects", "/conformance"}},
 	{"For keepers", []string{"/running", "/running/configuration", "/docs/goods"}},
-	{"For readers of the record", []string{"/corpus The record", "/corpus/query", "/docs/proof", "/verify", "/verify/run",
-		"/spec/store-corpus/v1", "/spec/store-corpus/v1/rules", "/spec/store-evidence/v1", "/spec/store-bundle/v1"}},
+	{"For readers of the record", []string{"/corpus The record", "/corpus/query", "/docs/proof", "/verify",
+		"/verify/run", "/spec/store-corpus/v1", "/spec/store-corpus/v1/rules", "/spec/store-evidence/v1", "/spec/store-bundle/v1"}},
 	{"Reference", []string{"/docs/api", "/problems Problem codes", "/deprecation Versions and their ends",
 		"/spec/store-attestation/v1", "/spec/store-report/v1", "/spec/store-callback/v1"}},
 }

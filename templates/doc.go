@@ -146,7 +146,8 @@ const MostPage = 40_000
 // PageSize is how many bytes a page in HTML is with the styles that it is read with.
 func PageSize(page []byte) int {
 	size := len(page) + len(style)
-	for at, more := range map[string][]byte{"/docs.css": docsStyle, "/door.css": doorStyle, "/corpus/query.css": askStyle} {
+	for at, more := range map[string][]byte{"/docs.css": docsStyle, "/door.css": doorStyle,
+		"/corpus/query.css": askStyle} {
 		if bytes.Contains(page, []byte(`href="`+at+`"`)) {
 			size += len(more)
 		}

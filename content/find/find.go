@@ -19,8 +19,8 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of an index, in bytes of text: of a page, of all pages, of a title, summary or heading,
-// and of one program or listing in the prose.
+// The bounds of an index, in bytes of text: of a page, of all pages, of a title, summary or
+// heading, and of one program or listing in the prose.
 const (
 	PageBytes = 24 << 10
 	AllBytes  = 512 << 10
@@ -37,7 +37,7 @@ const (
 // Index is what a site's pages say.
 type Index struct {
 	Pages []Page `json:"pages"`
-	// LeftOut is how many pages are not in it, or without their prose, because it would be too large.
+	// LeftOut is how many pages are not in it, because it would be too large.
 	LeftOut int `json:"left_out"`
 
 	bytes int

@@ -39,7 +39,8 @@ func TestFind(t *testing.T) {
 		t.Errorf("of %d pages %d were wanted and 1 is", all, len(hits))
 	}
 	for range 2 * AllBytes / PageBytes {
-		x.Add(Page{Path: "/long", Title: strings.Repeat("ü", LineBytes), Parts: []Part{{Text: strings.Repeat("ä", PageBytes)}}})
+		x.Add(Page{Path: "/long", Title: strings.Repeat("ü", LineBytes),
+			Parts: []Part{{Text: strings.Repeat("ä", PageBytes)}}})
 	}
 	if x.bytes > AllBytes+2*LineBytes || x.LeftOut == 0 || len(x.Pages[3].Parts[0].Text) > PageBytes {
 		t.Errorf("the index holds %d bytes and left %d pages out", x.bytes, x.LeftOut)

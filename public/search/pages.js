@@ -428,7 +428,7 @@
         {
           "at": "how-the-programs-are-run",
           "title": "How the programs are run",
-          "text": "Each stands for itself and exits with an error if the store does not answer as the page says. Those of a page run in their order in one folder, so that a later one may read what an earlier one wrote. What pays takes the key of its wallet from the environment variable PRIVATE_KEY, 0x and 64 hex digits, and asks at most what the page says. TypeScript: Node.js 20 or newer, npm install @x402/fetch @x402/evm mppx @modelcontextprotocol/sdk viem typescript @types/node, compiled as an ES module. Go: the standard library alone. Python 3.10 or newer: the standard library alone, and for buying two packages that its page names."
+          "text": "Each stands for itself and exits with an error if the store does not answer as the page says. Those of a page run in their order in one folder, so that a later one may read what an earlier one wrote. What pays takes the key of its wallet from the environment variable PRIVATE_KEY, 0x and 64 hex digits, and asks at most what the page says. TypeScript: Node.js 20 or newer, npm install @x402/fetch@2.27.0 @x402/evm@2.27.0 mppx@0.11.0 @modelcontextprotocol/sdk@1.32.2 viem@2.57.1 typescript@5.9.3 @types/node@20.19.0, compiled as an ES module. These are the versions that the programs are run with; newer ones of viem and mppx may refuse each other. Go: the standard library alone. Python 3.10 or newer: the standard library alone, and for buying two packages that its page names."
         },
         {
           "at": "forms",
