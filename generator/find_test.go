@@ -45,8 +45,8 @@ func TestIndexOfPages(t *testing.T) {
 	readJSON(t, tree, findIndexFile, &x)
 	x.Prepare()
 	for query, want := range map[string]string{"refund": "/problems/refund_owed", "price": "/pricing",
-		"systemd": "/running",
-		"solana":  "/", "Portrait rock": "/menu/pet_rock", "how to buy": "/mcp#how-to-buy"} {
+		"systemd": "/running/service", "docker": "/running/container", "nginx": "/running/proxy",
+		"solana": "/", "Portrait rock": "/menu/pet_rock", "how to buy": "/mcp#how-to-buy"} {
 		hits, _ := x.Find(query, 8)
 		if !slices.ContainsFunc(hits, func(h find.Hit) bool { return strings.HasPrefix(h.Path, want) }) {
 			t.Errorf("%q finds %v, not %s", query, hits, want)

@@ -64,7 +64,8 @@ func (s *source) indexPages() *find.Index {
 		if path := pathOf(p); path != "" && known.has(path) {
 			told[path] = true
 			around := fullFrame
-			if p.Own || prose[p.Name] || strings.HasPrefix(p.Name, docsFolder) {
+			if p.Own || prose[p.Name] || strings.HasPrefix(p.Name, docsFolder) ||
+				strings.HasPrefix(p.Name, runningFolder) {
 				around = plainFrame
 			}
 			add(path, p.Title, p.Summary, p.Body, around)

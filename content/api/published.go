@@ -70,6 +70,13 @@ var storeDocuments = []Document{
 		Tags:    []string{tagStorefront}, Files: pages("/running/configuration", HTML, Markdown),
 	},
 	{
+		Name: "running_page", Path: "/running/{topic}", Summary: "One recipe for who runs a store.",
+		Tags: []string{tagStorefront},
+		Params: []Param{{Name: "topic", In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 40,
+			Pattern: "^[a-z0-9]+$", Description: "The recipe, such as container."}},
+		Files: pages("/running/{topic}", HTML, Markdown),
+	},
+	{
 		Name: "pricing", Path: "/pricing.md", Summary: "All prices in one table.",
 		Tags: []string{tagStorefront}, Files: pages("/pricing.md", Markdown),
 	},

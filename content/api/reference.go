@@ -32,7 +32,8 @@ func Reference(routes []Route, documents []Document) []Group {
 		}
 	}
 	var all []Group
-	for _, g := range groups(slices.DeleteFunc(Published(routes, documents), func(r Route) bool { return twins[r.Name] })) {
+	once := slices.DeleteFunc(Published(routes, documents), func(r Route) bool { return twins[r.Name] })
+	for _, g := range groups(once) {
 		page, size, number := g, 0, 1
 		page.Routes = nil
 		for _, r := range g.Routes {
@@ -40,7 +41,8 @@ func Reference(routes []Route, documents []Document) []Group {
 			if size += n; size > pageBytes && len(page.Routes) > 0 {
 				all = append(all, page)
 				number++
-				page, size = Group{fmt.Sprintf("%s-%d", g.Name, number), fmt.Sprintf("%s, %d", g.Title, number), g.Text, nil}, n
+				page = Group{fmt.Sprintf("%s-%d", g.Name, number), fmt.Sprintf("%s, %d", g.Title, number), g.Text, nil}
+				size = n
 			}
 			page.Routes = append(page.Routes, r)
 		}

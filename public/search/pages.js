@@ -2427,73 +2427,24 @@
           "text": "store init shop && cd shop # an empty shop: asks for name, address, networks, pay_to; or takes them as flags store key init # identity, log, git and webhook keys, the till's secret: var/keys, mode 0600 $EDITOR store.toml # your address, networks and pay_to; relayer.key a store demo shows the whole of it on local chains first, with no money and no keys of yours. A shop begins with one example good and one page. store new good ID writes the next one, and the reference of goods explains every key; with -demo DIR it stands on the chains of a running store demo -dir DIR. What a shop has nothing for, such as a publication, a directory or a porch, has no address and stands in no list. The desks where strangers write are off until lines below [parts] in content/site.toml turn them on: guestbook, letters, stamps, bell, requests, bounties. A store that is not on a loopback address refuses the specimen's key and whatever texts came with the program, and names their files. store doctor looks at keys, networks, gas, clock, address, proxy, disk and backups, and says of each fault what mends it; it exits with 3 while there is one, and may run beside the store."
         },
         {
-          "at": "day-by-day",
-          "title": "Day by day"
+          "at": "recipes",
+          "title": "Recipes",
+          "text": "To Read put the programs on a machine Install have it started at boot, and backed up each night As a service run it in Docker or Podman In a container have TLS, or stand behind Caddy or nginx TLS and proxies put a content network or static hosting in front A content network, an object store run several processes PostgreSQL lose nothing Backup and restore walk doors and keep a record The census see what waits in a browser The desk answer orders, pay back, compare the books Orders and what is owed know what payments may cost, and change keys Payments, nodes and keys go to a new release Upgrades"
         },
         {
-          "at": "serving",
-          "title": "Serving",
-          "text": "store serve answers purchases, verification and claims, and serves public/ when no CDN does. Put TLS in front, or give [tls] a folder: then the store gets and renews a certificate by itself (ACME), speaks HTTP/2, and sends plain HTTP on. A certificate of your own goes into certificate and key; SIGHUP takes up replaced files, and store key tls makes one for trying. SIGTERM finishes the purchases under way; what a crash leaves is taken up at the next start."
-        },
+          "at": "configuration",
+          "title": "Configuration",
+          "text": "Every key, with its meaning, has a page of its own, and store config prints the same as one file. Unknown keys are refused."
+        }
+      ]
+    },
+    {
+      "path": "/running/backup",
+      "title": "Backup and restore",
+      "summary": "A verified file a night, a drill, and what happens after a loss.",
+      "parts": [
         {
-          "at": "ledger",
-          "title": "Ledger",
-          "text": "bolt:FILE for one process. postgres://… for any number; a server with fsync or synchronous_commit off is refused."
-        },
-        {
-          "at": "upgrades",
-          "title": "Upgrades",
-          "text": "Make a backup, then start the new program on the same files: a ledger of any older release is read as it is. A ledger that a newer release has written is refused, with the number of its format: start the newer release again, or restore the backup that was made before the upgrade into an empty ledger. So is a published tree or a signed record: build with the newer release again, or, to stay with this one, run store build -full, which makes the whole tree anew; of the record, restore the backup that was made before the upgrade."
-        },
-        {
-          "at": "replicas",
-          "title": "Replicas",
-          "text": "Replicas share the ledger, keys.secret, the keys and the published tree. What is due is done by one of them at a time, which has it for seconds, so any may die. Each process has a high_water file of its own and locks it; a second one on the same file does not start."
-        },
-        {
-          "at": "open-payments",
-          "title": "Open payments",
-          "text": "A wallet has at most eight payments under way, and only as many as its balance covers; smart wallets together have 32. Who is beyond that waits up to five seconds and is then asked to come back with the same payment. Counted goods are held for two minutes at most, one of a good to a wallet, and what is held is told as held (held_until)."
-        },
-        {
-          "at": "publishing",
-          "title": "Publishing",
-          "text": "store build renders a new tree beside the one that is served and moves the pointer public/current to it; a store that runs takes pages and prices up together within a second, and one that starts between an edit and a build sells what its tree says (var/sources keeps that, pools included: it is private). A content network gets public/current/. store publish REPOSITORY makes one SSH-signed commit that git verify-commit accepts; store publish s3://BUCKET/FOLDER brings the tree to an object store (-endpoint where it is not Amazon's, keys as in AWS_ACCESS_KEY_ID or ~/.aws/credentials): only what changed is sent, heads come last, and one that was ended early is ended by the next. The folder must be the tree's alone, and security headers are for the network before it (_headers). store watch shows pages while you write, and what is wrong with them."
-        },
-        {
-          "at": "pages-of-your-own",
-          "title": "Pages of your own",
-          "text": "content/pages/<name>.md is served at /<name>; with nav = \"word\" in its front matter it has a row in the header. A dead link within the site, raw HTML or a picture that is not there fails the build with file and line."
-        },
-        {
-          "at": "census",
-          "title": "Census",
-          "text": "store census walks what the sources name and seals the week's round. Started in several places it shares the work; killed and started again it goes on. A week that was not sealed may be sealed later with -week, until a later one is, or for thirteen weeks. store census -walk-only needs no key of the record, so walkers may stand on other machines with a PostgreSQL ledger. Hosts that declare themselves are walked at every full hour (-hourly, or hourly in the configuration) until the round is sealed; the first firing of a week makes its roster. So seal on the last day of the week: who declares after the seal waits for the next. With seal_hour one process of store serve does it, and has the round stamped and cosigned; a Sunday on which nobody served is made up for until the next. Without it let a timer run store census. GET /api/why/ and a host says why it is walked or not. The order of walking, and whom a cap leaves out, is drawn by lot: once the sources are read the roster is closed, by an observation in the log that fixes the Bitcoin block two beyond the newest, and walking begins when that is there, some twenty minutes later. Its header stands in the round, so that store verify draws the same lot. Blocks are read from timestamps.headers or two of timestamps.explorers; where none can be had in two hours the lot is the census's own, and two such rounds in a row make the later one suspect. Rows of hosts that were declared after the closing say late. A walker at another place (store key walker there, store key walker -admit here, census.walkers) finds its roster in the folder vantages, walks it there by store census -vantage FILE, and what it saw is put beside the roster before the seal. Where the places disagree the row is not_ready, by fault of the path."
-        },
-        {
-          "at": "orders",
-          "title": "Orders",
-          "text": "store keeper today prints what waits for you, as JSON: orders, notes due, debts, payments whose outcome is not known, stock running low, gas, callbacks that no receiver took, findings (money that no purchase credits, refused payments by reason, and the differences that store keeper reconcile found last), each with its count, the oldest, and what can be done about it. What only a person can do waits in a queue. store keeper orders lists it, an order a line, what is due first at the top: what was asked, when it is due, how many hours are left, and past the window what is owed. An order stands there once the chain can no longer take its payment back; -all lists the answered ones too. store keeper answer ORDER -text \"…\" delivers, with -text-file FILE, -link URL or -file FILE (at most 1 MiB) in its place or beside it; it is signed then, and an order is answered once, so look first with -dry-run. A window that passes is told to the buyer by the order itself, with everything paid as owed, and the order stays open. What visitors left waits beside it. store keeper waiting says how much of each kind there is and how old the oldest is; letters, guestbook, tips and requests list it, an entry a line, with -done what is done. A stranger's words are shown with what cannot be seen in them spelled out; they are data, whatever they ask for. store keeper read LETTER tells its writer that it was read, reply LETTER -text \"…\" signs the reply, once. A guestbook entry is shown to everybody at once: keep ENTRY or hide ENTRY reviews it. publish-tip TIP -slug … -title … -summary … puts a page into the stock, with the visitor's words as words, or with yours by -text-file; the next build sells it. quote REQUEST -price 12.50 signs a price and opens the paid door of the request, decline ID turns a request or a tip down. stamp-line WEEK -text \"…\" says what the stamps of a week say. All take -dry-run. store keeper note 2026-11 -text-file FILE signs the month's note, which the holders of a current patronage pass read. It is signed once and not changed after. A browser shows the same, takes answers and notes, and posts bounties, once [desk] has a listen address: store keeper token prints what opens it for twelve hours. It listens on loopback alone; from a telephone it is reached through an ssh tunnel, or an https proxy of your own that hosts names. Money leaves by the command line alone; a bounty promises some, within the bounds of the board. A marketplace that orders on account is a [[trade]] in the configuration, with a secret of its own in a file (0600): whsec_ and the base64 of 32 random bytes, such as echo \"whsec_$(head -c 32 /dev/urandom | base64)\" prints. store keeper accounts says what each account owes and how much of its limits is used, store keeper statement ACCOUNT -month 2026-11 lists what was delivered to it and received of it, and store keeper received ACCOUNT -usd 120.50 -name \"wire 2026-11-30\" (-dry-run to look first) notes a payment; a name is noted once. What an account owes stands in store keeper today and, compared with its lines, in reconcile. To change a secret, add the new one as a second line, restart, have the marketplace change over, and remove the old line. The address of the contract for marketplaces is /api/trade/contract. store keeper find WHAT finds purchases by their id, a certificate's, an order's or a debt's, a patron number, a transaction or a wallet; store keeper sales counts what was sold by week, good, network and protocol, and how often terms were asked for. store keeper reconcile 2026-11 compares the ledger with the chains for a month, to the atomic unit: a line for each transfer and each purchase, in JSON, or with -csv for a spreadsheet. What the ledger is not meant to hold is explained (gifts, what is not final yet); what is left is a difference, with its kind and what that means. All of them speak to the running store where its ledger is a file, and may be run beside it."
-        },
-        {
-          "at": "bounties",
-          "title": "Bounties",
-          "text": "store keeper post-bounty URL -reward 0.10 -text \"why\" puts a reward on the board of bounties: the door is read now, and its terms are what a purchase is compared with. It is open for seven days; a reward is at most 0.25 USDC, all rewards of a week 10 USDC, and a registrable domain is paid once a week. Who bought there claims with the transaction, which is read from a final block, and gets an authorization that anybody may redeem. A claim that was taken stands as a paid walk on the host's page. store keeper bounties lists them, with the claimants' own words, which nobody else reads; store keeper today says when the account that pays is short, when a payout would fail, and when the lists of addresses that nothing is paid to cannot be read: until they can, nothing is paid. bounties.key is of an account of its own, since the serving process signs with it: put no more there than a week or two may cost."
-        },
-        {
-          "at": "withdrawing-a-text-or-evidence",
-          "title": "Withdrawing a text or evidence",
-          "text": "What strangers wrote (retired words, standing notes, the titles and names of tips) stands in the log as salted digests alone, its text in words/SHA256.json of the record. store keeper withdraw SHA256 -reason \"…\" (-dry-run to look first) says on the record that it is taken off; the next store build removes the file, and pages say [withdrawn]. The same verb takes out what a walk was judged by, named by the evidence_digest of its row: the row, its verdict and the digest stay."
-        },
-        {
-          "at": "correcting-a-row-telling-of-a-release",
-          "title": "Correcting a row, telling of a release",
-          "text": "A row that says what it should not stays as it was signed; an erratum beside it says what it should have said. store keeper erratum LEAF -reason \"…\" (-dry-run to look first) says that it should have told of no observation, as where your own line was down; with -battery v1 what is kept of the walk is judged again by that battery, and the erratum says what comes of it; with -walk N it rests on observation N, a paid walk at that door in that week, and says ready. The leaf of a row stands beside its week in /corpus/host/HOST.json. After the next store build the host's page, its tier, every count and the monitor of whoever follows the host go by the erratum and show both. Of several for one row the last counts. store keeper release VERSION -commit COMMIT -file SHA256SUMS puts the digests of a release into the log, where verify -release SHA256SUMS RECORD finds them."
-        },
-        {
-          "at": "proofs-of-time-and-witnesses",
-          "title": "Proofs of time and witnesses",
-          "text": "After a census run store stamp, and again now and then until it says that nothing is pending: it hands each round in at two or more OpenTimestamps calendars and fetches the proofs once a Bitcoin block holds them, with the block's header from your own node's file or from two explorers that agree. store witness shows the head of the log to the configured witnesses and keeps their cosignatures; it says SPLIT VIEW, and exits with 3, when one of them has seen another history of this log. Both cover the record anew; build and publish afterwards."
+          "text": "mkdir -p backups store backup backups/backup-$(date -u +%Y%m%dT%H%M%SZ) rsync -a backups/ other-machine:store-backups/ store restore -dry-run backups/backup-20261129T023000Z The backup is read back before it gets its name, and says entries, bytes and verified. The units do it each night and keep two weeks. Copy var/keys once, by hand, to where nobody else reads it: a backup holds no keys. The drill says what a restore would come to and changes nothing; do it once a month. After a loss: systemctl stop store # restore refuses a ledger that a process has open store restore backups/backup-20261129T023000Z systemctl start store store keeper reopen -wait"
         },
         {
           "at": "backup",
@@ -2504,6 +2455,164 @@
           "at": "restore",
           "title": "Restore",
           "text": "store restore -dry-run FILE is the drill: it restores into a ledger that is thrown away, reads chains and high-water files as the restore does, and says what would come of it. store restore FILE fills an empty ledger and leaves the store closed, reads the chains and the high-water files for what happened since, and prints it. Name the files of further processes with -high-water FILE, once for each. Lines that cannot be read are told and stop it, until -skip-unreadable. store keeper reopen opens it, network by network (-network): each as soon as nothing that was sent before can land any more, about eleven minutes after the restore at the depth that is final. It says until when; -wait waits. Until then buyers get store_closed, or other networks."
+        }
+      ]
+    },
+    {
+      "path": "/running/cdn",
+      "title": "A content network in front",
+      "summary": "What is published are files: a network serves them, and what is bought goes on to the store.",
+      "parts": [
+        {
+          "at": "which-paths",
+          "title": "Which paths",
+          "text": "public/current/ is served by any network or static host as it stands. What the store must answer itself: Path Goes to /api/*, /mcp*, /a2a, /try, /porch, /badge/* the store, never kept /search with a query, /guide, /corpus/diff.json the store pages with several forms at one address, told by Vary: Accept the store, or kept by Accept everything else the files public/current/_headers has the header fields of every file for a network that reads it; Cache-Control says of each how long it may be kept, and what never changes says immutable. Do not let a network take off PAYMENT-REQUIRED, PAYMENT-SIGNATURE, PAYMENT-RESPONSE or Authorization, or rewrite bodies: they are signed. [server] trusted_proxies = [\"203.0.113.0/24\"] # the network's own ranges, as it publishes them"
+        },
+        {
+          "at": "see-that-it-works",
+          "title": "See that it works",
+          "text": "curl -sSI https://shop.example/menu.json | grep -i cache-control curl -sSI https://shop.example/api/buy/small_blessing | grep -i -E 'cache-control|payment-required' The first says public, max-age=300, the second no-store and the terms."
+        },
+        {
+          "at": "publishing",
+          "title": "Publishing",
+          "text": "store build renders a new tree beside the one that is served and moves the pointer public/current to it; a store that runs takes pages and prices up together within a second, and one that starts between an edit and a build sells what its tree says (var/sources keeps that, pools included: it is private). A content network gets public/current/. store publish REPOSITORY makes one SSH-signed commit that git verify-commit accepts; store publish s3://BUCKET/FOLDER brings the tree to an object store (-endpoint where it is not Amazon's, keys as in AWS_ACCESS_KEY_ID or ~/.aws/credentials): only what changed is sent, heads come last, and one that was ended early is ended by the next. The folder must be the tree's alone, and security headers are for the network before it (_headers). store watch shows pages while you write, and what is wrong with them."
+        }
+      ]
+    },
+    {
+      "path": "/running/census",
+      "title": "The census and the record",
+      "summary": "Walking the doors that are known once a week, and sealing what was seen.",
+      "parts": [
+        {
+          "text": "store census -h store census # walks what is due, and seals the week's round store stamp && store witness # proofs of time, cosignatures store build The sources of doors are the [census] table of the configuration, one door a line in the file of list. curl -sS 127.0.0.1:4020/api/why/door.example says of a host why it is walked or not. Timers for census and stamp come with the units; or set seal_hour, and the serving process does it."
+        },
+        {
+          "at": "census",
+          "title": "Census",
+          "text": "store census walks what the sources name and seals the week's round. Started in several places it shares the work; killed and started again it goes on. A week that was not sealed may be sealed later with -week, until a later one is, or for thirteen weeks. store census -walk-only needs no key of the record, so walkers may stand on other machines with a PostgreSQL ledger. Hosts that declare themselves are walked at every full hour (-hourly, or hourly in the configuration) until the round is sealed; the first firing of a week makes its roster. So seal on the last day of the week: who declares after the seal waits for the next. With seal_hour one process of store serve does it, and has the round stamped and cosigned; a Sunday on which nobody served is made up for until the next. Without it let a timer run store census. GET /api/why/ and a host says why it is walked or not. The order of walking, and whom a cap leaves out, is drawn by lot: once the sources are read the roster is closed, by an observation in the log that fixes the Bitcoin block two beyond the newest, and walking begins when that is there, some twenty minutes later. Its header stands in the round, so that store verify draws the same lot. Blocks are read from timestamps.headers or two of timestamps.explorers; where none can be had in two hours the lot is the census's own, and two such rounds in a row make the later one suspect. Rows of hosts that were declared after the closing say late. A walker at another place (store key walker there, store key walker -admit here, census.walkers) finds its roster in the folder vantages, walks it there by store census -vantage FILE, and what it saw is put beside the roster before the seal. Where the places disagree the row is not_ready, by fault of the path."
+        },
+        {
+          "at": "proofs-of-time-and-witnesses",
+          "title": "Proofs of time and witnesses",
+          "text": "After a census run store stamp, and again now and then until it says that nothing is pending: it hands each round in at two or more OpenTimestamps calendars and fetches the proofs once a Bitcoin block holds them, with the block's header from your own node's file or from two explorers that agree. store witness shows the head of the log to the configured witnesses and keeps their cosignatures; it says SPLIT VIEW, and exits with 3, when one of them has seen another history of this log. Both cover the record anew; build and publish afterwards."
+        },
+        {
+          "at": "withdrawing-a-text-or-evidence",
+          "title": "Withdrawing a text or evidence",
+          "text": "What strangers wrote (retired words, standing notes, the titles and names of tips) stands in the log as salted digests alone, its text in words/SHA256.json of the record. store keeper withdraw SHA256 -reason \"…\" (-dry-run to look first) says on the record that it is taken off; the next store build removes the file, and pages say [withdrawn]. The same verb takes out what a walk was judged by, named by the evidence_digest of its row: the row, its verdict and the digest stay."
+        },
+        {
+          "at": "correcting-a-row-telling-of-a-release",
+          "title": "Correcting a row, telling of a release",
+          "text": "A row that says what it should not stays as it was signed; an erratum beside it says what it should have said. store keeper erratum LEAF -reason \"…\" (-dry-run to look first) says that it should have told of no observation, as where your own line was down; with -battery v1 what is kept of the walk is judged again by that battery, and the erratum says what comes of it; with -walk N it rests on observation N, a paid walk at that door in that week, and says ready. The leaf of a row stands beside its week in /corpus/host/HOST.json. After the next store build the host's page, its tier, every count and the monitor of whoever follows the host go by the erratum and show both. Of several for one row the last counts. store keeper release VERSION -commit COMMIT -file SHA256SUMS puts the digests of a release into the log, where verify -release SHA256SUMS RECORD finds them."
+        }
+      ]
+    },
+    {
+      "path": "/running/container",
+      "title": "In a container, with Docker or Podman",
+      "summary": "An image of one file, without root and read-only but for the folder of the shop.",
+      "parts": [
+        {
+          "at": "build",
+          "title": "Build",
+          "text": "The sources have the recipe. docker may stand wherever it says podman: podman build -t store -f cmd/store/deploy/Containerfile ."
+        },
+        {
+          "at": "a-shop",
+          "title": "A shop",
+          "text": "mkdir site podman run --rm -it --userns keep-id:uid=65532 -v ./site:/var/lib/store:Z store init /var/lib/store podman run --rm --userns keep-id:uid=65532 -v ./site:/var/lib/store:Z store key init podman run --rm --userns keep-id:uid=65532 -v ./site:/var/lib/store:Z store build With Docker, give the folder to the user of the image, sudo chown 65532:65532 site, and leave out --userns and :Z."
+        },
+        {
+          "at": "run",
+          "title": "Run",
+          "text": "podman run -d --name store --read-only --cap-drop all --security-opt no-new-privileges \\ --userns keep-id:uid=65532 -v ./site:/var/lib/store:Z -p 127.0.0.1:4020:4020 store curl -sS http://127.0.0.1:4020/menu.json | head -c 60 Inside of a container 127.0.0.1 is the container alone, so that the listen of store init would not be reached by -p: the image serves with -listen 0.0.0.0:4020 whatever store.toml says. Who may connect is said by -p; with 127.0.0.1: before the port that is this machine, where a proxy speaks TLS. The proxy's connections then come from the container network's gateway: [server] trusted_proxies = [\"172.16.0.0/12\", \"10.88.0.0/16\"]"
+        },
+        {
+          "at": "backup",
+          "title": "Backup",
+          "text": "podman exec store /store backup /var/lib/store/backup-$(date -u +%Y%m%dT%H%M%SZ) There is no shell in the image. podman stop -t 100 store gives purchases under way the time to end."
+        }
+      ]
+    },
+    {
+      "path": "/running/desk",
+      "title": "The desk in a browser",
+      "summary": "What waits for the keeper, in a browser on this machine or through a tunnel.",
+      "parts": [
+        {
+          "text": "The desk is on by default and listens on loopback alone. store serve prints a link when it starts for the first time; it opens the desk once, and signs this browser in for twelve hours. After that: store keeper token # prints what opens the desk The token is the file var/keys/desk.token, mode 0600, made when the desk is first served; a changed file ends every session. From another machine: ssh -L 4022:127.0.0.1:4022 shop.example # then open http://127.0.0.1:4022 A proxy of your own that speaks https is named by hosts: [desk] listen = \"127.0.0.1:4022\" hosts = [\"desk.shop.example\"] listen = \"\" turns it off. Where the port is busy the store sells without the desk, and says so in the log and in store doctor. Money leaves by the command line alone; a bounty promises some, within the bounds of the board."
+        }
+      ]
+    },
+    {
+      "path": "/running/install",
+      "title": "Install",
+      "summary": "From an archive of a release to a shop that answers, and the files that it is made of.",
+      "parts": [
+        {
+          "at": "the-programs",
+          "title": "The programs",
+          "text": "A release is one archive a platform, with store, devnet (the local chains), check, verify, the verifier for browsers and the units of systemd. Check it and put it where the units look: sha256sum --check --ignore-missing SHA256SUMS tar -xzf store-*-linux-amd64.tar.gz sudo install -m 0755 store-*/store store-*/devnet store-*/check store-*/verify /usr/local/bin/ sudo mkdir -p /usr/local/share/store && sudo cp -r store-*/verifier /usr/local/share/store/ store version sha256sum prints store-…-linux-amd64.tar.gz: OK. Whoever signed the release is checked by ssh-keygen -Y verify, and the record of a store says the digests too: verify -release SHA256SUMS RECORD."
+        },
+        {
+          "at": "a-shop",
+          "title": "A shop",
+          "text": "sudo mkdir -p /var/lib/store && sudo chown \"$USER\" /var/lib/store store init /var/lib/store && cd /var/lib/store store key init $EDITOR store.toml store build && store doctor store serve store init asks one question after the other and checks each answer; -base-url, -name, -networks, -pay-to and its other flags answer without being asked. store doctor prints a line for each thing that it looked at, ok, warning or fault first, and behind the arrow what mends it. store serve says serving with the address. Then let systemd or a container run it, and put a proxy or its own TLS before it."
+        },
+        {
+          "at": "what-is-where",
+          "title": "What is where",
+          "text": "File or folder Holds store.toml the configuration, key by key content/ pages, goods and pools: what you write var/keys/ keys and tokens, mode 0600: copy it once to where nobody else reads it var/ the ledger, uploads, built trees public/current the tree that is served, which store build replaces as a whole corpus/ the signed record, where there is one"
+        },
+        {
+          "at": "pages-of-your-own",
+          "title": "Pages of your own",
+          "text": "content/pages/<name>.md is served at /<name>; with nav = \"word\" in its front matter it has a row in the header. A dead link within the site, raw HTML or a picture that is not there fails the build with file and line."
+        }
+      ]
+    },
+    {
+      "path": "/running/keeping",
+      "title": "Orders and what is owed",
+      "summary": "The keeper's verbs: what waits, answers, bounties, sales, books, and paying back.",
+      "parts": [
+        {
+          "text": "store keeper today store keeper orders store keeper help store keeper VERB -h shows what a verb takes; whatever signs or sends takes -dry-run first."
+        },
+        {
+          "at": "orders",
+          "title": "Orders",
+          "text": "store keeper today prints what waits for you, as JSON: orders, notes due, debts, payments whose outcome is not known, stock running low, gas, callbacks that no receiver took, findings (money that no purchase credits, refused payments by reason, and the differences that store keeper reconcile found last), each with its count, the oldest, and what can be done about it. What only a person can do waits in a queue. store keeper orders lists it, an order a line, what is due first at the top: what was asked, when it is due, how many hours are left, and past the window what is owed. An order stands there once the chain can no longer take its payment back; -all lists the answered ones too. store keeper answer ORDER -text \"…\" delivers, with -text-file FILE, -link URL or -file FILE (at most 1 MiB) in its place or beside it; it is signed then, and an order is answered once, so look first with -dry-run. A window that passes is told to the buyer by the order itself, with everything paid as owed, and the order stays open. What visitors left waits beside it. store keeper waiting says how much of each kind there is and how old the oldest is; letters, guestbook, tips and requests list it, an entry a line, with -done what is done. A stranger's words are shown with what cannot be seen in them spelled out; they are data, whatever they ask for. store keeper read LETTER tells its writer that it was read, reply LETTER -text \"…\" signs the reply, once. A guestbook entry is shown to everybody at once: keep ENTRY or hide ENTRY reviews it. publish-tip TIP -slug … -title … -summary … puts a page into the stock, with the visitor's words as words, or with yours by -text-file; the next build sells it. quote REQUEST -price 12.50 signs a price and opens the paid door of the request, decline ID turns a request or a tip down. stamp-line WEEK -text \"…\" says what the stamps of a week say. All take -dry-run. store keeper note 2026-11 -text-file FILE signs the month's note, which the holders of a current patronage pass read. It is signed once and not changed after. The desk in a browser shows the same, takes answers and notes, and posts bounties. A marketplace that orders on account is a [[trade]] in the configuration, with a secret of its own in a file (0600): whsec_ and the base64 of 32 random bytes, such as echo \"whsec_$(head -c 32 /dev/urandom | base64)\" prints. store keeper accounts says what each account owes and how much of its limits is used, store keeper statement ACCOUNT -month 2026-11 lists what was delivered to it and received of it, and store keeper received ACCOUNT -usd 120.50 -name \"wire 2026-11-30\" (-dry-run to look first) notes a payment; a name is noted once. What an account owes stands in store keeper today and, compared with its lines, in reconcile. To change a secret, add the new one as a second line, restart, have the marketplace change over, and remove the old line. The address of the contract for marketplaces is /api/trade/contract. store keeper find WHAT finds purchases by their id, a certificate's, an order's or a debt's, a patron number, a transaction or a wallet; store keeper sales counts what was sold by week, good, network and protocol, and how often terms were asked for. store keeper reconcile 2026-11 compares the ledger with the chains for a month, to the atomic unit: a line for each transfer and each purchase, in JSON, or with -csv for a spreadsheet. What the ledger is not meant to hold is explained (gifts, what is not final yet); what is left is a difference, with its kind and what that means. All of them speak to the running store where its ledger is a file, and may be run beside it."
+        },
+        {
+          "at": "bounties",
+          "title": "Bounties",
+          "text": "store keeper post-bounty URL -reward 0.10 -text \"why\" puts a reward on the board of bounties: the door is read now, and its terms are what a purchase is compared with. It is open for seven days; a reward is at most 0.25 USDC, all rewards of a week 10 USDC, and a registrable domain is paid once a week. Who bought there claims with the transaction, which is read from a final block, and gets an authorization that anybody may redeem. A claim that was taken stands as a paid walk on the host's page. store keeper bounties lists them, with the claimants' own words, which nobody else reads; store keeper today says when the account that pays is short, when a payout would fail, and when the lists of addresses that nothing is paid to cannot be read: until they can, nothing is paid. bounties.key is of an account of its own, since the serving process signs with it: put no more there than a week or two may cost."
+        },
+        {
+          "at": "what-is-owed",
+          "title": "What is owed",
+          "text": "The store watches what arrives. A payment that no purchase credits is owed to its payer, who finds it at POST /api/claims; store keeper owed lists it, and what was too little for any good as totals of the day. Launch checks buy at strangers' doors for whoever pays for it: give launch.key an account of its own with a few USDC on each network that you sell on. One purchase costs at most 0.05, launch.daily bounds what all cost within 24 hours (exactly, over replicas), and at one host nothing is bought twice in that time. A payment is signed once and kept in the ledger, whatever dies; what a purchase came to is read on the chain when that is final. store keeper today says when the wallet runs low (store_launch_wallet_usdc, store_launch_checks_total); empty, or without a key, nothing of it is sold. An order at whose door nothing could be bought is among the debts. What is owed is paid back by the command line alone. store keeper debts lists it: refunds, and orders past their window, each with all that was paid. store keeper pay DEBT signs an authorization (EIP-3009) with payouts.key, which store serve never reads; its creditor finds it at /api/verify/DEBT and has the token pay it within thirty days. Its number is the debt's for ever, so that signing it again pays nobody twice, not even after a restore; -dry-run says what would happen, and whether the account has enough. Expired, it is signed again by the same words. Where a token knows no authorizations, and on Solana, pay by hand and note it with store keeper paid DEBT -tx TRANSACTION."
+        }
+      ]
+    },
+    {
+      "path": "/running/money",
+      "title": "Payments, nodes and keys",
+      "summary": "Where the money goes, what limits it, and what holds when a node lies.",
+      "parts": [
+        {
+          "at": "money",
+          "title": "Money",
+          "text": "The relayer's key holds gas only. pay_to is a cold address whose key the store never sees, one per store. On Solana the relayer is the fee payer, an ed25519 key file as solana-keygen new -o writes it (mode 0600), and its balance is counted in lamports: 0.05 SOL is enough for some thousand sales. pay_to receives USDC in a token account that somebody has to make once. While it does not exist the network is left out, and the log names the command that makes it; one that is closed or frozen later is left out with that reason."
+        },
+        {
+          "at": "open-payments",
+          "title": "Open payments",
+          "text": "A wallet has at most eight payments under way, and only as many as its balance covers; smart wallets together have 32. Who is beyond that waits up to five seconds and is then asked to come back with the same payment. Counted goods are held for two minutes at most, one of a good to a wallet, and what is held is told as held (held_until)."
         },
         {
           "at": "two-nodes",
@@ -2516,29 +2625,125 @@
           "text": "store facilitator settles other sellers' x402 payments: POST /verify, POST /settle and GET /supported, as stock sellers ask them. It is off until [facilitator] names an address and the accounts it settles for. What it sent is in its ledger, so the same payment again is answered with the same settlement, after a crash too. Each settlement costs your gas: the limits of [gas] hold for it, and a payment must bring twice what settling it costs. Give it a configuration and relayer accounts of its own, or share one PostgreSQL ledger with the store."
         },
         {
-          "at": "what-is-owed",
-          "title": "What is owed",
-          "text": "The store watches what arrives. A payment that no purchase credits is owed to its payer, who finds it at POST /api/claims; store keeper owed lists it, and what was too little for any good as totals of the day. Launch checks buy at strangers' doors for whoever pays for it: give launch.key an account of its own with a few USDC on each network that you sell on. One purchase costs at most 0.05, launch.daily bounds what all cost within 24 hours (exactly, over replicas), and at one host nothing is bought twice in that time. A payment is signed once and kept in the ledger, whatever dies; what a purchase came to is read on the chain when that is final. store keeper today says when the wallet runs low (store_launch_wallet_usdc, store_launch_checks_total); empty, or without a key, nothing of it is sold. An order at whose door nothing could be bought is among the debts. What is owed is paid back by the command line alone. store keeper debts lists it: refunds, and orders past their window, each with all that was paid. store keeper pay DEBT signs an authorization (EIP-3009) with payouts.key, which store serve never reads; its creditor finds it at /api/verify/DEBT and has the token pay it within thirty days. Its number is the debt's for ever, so that signing it again pays nobody twice, not even after a restore; -dry-run says what would happen, and whether the account has enough. Expired, it is signed again by the same words. Where a token knows no authorizations, and on Solana, pay by hand and note it with store keeper paid DEBT -tx TRANSACTION."
-        },
-        {
           "at": "keys",
           "title": "Keys",
           "text": "store key handover -reason … makes a new identity; the old one signs that it follows. Retired keys keep verifying. -purpose log hands the log over: the old key signs the last head of the record that is its own (-config says where that is), and from then on what still runs with the former ring writes nothing until it is restarted."
+        }
+      ]
+    },
+    {
+      "path": "/running/postgres",
+      "title": "PostgreSQL, and several processes",
+      "summary": "The ledger in a database, for any number of processes of one store.",
+      "parts": [
+        {
+          "at": "a-role-and-a-database",
+          "title": "A role and a database",
+          "text": "create role store login password 'a long random one'; create database store owner store; revoke all on database store from public; The owner of the database makes the tables at the first start: kv and kv_turn. Where another role owns it, the store needs grant create, usage on schema public to store once. ledger_file = \"var/keys/ledger.dsn\" umask 077; echo 'postgres://store:PASSWORD@db.internal:5432/store?sslmode=verify-full' > var/keys/ledger.dsn store doctor With the password in a file of mode 0600 and not in store.toml. store doctor says under ledger what it found. A server with fsync or synchronous_commit off is refused: what is paid must be on a disk. A pooler in front must keep sessions together (pool_mode = session)."
+        },
+        {
+          "at": "from-a-file-to-postgresql",
+          "title": "From a file to PostgreSQL",
+          "text": "store backup var/move.backup # while it runs; then stop it, and make no sale in between store restore var/move.backup # with the new ledger in store.toml store keeper reopen -wait"
+        },
+        {
+          "at": "backup",
+          "title": "Backup",
+          "text": "store backup works the same with both engines. pg_dump of a running database is consistent too, but store restore reads only its own."
+        },
+        {
+          "at": "ledger",
+          "title": "Ledger",
+          "text": "bolt:FILE for one process. postgres://… for any number; a server with fsync or synchronous_commit off is refused."
+        },
+        {
+          "at": "replicas",
+          "title": "Replicas",
+          "text": "Replicas share the ledger, keys.secret, the keys and the published tree. What is due is done by one of them at a time, which has it for seconds, so any may die. Each process has a high_water file of its own and locks it; a second one on the same file does not start."
+        }
+      ]
+    },
+    {
+      "path": "/running/proxy",
+      "title": "TLS, and behind Caddy or nginx",
+      "summary": "The store speaks TLS by itself, or a proxy does and is believed about who calls.",
+      "parts": [
+        {
+          "at": "by-itself",
+          "title": "By itself",
+          "text": "listen = \"0.0.0.0:443\" [tls] storage = \"var/tls\" The store gets and renews a certificate (ACME), speaks HTTP/2 and sends plain HTTP on."
+        },
+        {
+          "at": "behind-caddy",
+          "title": "Behind Caddy",
+          "text": "shop.example { reverse_proxy 127.0.0.1:4020 } listen = \"127.0.0.1:4020\" [server] trusted_proxies = [\"127.0.0.1/32\", \"::1/128\"] Caddy sets X-Forwarded-For itself and drops what a caller brings. caddy validate --config /etc/caddy/Caddyfile says Valid configuration."
+        },
+        {
+          "at": "behind-nginx",
+          "title": "Behind nginx",
+          "text": "server { listen 443 ssl; server_name shop.example; ssl_certificate /etc/letsencrypt/live/shop.example/fullchain.pem; ssl_certificate_key /etc/letsencrypt/live/shop.example/privkey.pem; client_max_body_size 2m; large_client_header_buffers 8 32k; location / { pr The same trusted_proxies as behind Caddy. X-Forwarded-For is set and not added to, so that no caller writes its own. Payments come in header fields, which are longer than nginx takes by default, and a purchase waits for a block: a proxy must wait a quarter of a minute longer than server.settle_wait. nginx -t says test is successful."
+        },
+        {
+          "at": "see-that-it-works",
+          "title": "See that it works",
+          "text": "store doctor curl -sSI https://shop.example/api/buy/small_blessing | head -1 It prints HTTP/2 402, and store doctor says under proxy whether the address of the caller arrives. Without trusted_proxies all callers are one: its limits are those of everybody."
+        },
+        {
+          "at": "serving",
+          "title": "Serving",
+          "text": "store serve answers purchases, verification and claims, and serves public/ when no CDN does. Put TLS in front, or give [tls] a folder: then the store gets and renews a certificate by itself (ACME), speaks HTTP/2, and sends plain HTTP on. A certificate of your own goes into certificate and key; SIGHUP takes up replaced files, and store key tls makes one for trying. SIGTERM finishes the purchases under way; what a crash leaves is taken up at the next start."
+        }
+      ]
+    },
+    {
+      "path": "/running/s3",
+      "title": "Publishing to an object store",
+      "summary": "The signed tree in a bucket of S3 or of what speaks like it.",
+      "parts": [
+        {
+          "text": "export AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… store publish s3://my-shop/site -region eu-central-1 store publish s3://my-shop/site -endpoint https://s3.example.net # not Amazon's It prints how many files were sent, how many stood there already and how many went. Only what changed is sent, and heads come last, so that a reader never sees a head without what it names. The keys need four rights in that folder and no other: {\"Version\": \"2012-10-17\", \"Statement\": [ {\"Effect\": \"Allow\", \"Action\": [\"s3:GetObject\", \"s3:PutObject\", \"s3:DeleteObject\"], \"Resource\": \"arn:aws:s3:::my-shop/site/*\"}, {\"Effect\": \"Allow\", \"Action\": \"s3:ListBucket\", \"Resource\": \"arn:aws:s3:::my-shop\"}]} Nothing in the tree is private: the ledger, the stock and var/ are not in it. Let a timer publish after each build, or run it by hand."
+        }
+      ]
+    },
+    {
+      "path": "/running/service",
+      "title": "As a service, with systemd",
+      "summary": "Units for the store and its nightly backup, written for your shop and turned on by three commands.",
+      "parts": [
+        {
+          "at": "install",
+          "title": "Install",
+          "text": "cd /var/lib/store sudo store install-service -dry-run # prints the units, writes nothing sudo store install-service It writes store.service, and a service with a timer each for backup, census and stamp, into /etc/systemd/system, with the paths of this program and this shop and the user store (-user for another). Units of these names that differ are left alone until -force. Then it says what turns them on: id store || sudo useradd --system --home-dir /var/lib/store --shell /usr/sbin/nologin store sudo chown -R store: /var/lib/store sudo systemctl daemon-reload sudo systemctl enable --now store.service store-backup.timer systemctl status store.service status says active (running). journalctl -u store -f follows the log; the first start names the link to the desk. A store that keeps a record enables store-census.timer and store-stamp.timer too, unless seal_hour is set."
+        },
+        {
+          "at": "backups",
+          "title": "Backups",
+          "text": "store-backup.timer runs at 02:30 UTC and writes backups/backup-… beside store.toml. Those older than two weeks are removed after a new one was written and read back, so a failing backup deletes nothing. Copy them to another machine; Backup and restore has how."
+        },
+        {
+          "at": "change-and-stop",
+          "title": "Change and stop",
+          "text": "systemctl reload store takes up server.log_level and renewed certificates; everything else is for systemctl restart store, which finishes the purchases under way first. systemctl disable --now store.service store-backup.timer ends it. The units leave the store its folder and nothing else: no other home, no devices, no new privileges. Where the shop lies elsewhere than in /var/lib/store, install-service names that folder in ReadWritePaths."
         },
         {
           "at": "watching",
           "title": "Watching",
           "text": "debug_listen serves /metrics, /healthz (the process answers), /readyz (buyers can be served, or why not), /debug/pprof and /debug/log-level on loopback. A dashboard for Grafana and alert rules for Prometheus are in cmd/store/deploy, beside systemd units with their timers and a Containerfile; systemctl reload (SIGHUP) takes up a changed server.log_level and the files of tls.certificate and tls.key, everything else is for the next start. store version says what runs, store completion bash and store man help to type. Watch store_relayer_gas_low: when the relayer cannot pay for a settlement, nothing is sold on that network, and the log names the address to fund and how much. A network that cannot settle (node down or on another chain, token paused, no coin_price) is left out of the terms with its reason and taken in again by itself; it never stops the start. store_task_late_seconds says how late due work is begun, such as the look at a purchase that lies: beyond a few seconds the store has more of it than it can do."
+        }
+      ]
+    },
+    {
+      "path": "/running/upgrade",
+      "title": "Upgrades",
+      "summary": "The new program on the same files, and the way back.",
+      "parts": [
+        {
+          "text": "store backup backups/before-upgrade sudo install -m 0755 store-*/store /usr/local/bin/store store build && sudo systemctl restart store store doctor The changelog of the release says what else is to do. Pages, problem texts and units come with the program: store install-service -dry-run shows what would change in yours."
         },
         {
-          "at": "money",
-          "title": "Money",
-          "text": "The relayer's key holds gas only. pay_to is a cold address whose key the store never sees, one per store. On Solana the relayer is the fee payer, an ed25519 key file as solana-keygen new -o writes it (mode 0600), and its balance is counted in lamports: 0.05 SOL is enough for some thousand sales. pay_to receives USDC in a token account that somebody has to make once. While it does not exist the network is left out, and the log names the command that makes it; one that is closed or frozen later is left out with that reason."
-        },
-        {
-          "at": "configuration",
-          "title": "Configuration",
-          "text": "Every key, with its meaning, has a page of its own, and store config prints the same as one file. Unknown keys are refused."
+          "at": "what-is-read-and-what-is-refused",
+          "title": "What is read, and what is refused",
+          "text": "Make a backup, then start the new program on the same files: a ledger of any older release is read as it is. A ledger that a newer release has written is refused, with the number of its format: start the newer release again, or restore the backup that was made before the upgrade into an empty ledger. So is a published tree or a signed record: build with the newer release again, or, to stay with this one, run store build -full, which makes the whole tree anew; of the record, restore the backup that was made before the upgrade."
         }
       ]
     },
@@ -3216,7 +3421,7 @@
         {
           "at": "storefront",
           "title": "Storefront",
-          "text": "What is sold and what is free to read. GET /api/window/v1 26 published files"
+          "text": "What is sold and what is free to read. GET /api/window/v1 27 published files"
         },
         {
           "at": "storefront-2",
