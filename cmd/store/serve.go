@@ -148,7 +148,8 @@ func (c *call) serve(ctx context.Context, s *shop.Shop, key, address string) err
 func listenAt(name, address string) (net.Listener, error) {
 	ln, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s %s: another program has that port; stop it, or name another one with %[1]s", name, address)
+		return nil, fmt.Errorf("%s %s: another program has that port; stop it, or name another one with %[1]s", name,
+			address)
 	}
 	return ln, err
 }

@@ -134,8 +134,8 @@ func writeUnits(folder string, made []unitFile, force bool) error {
 		}
 	}
 	if len(differ) > 0 && !force {
-		return fmt.Errorf("%s holds other units of these names: %s; hint: -dry-run prints those that would be written, "+
-			"-force replaces them", folder, strings.Join(differ, ", "))
+		return fmt.Errorf("%s holds other units of these names: %s; hint: -dry-run prints those that would be "+
+			"written, -force replaces them", folder, strings.Join(differ, ", "))
 	}
 	for _, u := range made {
 		at := filepath.Join(folder, u.name)
