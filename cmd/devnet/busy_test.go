@@ -23,8 +23,8 @@ func TestBusyPort(t *testing.T) {
 		addresses[flag] = busy.Addr().String()
 		dir := filepath.Join(t.TempDir(), "demo")
 		var said bytes.Buffer
-		err := run(t.Context(), flags{listen: addresses["-listen"], rpc: addresses["-rpc"], practice: addresses["-practice"],
-			state: dir}, &said, &said)
+		err := run(t.Context(), flags{listen: addresses["-listen"], rpc: addresses["-rpc"],
+			practice: addresses["-practice"], state: dir}, &said, &said)
 		if err == nil || !strings.Contains(err.Error(), flag) {
 			t.Errorf("%s: %v", flag, err)
 		}
