@@ -169,7 +169,7 @@ list = "doors.txt"
 
 	// Nothing that was made of it is licensed to anybody. The names of defects are the store's own,
 	// and so is the paper for scorers, which begins with the word that none of it holds here.
-	own := regexp.MustCompile(`^(defects[./]|openapi\.(json|md)$|api\.md$|scorers[./])`)
+	own := regexp.MustCompile(`^(defects[./]|openapi\.(json|md)$|api\.md$|docs/api/|scorers[./])`)
 	licences := 0
 	for name, body := range filesBelow(t, filepath.Join("public", "current")+"/") {
 		if strings.Contains(body, derive.PrivateLicense) {
