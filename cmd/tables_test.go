@@ -73,7 +73,8 @@ var arrows = []arrow{
 			"corpus/judge", "corpus/exchange", "corpus/probe"}},
 
 	{from: "content"},
-	{from: "content/api"},
+	{from: "content/api", may: []string{"content/find"}},
+	{from: "content/find"},
 	{from: "corpus"},
 	{from: "corpus/audit", may: []string{"corpus/attest/sshsig", "corpus/attest", "corpus/durable", "corpus/ots",
 		"corpus/record", "corpus/rule", "corpus/tlog", "corpus/visible"},

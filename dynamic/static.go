@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/content/find"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/templates"
 )
 
 // serveExact answers a request whose path is exactly one of the published tree's, and reports
@@ -26,7 +28,7 @@ func (s *Server) serveExact(w http.ResponseWriter, r *http.Request, snap *snapsh
 		return false, nil
 	}
 	p := snap.pages[r.URL.Path]
-	if p == nil || s.streams(r) {
+	if p == nil || p.asked(r) || s.streams(r) {
 		return false, nil
 	}
 	start := time.Now()
@@ -191,6 +193,9 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request) error {
 	if s.streams(r) {
 		return s.notAllowed(r)
 	}
+	if p.asked(r) {
+		return s.find(w, r, p)
+	}
 	if len(p.reps) > 1 && route.Negotiate(joined(r.Header["Accept"]), p.types) < 0 {
 		return notAcceptable(p.types)
 	}
@@ -294,14 +299,15 @@ func (s *Server) pageNotFound(c *call, r *http.Request) bool {
 		s.log.Error("the 404 page cannot be served", "err", err)
 		return false
 	}
+	body := templates.Lost(a.body, find.Words(r.URL.Path))
 	h := c.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h["Cache-Control"] = noStore
 	h["Vary"] = varyAll
-	h.Set("Content-Length", strconv.FormatInt(a.size, 10))
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	c.WriteHeader(http.StatusNotFound)
 	if r.Method == http.MethodGet {
-		_, _ = c.Write(a.body)
+		_, _ = c.Write(body)
 	}
 	return true
 }

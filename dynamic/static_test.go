@@ -148,7 +148,7 @@ func TestNothingButWhatTheManifestCovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newServer(t, Config{Site: openTestSite(t, tree, "")})
-	for _, target := range []string{"/later.md", "/.git/config", "/.env", "/_headers", "/what/index.md", "/menu"} {
+	for _, target := range []string{"/later.md", "/.git/config", "/.env", "/_headers", "/what/index.md", "/docs"} {
 		if res := ask(t, s, "GET", target); res.StatusCode != 404 {
 			t.Errorf("%s: %d", target, res.StatusCode)
 		}

@@ -229,21 +229,27 @@ func depsPaid(s *source, _ int, d *digester) {
 	}
 }
 
-// docsFolder holds the pages of the documentation.
-const docsFolder = "docs/"
+// docsFolder holds the pages of the documentation, runningFolder the recipes for keepers.
+const docsFolder, runningFolder = "docs/", "running/"
 
-func docsTopics(s *source) []string {
-	var list []string
-	for i := range s.Site.Pages { // sorted by name
-		if topic, ok := strings.CutPrefix(s.Site.Pages[i].Name, docsFolder); ok && !s.Site.Pages[i].Own {
-			list = append(list, topic)
+// topicsIn lists the store's own pages in a folder, without it.
+func topicsIn(folder string) func(*source) []string {
+	return func(s *source) (list []string) {
+		for i := range s.Site.Pages { // sorted by name
+			if topic, ok := strings.CutPrefix(s.Site.Pages[i].Name, folder); ok && !s.Site.Pages[i].Own {
+				list = append(list, topic)
+			}
 		}
+		return list
 	}
-	return list
 }
 
-func depsDocs(s *source, i int, d *digester) { s.page(d, docsFolder+docsTopics(s)[i]) }
+func depsTopics(folder string) func(*source, int, *digester) {
+	return func(s *source, i int, d *digester) { s.page(d, folder+topicsIn(folder)(s)[i]) }
+}
 
-func renderDocs(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
-	return renderProse(docsFolder+u.key)(s, u, mediaType, made)
+func renderTopics(folder string) func(*source, unit, string, attest.Digest) ([]byte, error) {
+	return func(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+		return renderProse(folder+u.key)(s, u, mediaType, made)
+	}
 }

@@ -71,6 +71,9 @@ func (s *source) pageIn(around frame, u unit, name string, made attest.Digest, m
 		return templates.Page{}, templates.Prose{}, err
 	}
 	page := s.viewOf(u, p.Title, p.Summary, made)
+	if name == "docs" {
+		p.Body = strings.Replace(p.Body, "\nDOCUMENTATION\n", s.docsList(), 1)
+	}
 	for _, name := range more {
 		q, err := s.need(name)
 		if err != nil {

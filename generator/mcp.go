@@ -31,7 +31,8 @@ func renderMCPGuide(s *source, u unit, mediaType string, made attest.Digest) ([]
 	if err != nil {
 		return nil, err
 	}
-	return u.twin(&templates.PlainView{Chrome: s.chrome, Page: page, Body: body, WebMCP: true}, mediaType)
+	return u.twin(&templates.PlainView{Chrome: s.chrome, Page: page, Body: body, WebMCP: true,
+		Contents: s.contents(page.Path, body.Markdown, plainFrame)}, mediaType)
 }
 
 // reversed is the host as names of servers begin: example.store for store.example.

@@ -57,6 +57,11 @@ type output struct {
 	// it out; nil for nowhere.
 	sum func(u unit, mediaType string) (attest.Digest, bool)
 
+	// prose names the page of the site whose text is all that a row's page holds, and program is
+	// the one whose text comes with the program: either stands in place of deps and render.
+	prose   string
+	program *programPage
+
 	// large says that a unit takes much memory or time: each goes to a worker by itself.
 	large bool
 	// bare says that the units do not depend on the shared parts of the pages.
@@ -109,6 +114,9 @@ func shopRows() []output {
 		{name: "menu_item", keys: goodKeys, deps: depsGood, render: renderGood},
 		{name: "what", deps: depsWhat, render: renderWhat},
 		{name: "pricing", deps: depsPricing, render: renderPricing},
+		{name: "pricing_page", deps: depsPricing, render: renderPricingPage},
+		{name: "menu_page", render: renderMoved("The catalogue", "The shelves", "/#shelves", "/menu.json")},
+		{name: "api_page", render: renderMoved("{title}: the API", "The API for people", "/docs/api", "/openapi.json")},
 		{name: "verify_guide", deps: depsVerify, render: renderVerify},
 		{name: "llms", deps: depsLLMs, render: renderLLMs},
 		{name: "llms_full", deps: depsLLMs, render: renderLLMs},
@@ -125,20 +133,23 @@ func shopRows() []output {
 		{name: "problems", deps: depsProblems, render: renderProblems},
 		{name: "problem", keys: problemKeys, deps: depsProblem, render: renderProblem},
 		{name: "store_attestation_v1", deps: depsPage("spec/store-attestation-v1"), render: renderSpec},
-		{name: "running", deps: depsPage("running"), render: renderProse("running")},
-		{name: "glossary", deps: glossary.deps, render: glossary.render},
-		{name: "configuration", deps: configuration.deps, render: configuration.render},
-		{name: "store_bundle_v1", deps: depsPage("spec/store-bundle-v1"), render: renderProse("spec/store-bundle-v1")},
-		{name: "store_corpus_v1", deps: depsPage("spec/store-corpus-v1"), render: renderProse("spec/store-corpus-v1")},
-		{name: "store_corpus_v1_rules", deps: recordRules.deps, render: recordRules.render},
+		{name: "running", prose: "running"},
+		{name: "running_page", keys: topicsIn(runningFolder), deps: depsTopics(runningFolder),
+			render: renderTopics(runningFolder)},
+		{name: "glossary", program: &glossary},
+		{name: "configuration", program: &configuration},
+		{name: "store_bundle_v1", prose: "spec/store-bundle-v1"},
+		{name: "store_corpus_v1", prose: "spec/store-corpus-v1"},
+		{name: "store_corpus_v1_rules", program: &recordRules},
 		{name: "store_corpus_v1_forms", deps: depsForms, render: ready(rulebook.Forms), bare: true},
-		{name: "store_evidence_v1", deps: evidenceFormat.deps, render: evidenceFormat.render},
+		{name: "store_evidence_v1", program: &evidenceFormat},
 		{name: "store_corpus_vectors_index", stream: vectorIndex, render: renderHeld, bare: true},
 		{name: "store_corpus_vectors", stream: vectorUnits, render: renderHeld, bare: true},
-		{name: "store_callback_v1", deps: depsPage("spec/store-callback-v1"),
-			render: renderProse("spec/store-callback-v1")},
-		{name: "store_report_v1", deps: depsPage("spec/store-report-v1"), render: renderProse("spec/store-report-v1")},
+		{name: "store_callback_v1", prose: "spec/store-callback-v1"},
+		{name: "store_report_v1", prose: "spec/store-report-v1"},
 		{name: "find", deps: depsFind, render: renderFind},
+		{name: "find_index", deps: depsFindIndex, render: renderFindIndex, bare: true},
+		{name: "find_index_script", deps: depsFindIndex, render: renderFindIndex, bare: true},
 		{name: "verify_papers", render: ready(templates.PapersScript)},
 		{name: "verify_run", deps: depsVerifier, render: renderVerifier},
 		{name: "verify_script", render: ready(templates.VerifierScript)},
@@ -147,6 +158,7 @@ func shopRows() []output {
 			files: []api.Representation{{MediaType: "application/octet-stream", Path: "verify/{file}"}}},
 		{name: "try", deps: depsPage("try"), render: renderTry},
 		{name: "try_script", render: ready(templates.Script)},
+		{name: "docs_style", render: ready(templates.DocsStyle)},
 		{name: "door_style", render: ready(templates.DoorStyle)},
 		{name: "copy_script", render: ready(templates.CopyScript)},
 		{name: "door_script", render: ready(templates.DoorScript)},
@@ -157,8 +169,8 @@ func shopRows() []output {
 		{name: "defect", keys: defectKeys, render: renderDefect},
 		{name: "conformance_guide", deps: depsConformance, render: renderConformance},
 		{name: "conformance_vectors", deps: depsRing, render: renderVectors},
-		{name: "agents", deps: depsPage("agents"), render: renderProse("agents")},
-		{name: "auth", deps: depsPage("auth"), render: renderProse("auth")},
+		{name: "agents", prose: "agents"},
+		{name: "auth", prose: "auth"},
 		{name: "protected_resource", deps: depsConfig, render: renderProtectedResource},
 		{name: "api_catalog", render: renderAPICatalog},
 		{name: "mcp", deps: depsPage("mcp"), render: renderMCPGuide},
@@ -177,9 +189,11 @@ func shopRows() []output {
 		{name: "trust", deps: depsTrust, render: renderTrust},
 		{name: "trust_schema", render: renderTrustSchema},
 		{name: "x402", deps: depsPaid, render: renderX402},
-		{name: "docs", deps: depsPage("docs"), render: renderProse("docs")},
-		{name: "docs_goods", deps: goodsReference.deps, render: goodsReference.render},
-		{name: "docs_page", keys: docsTopics, deps: depsDocs, render: renderDocs},
+		{name: "docs", prose: "docs"},
+		{name: "docs_goods", program: &goodsReference},
+		{name: "docs_api", program: &apiReference},
+		{name: "docs_api_group", keys: apiGroups, deps: depsAPI, render: renderAPIGroup},
+		{name: "docs_page", keys: topicsIn(docsFolder), deps: depsTopics(docsFolder), render: renderTopics(docsFolder)},
 		{name: "openapi", deps: depsAPI, render: renderOpenAPI},
 		{name: "openapi_tools", deps: depsAPI, render: renderTools},
 		{name: "api_guide", deps: depsAPI, render: renderAPIGuide},
@@ -241,6 +255,12 @@ func prepare(rows []output) ([]output, error) {
 			return nil, fmt.Errorf("output %s stands twice in the table", row.name)
 		}
 		seen[row.name] = true
+		switch {
+		case row.prose != "":
+			row.deps, row.render = depsPage(row.prose), renderProse(row.prose)
+		case row.program != nil:
+			row.deps, row.render = row.program.deps, row.program.render
+		}
 		if row.files == nil {
 			doc, ok := documents[row.name]
 			if !ok {

@@ -107,6 +107,7 @@ func (p programPage) render(s *source, u unit, mediaType string, made attest.Dig
 		return nil, err
 	}
 	v := templates.PlainView{Chrome: s.chrome, Page: s.viewOf(u, p.title, p.summary, made), Body: body}
+	v.Contents = s.contents(v.Page.Path, p.body(s.Input), plainFrame)
 	return u.twin(&v, mediaType)
 }
 

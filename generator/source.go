@@ -37,8 +37,9 @@ type source struct {
 	// of templates.Markup, by the prose that it was made from, until a page takes it
 	checked sync.Map
 	// of places, by the path of the page that has them
-	placed  sync.Map
-	sitemap func() (sitemapFacts, error) // worked out once
+	placed        sync.Map
+	documentation func() [][]listed            // worked out once
+	sitemap       func() (sitemapFacts, error) // worked out once
 
 	record    *record.Record                  // the signed record, nil for none
 	rounds    []record.Round                  // of the record, oldest first
@@ -71,6 +72,7 @@ func newSource(in *Input, rows []output) (*source, error) {
 	s.docs = slices.DeleteFunc(slices.Clone(api.Documents), func(d api.Document) bool {
 		return !in.Site.Serves(d.Path)
 	})
+	s.documentation = sync.OnceValue(s.documented)
 	s.sitemap = sync.OnceValues(s.countAddresses)
 	s.book = sync.OnceValues(s.readBook)
 	s.search = sync.OnceValues(s.indexHosts)
@@ -102,6 +104,7 @@ func newSource(in *Input, rows []output) (*source, error) {
 	d.text(generation, templates.Digest(), s.chrome.Title, s.chrome.Tagline, string(s.chrome.Header),
 		fmt.Sprint(s.chrome.Nav), string(s.chrome.Footer),
 		s.base, string(in.reload))
+	s.digestDocumentation(d)
 	s.shared = d.sum()
 	var group errgroup.Group
 	group.Go(func() (err error) {

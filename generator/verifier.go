@@ -37,6 +37,7 @@ func renderProse(name string) func(*source, unit, string, attest.Digest) ([]byte
 			return nil, err
 		}
 		v := templates.PlainView{Chrome: s.chrome, Page: page, Body: body}
+		v.Contents = s.contents(page.Path, body.Markdown, plainFrame)
 		return u.twin(&v, mediaType)
 	}
 }

@@ -33,7 +33,7 @@ import (
 	"store.example/agentstore/templates/drawing"
 )
 
-//go:embed style.css ask.css ask.js askworker.js favicon.svg copy.js search.js try.js papers.js verify.js wallet.js door.js door.css webmcp.js webmcp-demo.js worker.js html text
+//go:embed style.css docs.css ask.css ask.js askworker.js favicon.svg copy.js search.js try.js papers.js verify.js wallet.js door.js door.css webmcp.js webmcp-demo.js worker.js html text
 var files embed.FS
 
 //go:embed style.css
@@ -126,6 +126,13 @@ var doorScript []byte
 // served as /door.js. The caller must not change it.
 func DoorScript() []byte { return doorScript }
 
+//go:embed docs.css
+var docsStyle []byte
+
+// DocsStyle returns what pages with contents beside them add to the style sheet, served as
+// /docs.css. The caller must not change it.
+func DocsStyle() []byte { return docsStyle }
+
 //go:embed door.css
 var doorSource string
 
@@ -141,7 +148,8 @@ const MostPage = 40_000
 // PageSize is how many bytes a page in HTML is with the styles that it is read with.
 func PageSize(page []byte) int {
 	size := len(page) + len(style)
-	for at, more := range map[string][]byte{"/door.css": doorStyle, "/corpus/query.css": askStyle} {
+	for at, more := range map[string][]byte{"/docs.css": docsStyle, "/door.css": doorStyle,
+		"/corpus/query.css": askStyle} {
 		if bytes.Contains(page, []byte(`href="`+at+`"`)) {
 			size += len(more)
 		}

@@ -1,5 +1,11 @@
 package templates
 
+import (
+	"bytes"
+	"net/url"
+	"strings"
+)
+
 // PlainView is a page that is the keeper's prose, with facts below it where
 // there are any.
 type PlainView struct {
@@ -9,6 +15,8 @@ type PlainView struct {
 	// FactsTitle heads the facts.
 	FactsTitle string
 	Facts      []Fact
+	// Contents stand beside the prose, nil for none.
+	Contents *Contents
 	// WebMCP says that the page offers the store's tools to a browser's agent.
 	WebMCP bool
 }
@@ -63,5 +71,11 @@ type Vector struct {
 
 func (*SpecView) template() string { return "spec" }
 
-// RenderNotFound returns 404.html.
+// Lost is the page of an unknown address with a link to the search for what the address says.
+func Lost(page []byte, words []string) []byte {
+	const link = `href="/search?q=`
+	return bytes.Replace(page, []byte(link), []byte(link+url.QueryEscape(strings.Join(words, " "))), 1)
+}
+
+// RenderNotFound returns 404.html, with a link that Lost completes.
 func RenderNotFound(v PlainView) ([]byte, error) { return renderHTML("notfound.html", &v) }

@@ -67,8 +67,15 @@ type Cell struct {
 
 func (*SheetView) template() string { return "sheet" }
 
-// FindView is the page with the one search over goods, pages and hosts. Its sections list what
-// there is but hosts, and are what the script looks through.
-type FindView SheetView
+// FindView is the page with the one search over goods, pages and hosts.
+type FindView struct {
+	Chrome *Chrome
+	Page   Page
+	// Sections list what there is but hosts, for who has neither a server nor a script.
+	Sections []Section
+	// Asked is what is looked for, Found says how much there is of it, and Hits are the first.
+	Asked, Found string
+	Hits         []Pointer
+}
 
 func (*FindView) template() string { return "find" }

@@ -18,6 +18,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -104,12 +105,20 @@ func run(ctx context.Context, f flags, stdout, stderr io.Writer) (err error) {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	var ln net.Listener
+	if !f.chainOnly { // before what takes long
+		if ln, err = net.Listen("tcp", f.listen); err != nil {
+			return fmt.Errorf("opening the store: %w; name another address with -listen", err)
+		}
+		defer ln.Close() // again, where it was served
+	}
 	state, remove, err := stateFolder(f.state)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 
+	fmt.Fprintln(stdout, "starting the chains")
 	world, err := newWorld(f.rpc)
 	if err != nil {
 		return err
@@ -171,7 +180,7 @@ func run(ctx context.Context, f flags, stdout, stderr io.Writer) (err error) {
 		return err
 	}
 	reach = near.reach(reach)
-	return world.serve(ctx, f, cfg, practice, reach, began, stdout, stderr)
+	return world.serve(ctx, f, cfg, ln, practice, reach, began, stdout, stderr)
 }
 
 // furnish writes the configuration and makes the record where they are asked for, and builds the
@@ -187,6 +196,7 @@ func furnish(ctx context.Context, f flags, cfg *shop.Config, began time.Time, st
 		}
 	}
 	if f.record {
+		fmt.Fprintln(stdout, "making a record of twelve weeks")
 		if err := openRecord(ctx, cfg); err != nil {
 			return err
 		}
@@ -197,6 +207,14 @@ func furnish(ctx context.Context, f flags, cfg *shop.Config, began time.Time, st
 		return err
 	}
 	in.PublicPools = true
+	fmt.Fprintln(stdout, "rendering the site")
+	quarter := 0
+	in.Progress = func(done, total int) {
+		if now := 4 * done / max(total, 1); now > quarter {
+			quarter = now
+			fmt.Fprintf(stdout, "  %d of some %d files\n", done, total)
+		}
+	}
 	report, err := generator.BuildTree(ctx, in, cfg.Public)
 	if err != nil {
 		return fmt.Errorf("building the site: %w", err)
@@ -207,18 +225,14 @@ func furnish(ctx context.Context, f flags, cfg *shop.Config, began time.Time, st
 
 // serve opens the store, buys in it and serves until ctx ends. practice is the address of the
 // practice doors, if any; reach, where it is given, leads the store's instruments to the street.
-func (w *world) serve(ctx context.Context, f flags, cfg *shop.Config, practice string, reach func(*fetch.Config),
-	began time.Time, stdout, stderr io.Writer) error {
+func (w *world) serve(ctx context.Context, f flags, cfg *shop.Config, ln net.Listener, practice string,
+	reach func(*fetch.Config), began time.Time, stdout, stderr io.Writer) error {
 	var level slog.LevelVar
 	level.Set(slog.LevelWarn)
 	logger := slog.New(tint.NewTextHandler(stderr, &tint.Options{Level: &level, NoColor: true}))
 	s, err := shop.Open(ctx, cfg, shop.Options{Log: logger, Level: &level, Reach: reach})
 	if err != nil {
 		return err
-	}
-	ln, err := net.Listen("tcp", cfg.Listen)
-	if err != nil {
-		return errors.Join(err, s.Close())
 	}
 	served := make(chan error, 1)
 	serving, stop := context.WithCancel(ctx)
@@ -252,6 +266,12 @@ func stateFolder(dir string) (string, func() error, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", keep, err
+	}
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		keep = func() error {
+			_ = os.Remove(dir) // where it could not start, the folder is empty, and only then it goes
+			return nil
+		}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", keep, err

@@ -88,7 +88,8 @@ func newWorld(rpc string) (*world, error) {
 			Automine: true, Lead: chain.DefaultLead, Heartbeat: chain.DefaultHeartbeat,
 		})
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("starting the chain of %s: %w", n.Name, err), w.stop())
+			return nil, errors.Join(fmt.Errorf("starting the chain of %s: %w; where the port is another program's, "+
+				"name another first one with -rpc", n.Name, err), w.stop())
 		}
 		w.chains = append(w.chains, running{c, n})
 	}

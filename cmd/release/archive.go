@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -33,13 +35,9 @@ func (r *release) archive(ctx context.Context, platform string) (name string, pa
 		return "", nil, err
 	}
 	defer os.RemoveAll(work)
-	var members []member
-	for _, file := range []string{"LICENSE", "README.md"} {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return "", nil, err
-		}
-		members = append(members, member{folder + "/" + file, 0o644, data})
+	members := make([]member, 0, len(r.files)+len(r.programs))
+	for _, f := range r.files {
+		members = append(members, member{folder + "/" + f.name, f.mode, f.data})
 	}
 	for _, p := range r.programs {
 		at := filepath.Join(work, p+end)
@@ -60,6 +58,69 @@ func (r *release) archive(ctx context.Context, platform string) (name string, pa
 		return "", nil, fmt.Errorf("packing: %w", err)
 	}
 	return name, b.Bytes(), nil
+}
+
+// linked is a link of the README into the repository.
+var linked = regexp.MustCompile(`\]\(([A-Za-z0-9._/-]+\.md)\)`)
+
+// common are the files of every archive: the licence, the README and the pages it leads to by their
+// own paths, what a machine is set up with, and the verifier for browsers in the folder in which
+// the store looks for it.
+func (r *release) common(ctx context.Context) (files []member, err error) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		return nil, err
+	}
+	names := []string{"LICENSE", "README.md"}
+	for _, m := range linked.FindAllSubmatch(readme, -1) {
+		if name := string(m[1]); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	units, err := filepath.Glob(filepath.Join("cmd", "store", "deploy", "*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range append(names, units...) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		name := filepath.ToSlash(file)
+		if rest, unit := strings.CutPrefix(name, "cmd/store/"); unit {
+			name = rest
+		}
+		files = append(files, member{name, 0o644, data})
+	}
+	work, err := os.MkdirTemp("", "release-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	wasm := filepath.Join(work, "verify.wasm")
+	_, err = output(ctx, []string{"CGO_ENABLED=0", "GOFLAGS=", "GOOS=js", "GOARCH=wasm"}, "go", "build", "-trimpath",
+		"-buildvcs=true", "-ldflags=-s -w -buildid=", "-o", wasm, "./cmd/verify/wasm")
+	if err != nil {
+		return nil, err
+	}
+	program, err := os.ReadFile(wasm)
+	if err != nil {
+		return nil, err
+	}
+	root, err := output(ctx, nil, "go", "env", "GOROOT")
+	if err != nil {
+		return nil, err
+	}
+	licence, err := os.ReadFile(filepath.Join(root, "LICENSE"))
+	if err != nil {
+		return nil, err
+	}
+	starts, err := os.ReadFile(filepath.Join(root, "lib", "wasm", "wasm_exec.js"))
+	if err != nil {
+		return nil, err
+	}
+	return append(files, member{"verifier/verify.wasm", 0o644, program},
+		member{"verifier/wasm_exec.js", 0o644, fmt.Appendf(nil, "/*\n%s*/\n%s", licence, starts)}), nil
 }
 
 // tarball writes a gzipped tar file, whose members are nobody's and as old as the commit.

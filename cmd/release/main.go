@@ -1,6 +1,7 @@
 // Release makes what a release holds, of the commit that is checked out: for every platform one
-// archive with the programs, the licence and the README, a file of the archives' digests, and with
-// a key that file's signature.
+// archive with the programs, the licence, the README with the pages that it links to, the units of
+// systemd, and the verifier for browsers; a file of the archives' digests, and with a key that
+// file's signature.
 //
 //	release [-o DIR] [-platforms LIST] [-programs LIST] [-key FILE]
 //
@@ -83,6 +84,7 @@ type release struct {
 
 	version string    // of the commit: its tag, or what git describes it by
 	made    time.Time // when the commit was made, UTC
+	files   []member  // of every archive
 }
 
 // wellFormed says what of the arguments cannot be built.
@@ -114,6 +116,10 @@ func (r *release) make(ctx context.Context) error {
 		return err
 	}
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
+		return err
+	}
+	var err error
+	if r.files, err = r.common(ctx); err != nil {
 		return err
 	}
 	var list strings.Builder

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -87,7 +88,19 @@ func TestLongTwoBuildsAreOne(t *testing.T) {
 
 	name := strings.Fields(list)[1]
 	must(t, keys, "tar", "xzf", filepath.Join(first, out, name))
-	binary := filepath.Join(keys, strings.TrimSuffix(name, ".tar.gz"), "verify")
+	folder := filepath.Join(keys, strings.TrimSuffix(name, ".tar.gz"))
+	binary := filepath.Join(folder, "verify")
+	beside := []string{"deploy/store.service", "deploy/store-backup.timer", "deploy/alerts.yml", "verifier/verify.wasm",
+		"verifier/wasm_exec.js"}
+	links := regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(read(t, filepath.Join(folder, "README.md")), -1)
+	for _, m := range links {
+		beside = append(beside, m[1])
+	}
+	for _, file := range beside {
+		if st, err := os.Stat(filepath.Join(folder, file)); err != nil || st.Size() == 0 {
+			t.Errorf("the archive lacks %s: %v", file, err)
+		}
+	}
 	commit := strings.TrimSpace(must(t, first, "git", "rev-parse", "HEAD"))
 	if said := must(t, keys, "go", "version", "-m", binary); !strings.Contains(said, "vcs.revision="+commit) ||
 		!strings.Contains(said, "vcs.modified=false") || strings.Contains(said, first) {

@@ -2,6 +2,7 @@ package shop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,10 +12,11 @@ import (
 
 // How much room is called short, and how old a backup is called old: one is made each night.
 const (
-	shortRoom  = 2 << 30
-	noRoom     = 200 << 20
-	oldBackup  = 48 * time.Hour
-	backupName = "backup-*"
+	shortRoom    = 2 << 30
+	noRoom       = 200 << 20
+	oldBackup    = 48 * time.Hour
+	backupName   = "backup-*"
+	backupFolder = "backups"
 )
 
 func (d *Doctor) disk(_ context.Context, r report) {
@@ -50,10 +52,12 @@ func (d *Doctor) backup(_ context.Context, r report) {
 	const do = "store backup FILE makes one while the store runs, and store-backup.timer one each night; copy it to " +
 		"another machine"
 	names, err := filepath.Glob(filepath.Join(d.Backups, backupName))
-	if err != nil {
+	below, errBelow := filepath.Glob(filepath.Join(d.Backups, backupFolder, backupName)) // as the unit makes them
+	if err = errors.Join(err, errBelow); err != nil {
 		r.err("", err, "", do)
 		return
 	}
+	names = append(names, below...)
 	var newest time.Time
 	for _, name := range names {
 		if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && st.ModTime().After(newest) {

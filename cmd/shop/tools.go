@@ -72,10 +72,39 @@ func BuildInput(c *Config) (generator.Input, error) {
 			in.Bulk.Signer = sshsig.NewSigner(git)
 		}
 	}
-	if c.Verifier != "" {
-		in.Verifier = os.DirFS(c.Verifier)
+	if at := c.verifier(); at != "" {
+		in.Verifier = os.DirFS(at)
 	}
 	return in, nil
+}
+
+// verifier is the folder of the verifier for browsers, "" for none: the configured one, or that of
+// the release that the program is of.
+func (c *Config) verifier() string {
+	if c.Verifier != "" {
+		return c.Verifier
+	}
+	self, err := os.Executable()
+	if err == nil {
+		self, err = filepath.EvalSymlinks(self)
+	}
+	if err != nil {
+		return "" // who cannot say where it stands has nothing beside it
+	}
+	return verifierBeside(self)
+}
+
+// verifierBeside is the folder in which an archive of a release has the verifier, or in which it is
+// installed: beside the program, or below share beside the program's folder.
+func verifierBeside(program string) string {
+	folder := filepath.Dir(program)
+	for _, at := range []string{filepath.Join(folder, "verifier"), filepath.Join(folder, "..", "share", "store",
+		"verifier")} {
+		if st, err := os.Stat(filepath.Join(at, "verify.wasm")); err == nil && st.Mode().IsRegular() {
+			return at
+		}
+	}
+	return ""
 }
 
 // Backup writes a snapshot of the configured ledger. A bbolt file that is being served is read

@@ -158,7 +158,9 @@ func TestSoakContainer(t *testing.T) {
 	}
 	does("build")
 	var said bytes.Buffer
-	serving := c.inside(t, root, c.cmd...)
+	// The port is the test's own.
+	serving := c.inside(t, root, strings.Split(strings.Replace(strings.Join(c.cmd, " "), ":4020",
+		s.base[strings.LastIndexByte(s.base, ':'):], 1), " ")...)
 	serving.Stdout, serving.Stderr = &said, &said
 	if err := serving.Start(); err != nil {
 		t.Fatal(err)

@@ -80,7 +80,7 @@ func TestUnitsCallWhatThereIs(t *testing.T) {
 		}
 	}
 	b, err := os.ReadFile("deploy/Containerfile")
-	if err != nil || !strings.Contains(string(b), `CMD ["serve", "-config",`) || !strings.Contains(string(b), "USER 65532") {
+	if err != nil || !strings.Contains(string(b), `CMD ["serve", "-listen", "0.0.0.0:4020", "-config",`) || !strings.Contains(string(b), "USER 65532") {
 		t.Errorf("the container: %v", err)
 	}
 }
@@ -101,6 +101,40 @@ func TestSystemdReadsTheUnits(t *testing.T) {
 	})
 	out, _ := exec.CommandContext(t.Context(), program, append([]string{"verify", "--man=no"},
 		units...)...).CombinedOutput()
+	dir := t.TempDir()
+	var said bytes.Buffer
+	shopDir := filepath.Join(dir, "shop")
+	for _, c := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{"init", "-base-url", "http://127.0.0.1:4020", shopDir}, 0},
+		{[]string{"install-service", "-config", shopDir + "/store.toml", "-user", "keeper", "-to", dir}, 0},
+		{[]string{"install-service", "-config", shopDir + "/store.toml", "-user", "keeper", "-to", dir}, 0},
+		{[]string{"install-service", "-config", shopDir + "/store.toml", "-to", dir}, 1},
+		{[]string{"install-service", "-config", shopDir + "/store.toml", "-user", "a b", "-to", dir}, 2},
+		{[]string{"install-service", "-config", shopDir + "/store.toml", "-to", dir, "-force", "-user", "keeper"}, 0},
+	} {
+		said.Reset()
+		if code := run(t.Context(), c.args, &said, &said); code != c.want {
+			t.Fatalf("store %q: exit code %d: %s", c.args, code, said.String())
+		}
+	}
+	if !strings.Contains(said.String(), "systemctl enable --now store.service store-backup.timer") {
+		t.Errorf("it does not say how they are turned on: %s", said.String())
+	}
+	var installed []string
+	for _, u := range units {
+		at := filepath.Join(dir, filepath.Base(u))
+		b, err := os.ReadFile(at)
+		if err != nil || strings.Contains(string(b), "/var/lib/store") || strings.Contains(string(b), unitProgram) {
+			t.Errorf("%s, %v:\n%s", u, err, b)
+		}
+		installed = append(installed, at)
+	}
+	more, _ := exec.CommandContext(t.Context(), program, append([]string{"verify", "--man=no"},
+		installed...)...).CombinedOutput()
+	out = append(out, more...)
 	for line := range strings.Lines(string(out)) {
 		if strings.Contains(line, "store") && !strings.Contains(line, "is not executable") &&
 			!strings.Contains(line, "No such file") {

@@ -76,6 +76,8 @@ func verbs() []verb {
 		{"watch", "", "build on every change and show it in a browser", false, stoppable(runWatch)},
 		{"publish", "PLACE", "bring the published tree to a repository, or to s3://BUCKET/FOLDER", false, runPublish},
 		{"serve", "", "serve the store", false, runServe},
+		{"install-service", "", "write units of systemd for this shop, and say how they are turned on", false,
+			runInstallService},
 		{"doctor", "", "look at all that a store stands on, and say what mends what is wrong", false, runDoctor},
 		{"facilitator", "", "settle other sellers' x402 payments; off until [facilitator] is configured", false,
 			runFacilitator},

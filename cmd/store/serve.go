@@ -160,6 +160,16 @@ func (c *call) serve(ctx context.Context, s *shop.Shop, key, address string) err
 	return err
 }
 
+// listenAt listens on the address of a flag, which its error names.
+func listenAt(name, address string) (net.Listener, error) {
+	ln, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s %s: another program has that port; stop it, or name another one with %[1]s", name,
+			address)
+	}
+	return ln, err
+}
+
 // listenOn listens on the address of a key of the configuration, which its error names.
 func listenOn(key, address string) (net.Listener, error) {
 	ln, err := net.Listen("tcp", address)

@@ -207,12 +207,11 @@ func TestDowngradeOfARecord(t *testing.T) {
 // newer ledger says.
 func TestUpgradeNotes(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile(filepath.Join("..", "..", "content", "pages", "running.md"))
+	b, err := os.ReadFile(filepath.Join("..", "..", "content", "pages", "running", "upgrade.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, notes, _ := strings.Cut(string(b), "\n### Upgrades\n")
-	notes, _, _ = strings.Cut(notes, "\n### ")
+	notes := string(b)
 	for _, says := range []string{"Make a backup", "start the newer release again, or restore the backup that was " +
 		"made before the upgrade into an empty ledger", backward} {
 		if !strings.Contains(notes, says) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 
@@ -18,7 +17,7 @@ import (
 func runWatch(ctx context.Context, c *call) error {
 	file := c.flags.String("config", "", "configuration file (default \"store.toml\"; where there is none, the "+
 		"specimen's sources in ./content are watched)")
-	listen := c.flags.String("listen", "127.0.0.1:4030", "loopback address on which the pages are shown")
+	listen := c.flags.String("listen", "127.0.0.1:4024", "loopback address on which the pages are shown")
 	out := c.flags.String("out", filepath.Join("var", "watch"), "folder of the watcher's own for what it builds")
 	if err := c.parse(0, 0); err != nil {
 		return err
@@ -38,7 +37,7 @@ func runWatch(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", *listen)
+	ln, err := listenAt("-listen", *listen)
 	if err != nil {
 		return err
 	}

@@ -50,6 +50,18 @@ var discoveryDocuments = []Document{
 		Tags: []string{tagStorefront}, Files: pages("/docs/goods", HTML, Markdown),
 	},
 	{
+		Name: "docs_api", Path: "/docs/api", Summary: "The API in pages for people: every route by its group.",
+		Tags: []string{tagStorefront}, Files: pages("/docs/api", HTML, Markdown),
+	},
+	{
+		Name: "docs_api_group", Path: "/docs/api/{group}",
+		Summary: "One group of routes: inputs, answers, an example of each.",
+		Tags:    []string{tagStorefront},
+		Params: []Param{{Name: "group", In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 40,
+			Pattern: "^[a-z0-9-]+$", Description: "The group, such as purchase."}},
+		Files: pages("/docs/api/{group}", HTML, Markdown),
+	},
+	{
 		Name: "docs_page", Path: "/docs/{topic}", Summary: "One page of the documentation.",
 		Tags: []string{tagStorefront},
 		Params: []Param{{Name: "topic", In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 40,

@@ -78,6 +78,8 @@ type Document struct {
 	Tool        string
 	TreeOnly    bool // answered where the tree has it, without a route: any other address of the form is nobody's
 	Last        bool // it says of others that they are there, and is put in its place after them
+	// Asked says that a server answers a query q with what it finds, in the same forms.
+	Asked bool
 	// Query is an address that answers a query with one file of the family, nil for none.
 	Query *QueryAddress
 }
@@ -252,6 +254,10 @@ func (d Document) Routes() []Route {
 	noRange := Response{Status: 416, ContentType: "application/problem+json",
 		Description: "The Range is beyond the end."}
 	main.Responses = append(main.Responses, noRange)
+	if d.Asked {
+		main.Responses = append(main.Responses, Response{Status: 400, ContentType: "application/problem+json",
+			Description: "What is asked for is too long or malformed."})
+	}
 	if len(d.Files) > 1 {
 		main.Responses = append(main.Responses, Response{Status: 406, ContentType: "application/problem+json",
 			Description: "Accept refuses every representation."})

@@ -18,35 +18,34 @@ func BuildMarkdown(info Info, routes []Route, documents []Document) []byte {
 	if info.Guidance != "" {
 		fmt.Fprintf(&b, "%s\n\n", strings.TrimSpace(info.Guidance))
 	}
-	all := Published(routes, documents)
-	var tags []string
-	for _, r := range all {
-		for _, t := range r.Tags {
-			if !slices.Contains(tags, t) {
-				tags = append(tags, t)
+	for _, g := range groups(Published(routes, documents)) {
+		fmt.Fprintf(&b, "## %s\n\n", g.Title)
+		if g.Text != "" {
+			fmt.Fprintf(&b, "%s\n\n", g.Text)
+		}
+		for _, r := range g.Routes {
+			fmt.Fprintf(&b, "### %s %s\n\n", r.Method, r.Pattern)
+			section(&b, r)
+			for _, res := range r.Responses {
+				if res.Status < 400 || res.Status == 402 {
+					fmt.Fprintf(&b, "- %d %s: %s\n", res.Status, bare(res.ContentType), res.Description)
+				}
 			}
+			b.WriteString("\n")
 		}
 	}
-	for _, t := range tags {
-		fmt.Fprintf(&b, "## %s\n\n", t)
-		if text := tagText[t]; text != "" {
-			fmt.Fprintf(&b, "%s\n\n", text)
-		}
-		for _, r := range all {
-			if len(r.Tags) > 0 && r.Tags[0] == t {
-				section(&b, r)
-			}
-		}
-	}
-	b.WriteString("## Errors\n\nEvery 4xx and 5xx is an `application/problem+json` object (RFC 9457) with type, " +
-		"title, status, detail, instance and the older error. " +
-		"Its type is the address of a page that says what to do. After a payment was presented it also says " +
-		"delivered, billed, retry and next_step.\n")
+	b.WriteString("## Errors\n\n" + errorsText + "\n")
 	return []byte(b.String())
 }
 
+// errorsText says what all refusals have in common.
+const errorsText = "Every 4xx and 5xx is an `application/problem+json` object (RFC 9457) with type, " +
+	"title, status, detail, instance and the older error. " +
+	"Its type is the address of a page that says what to do. After a payment was presented it also says " +
+	"delivered, billed, retry and next_step."
+
+// section is what a route does and takes.
 func section(b *strings.Builder, r Route) {
-	fmt.Fprintf(b, "### %s %s\n\n", r.Method, r.Pattern)
 	text := r.Summary
 	if r.Description != "" {
 		text = strings.TrimSuffix(r.Summary, ".") + ". " + r.Description
@@ -91,12 +90,6 @@ func section(b *strings.Builder, r Route) {
 			b.WriteString("\n")
 		}
 	}
-	for _, res := range r.Responses {
-		if res.Status < 400 || res.Status == 402 {
-			fmt.Fprintf(b, "- %d %s: %s\n", res.Status, bare(res.ContentType), res.Description)
-		}
-	}
-	b.WriteString("\n")
 }
 
 func schemaType(one string, many []string) string {

@@ -3,6 +3,8 @@ package api
 import (
 	"cmp"
 	"slices"
+
+	"store.example/agentstore/content/find"
 )
 
 // Documents is the one table of published files that are routes. The generator renders each row by
@@ -73,8 +75,27 @@ var storeDocuments = []Document{
 		Tags:    []string{tagStorefront}, Files: pages("/glossary", HTML, Markdown),
 	},
 	{
+		Name: "running_page", Path: "/running/{topic}", Summary: "One recipe for who runs a store.",
+		Tags: []string{tagStorefront},
+		Params: []Param{{Name: "topic", In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 40,
+			Pattern: "^[a-z0-9]+$", Description: "The recipe, such as container."}},
+		Files: pages("/running/{topic}", HTML, Markdown),
+	},
+	{
 		Name: "pricing", Path: "/pricing.md", Summary: "All prices in one table.",
 		Tags: []string{tagStorefront}, Files: pages("/pricing.md", Markdown),
+	},
+	{
+		Name: "pricing_page", Path: "/pricing", Summary: "All prices in one table, for people.",
+		Tags: []string{tagStorefront}, Files: pages("/pricing", HTML),
+	},
+	{
+		Name: "menu_page", Path: "/menu", Summary: "Leads people to the shelves, and programs to /menu.json.",
+		Tags: []string{tagStorefront}, Files: pages("/menu", HTML), NoIndex: true,
+	},
+	{
+		Name: "api_page", Path: "/api", Summary: "Leads people to /docs/api, and programs to /openapi.json.",
+		Tags: []string{tagStorefront}, Files: pages("/api", HTML), NoIndex: true,
 	},
 	{
 		Name: "verify_guide", Path: "/verify", Summary: "How to verify what the store signed, without the store.",
@@ -229,8 +250,21 @@ var storeDocuments = []Document{
 	},
 	{
 		Name: "find", Path: "/search", Summary: "The search over goods, pages and hosts.",
-		Description: "Everything that it finds but hosts stands in a list on it, which is all of it without a script.",
-		Tags:        []string{tagStorefront}, Files: pages("/search", HTML, Markdown),
+		Description: "With `q` the goods and pages that say its words in a title, a heading or their prose. " +
+			"Without it a list of them, which is what a static copy answers to either.",
+		Tags: []string{tagStorefront}, Files: pages("/search", HTML, Markdown), Asked: true,
+		Params: []Param{{Name: "q", In: QueryP, Type: "string", MaxLength: find.QueryLength, Example: "refund",
+			Description: "What is looked for, a few words."}},
+	},
+	{
+		Name: "find_index", Path: "/search/pages.json", Summary: "The index of the search: what each page says.",
+		Description: "Title, summary, and heading by heading the prose of goods and pages, bounded in all. " +
+			"Hosts have an index of their own, `/corpus/search.json`.",
+		Tags: []string{tagStorefront}, Files: pages("/search/pages.json", JSON),
+	},
+	{
+		Name: "find_index_script", Summary: "The index as a script, for a folder that is opened without a server.",
+		Files: []Representation{{MediaType: JavaScript, Path: "search/pages.js"}}, Hidden: true,
 	},
 	{
 		Name: "verify_papers", Path: "/verify/papers.js", Summary: "The script of /verify.",
@@ -352,6 +386,10 @@ var storeDocuments = []Document{
 	{
 		Name: "try_script", Path: "/try.js", Summary: "It adds to /try and is needed for nothing.",
 		Files: pages("/try.js", JavaScript), Hidden: true,
+	},
+	{
+		Name: "docs_style", Path: "/docs.css", Summary: "What a page with contents beside it adds to the style sheet.",
+		Files: pages("/docs.css", CSS), Hidden: true,
 	},
 	{
 		Name: "door_style", Path: "/door.css", Summary: "What a paid door's page adds to the style sheet.",
