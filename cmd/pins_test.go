@@ -36,7 +36,7 @@ func TestStyleInstallsAreThoseOfTheTests(t *testing.T) {
 			}
 			text, err := fs.ReadFile(os.DirFS(folder), name)
 			for _, m := range installs.FindAllSubmatch(text, -1) {
-				for _, p := range strings.Fields(string(m[1])) {
+				for p := range strings.FieldsSeq(string(m[1])) {
 					found++
 					at := strings.LastIndexByte(p, '@')
 					if at <= 0 || lock.Packages["node_modules/"+p[:at]].Version != p[at+1:] {

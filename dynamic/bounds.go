@@ -206,8 +206,6 @@ func boundOf(c net.Conn) *boundConn {
 	switch c := c.(type) {
 	case *boundConn:
 		return c
-	case *expressConn:
-		return boundOf(c.tcpConn)
 	case *tls.Conn:
 		return boundOf(c.NetConn())
 	}

@@ -32,20 +32,17 @@ type call struct {
 	bytes  int64
 	name   string // of the row
 	paid   bool   // the row takes payments
+	light  bool   // the row reads, for anybody and without a budget
 	image  bool   // the row answers with an image
 	onAcct bool   // the row takes orders on account
 	m      *measured
-	snap   *snapshot    // of the published tree, for the whole request; nil: no document is served
-	conn   *expressConn // if it can gather an answer
+	snap   *snapshot // of the published tree, for the whole request; nil: no document is served
 }
 
 // WriteHeader remembers the final status.
 func (c *call) WriteHeader(status int) {
 	if c.status == 0 && status >= 200 {
 		c.status = status
-		if status == http.StatusPaymentRequired && c.conn != nil {
-			c.conn.gather()
-		}
 	}
 	c.ResponseWriter.WriteHeader(status)
 }
@@ -74,7 +71,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, snap *snapshot, 
 		r.URL = &at
 	}
 	s.metrics.inFlight.Inc()
-	c := &call{ResponseWriter: w, m: s.unrouted, name: "unrouted", snap: snap, conn: connOf(w, r)}
+	c := &call{ResponseWriter: w, m: s.unrouted, name: "unrouted", snap: snap}
 	c.ID = s.idPrefix + strconv.FormatUint(s.idCounter.Add(1), 36)
 	c.Client, c.Key = s.client(r), route.Of(r).Key // the key of a call that makes this one in process
 	h := c.Header()
@@ -88,7 +85,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, snap *snapshot, 
 		if p := recover(); p != nil {
 			s.panicked(c, r, p)
 		}
-		c.sendGathered()
 		took := time.Since(start)
 		s.metrics.inFlight.Dec()
 		c.m.observe(c.status, took)
@@ -122,12 +118,11 @@ func (s *Server) adapt(row *route.Row) (http.Handler, error) {
 		m = s.metrics.measure(row.Name)
 	}
 	timeout := cmp.Or(row.Timeout, s.limits.Handle)
-	// What spends a budget, tells of its end or must not be kept goes the whole way each time.
-	mayKeep := (row.Serve == api.Clock || row.Serve == api.Ledger) && row.Budget == "" && row.Deprecated.IsZero()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := w.(*call)
 		c.m, c.name, c.paid, c.onAcct, c.Validator = m, row.Name, row.Paid, row.OnAccount, validator
 		c.image = row.Image()
+		c.light = (row.Serve == api.Clock || row.Serve == api.Ledger) && row.Budget == ""
 		cacheControl(w.Header(), row.Serve)
 		if err := s.retired(w.Header(), row); err != nil {
 			s.fail(c, r, err)
@@ -140,14 +135,13 @@ func (s *Server) adapt(row *route.Row) (http.Handler, error) {
 				return
 			}
 		}
-		ctx := &deadline{Context: r.Context(), at: time.Now().Add(timeout), waits: func() {
-			if timeout+writeMargin > s.limits.Write {
-				// The route needs longer than the server's own limit for an answer; without a
-				// connection there is none.
-				_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout + writeMargin))
-			}
-		}}
-		defer ctx.end()
+		if timeout+writeMargin > s.limits.Write {
+			// The route needs longer than the server's own limit for an answer; without a
+			// connection there is none.
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout + writeMargin))
+		}
+		ctx, cancel := context.WithTimeoutCause(r.Context(), timeout, errTooSlow)
+		defer cancel()
 		r = r.WithContext(ctx)
 		if err := s.admit(c, r, row); err != nil {
 			s.fail(c, r, err)
@@ -155,11 +149,12 @@ func (s *Server) adapt(row *route.Row) (http.Handler, error) {
 		}
 		if err := row.Handle(c, r); err != nil {
 			s.fail(c, r, err)
-		} else if mayKeep {
-			s.kept.keep(c, r)
 		}
 	}), nil
 }
+
+// errTooSlow is the cause with which the time of a handler ends.
+var errTooSlow = errors.New("the handler's time is up")
 
 // writeMargin is what an answer has left to be written when its handler has used up its time.
 const writeMargin = 15 * time.Second
@@ -367,11 +362,11 @@ func (s *Server) panicked(c *call, r *http.Request, p any) {
 }
 
 // logCall writes the access log: names and numbers, never a query or a header value. What cost
-// nothing and changed nothing (a document, what may be given again, a 402) is at debug level.
+// nothing and changed nothing (a document, what is read alone, a 402) is at debug level.
 func (s *Server) logCall(r *http.Request, c *call, took time.Duration) {
 	level := slog.LevelInfo
 	if c.status == http.StatusPaymentRequired || c.status < 400 &&
-		(r.Method == http.MethodGet || r.Method == http.MethodHead) && (c.m.document || c.Kept != nil) {
+		(r.Method == http.MethodGet || r.Method == http.MethodHead) && (c.m.document || c.light) {
 		level = slog.LevelDebug
 	}
 	if !s.log.Enabled(r.Context(), level) {

@@ -17,7 +17,6 @@ import (
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	hs := &http.Server{
 		Handler:           s,
-		ConnContext:       withConn,
 		ConnState:         connState,
 		ReadHeaderTimeout: s.limits.ReadHeader,
 		ReadTimeout:       s.limits.Read,
@@ -32,7 +31,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	stopped := make(chan struct{})
 	g.Go(func() error {
 		defer close(stopped)
-		if err := hs.Serve(expressListener{ln, s}); !errors.Is(err, http.ErrServerClosed) {
+		if err := hs.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serving %s: %w", ln.Addr(), err)
 		}
 		return nil

@@ -113,8 +113,6 @@ type Server struct {
 	unrouted  *measured // requests that no row answers
 	idPrefix  string
 	idCounter atomic.Uint64
-	dateLine  atomic.Pointer[dated]
-	kept      keptAnswers
 }
 
 // New checks the table and makes a server of it. It fails for rows that do not describe themselves
@@ -181,14 +179,11 @@ func (s *Server) Table() []route.Row { return s.table }
 // Describe returns the descriptions of rows, as the generator takes them.
 func Describe(rows []route.Row) []api.Route { return route.Describe(rows) }
 
-// ServeHTTP answers one request: with a kept answer that holds, or a document from memory if its
-// address is one, else whatever row the mux finds.
+// ServeHTTP answers one request: with a document from memory if its address is one, else whatever
+// row the mux finds.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if of := r.Header["Range"]; of != nil && !strings.HasPrefix(of[0], "bytes=") {
 		delete(r.Header, "Range") // of another unit, which asks for nothing (RFC 9110, section 14.2)
-	}
-	if s.again(w, r) {
-		return
 	}
 	if s.site == nil {
 		s.answer(w, r, nil, nil)

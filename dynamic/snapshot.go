@@ -66,7 +66,6 @@ type field struct {
 // answer is a representation in one content coding.
 type answer struct {
 	fields []field // all of a 200
-	head   []byte  // status line and fields as the express lane writes them, but for Date and the empty line
 	etag   string
 	body   []byte   // nil: read from source
 	root   *os.Root // where source is
@@ -292,7 +291,7 @@ func (snap *snapshot) keep(all *[codings]*answer) bool {
 	var n int64
 	for _, a := range all {
 		if a != nil {
-			n += int64(len(a.body)+len(a.head)) + 512
+			n += int64(len(a.body)) + 512
 		}
 	}
 	if snap.kept.Add(n) > snap.site.cfg.Memory {
@@ -344,10 +343,6 @@ func (snap *snapshot) prepare(rep *representation) (*[codings]*answer, error) {
 		}
 		a.fields = append(a.fields, field{"Etag", []string{a.etag}},
 			field{"Content-Length", []string{strconv.FormatInt(a.size, 10)}})
-		a.head = []byte("HTTP/1.1 200 OK\r\n")
-		for _, f := range a.fields {
-			a.head = append(a.head, f.name+": "+f.value[0]+"\r\n"...)
-		}
 	}
 	return &all, nil
 }

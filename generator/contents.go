@@ -84,9 +84,10 @@ func (s *source) docsList() string {
 }
 
 // contents stand beside a page of the documentation: all of it, and the headings of its own prose.
-// A page that is none of it has none, and no format has, which is long and read from end to end.
+// A page that is none of it has none, and neither has what is too long for them: formats, which are
+// read from end to end, and the list of all settings.
 func (s *source) contents(path, text string, around frame) *templates.Contents {
-	if strings.HasPrefix(path, "/spec") {
+	if strings.HasPrefix(path, "/spec") || path == "/running/configuration" {
 		return nil
 	}
 	c := &templates.Contents{Path: path}

@@ -17,7 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
@@ -155,7 +154,6 @@ func buildSite(args []string) error {
 	if o.Content != "" {
 		from.Content = os.DirFS(o.Content)
 	}
-	defer shop.KeepRoom(shop.BuildRoom)() // as store build does
 	site, err := content.Load(from)
 	if err != nil {
 		return err

@@ -83,7 +83,6 @@ func runBuild(ctx context.Context, c *call) error {
 		return err
 	}
 	in.Full = *full
-	defer shop.KeepRoom(shop.BuildRoom)()
 	if _, err := generator.Current(cfg.Public); err == nil || *file != "" && *out == "" {
 		*tree = true
 	}

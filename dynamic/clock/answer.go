@@ -98,14 +98,6 @@ func (c *Clock) answer(w http.ResponseWriter, r *http.Request, e edition, path s
 	h.Set("ETag", k.etag)
 	mayCache(h, now, until)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(k.body))
-	route.Keep(r, &route.Kept{Body: k.body, Holds: func(_ *http.Request, h http.Header) bool {
-		now := c.Now()
-		if !now.Before(until) || c.edition(c.Site.Now(), now.UTC().Truncate(time.Hour)) != e {
-			return false
-		}
-		mayCache(h, now, until)
-		return true
-	}})
 	return nil
 }
 

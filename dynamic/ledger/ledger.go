@@ -102,16 +102,6 @@ type DB interface {
 	Close() error
 }
 
-// Versioned is a DB that can tell cheaply whether anything was stored since. An
-// engine whose writers are several processes is none.
-type Versioned interface {
-	DB
-	// Version is another number after each Update that stored something,
-	// greater than 0. While it is the one that was there before a View, what
-	// that View read still stands. Not ok: it cannot tell.
-	Version() (version uint64, ok bool)
-}
-
 // A Tx is one transaction. It is valid only inside the function it was given
 // to, and only on that function's goroutine; used later, its methods fail with
 // ErrDone. Keys and values are copied in both directions: neither side keeps or

@@ -52,7 +52,6 @@ type Request struct {
 	Agent     *Agent     // who signed the request, nil for nobody
 	Validator *Validator // of the row that is being answered
 	Inputs    Values     // valid once the row's inputs were validated
-	Kept      *Kept      // set by a handler whose answer may be given again
 }
 
 type contextKey struct{}

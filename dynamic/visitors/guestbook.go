@@ -1,14 +1,12 @@
 package visitors
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -147,7 +145,6 @@ func (d *Desk) getGuestbook(w http.ResponseWriter, r *http.Request) error {
 			return route.Invalid(problem.Field{Field: "before", Problem: "is not what next said"})
 		}
 	}
-	chrome := d.cfg.Chrome()
 	var entries []ledger.Entry // as they are stored, one more than a page where there are older ones
 	err := d.cfg.DB.View(r.Context(), func(tx ledger.Tx) error {
 		entries = entries[:0]
@@ -163,60 +160,13 @@ func (d *Desk) getGuestbook(w http.ResponseWriter, r *http.Request) error {
 		return down(err)
 	}
 	form := wants(r)
-	render := func() ([]byte, error) {
+	return respond(w, http.StatusOK, form, func() ([]byte, error) {
 		out, err := d.guestbook(entries)
 		if err != nil {
 			return nil, err
 		}
 		return d.render(form, out, func() *templates.SheetView { return guestbookSheet(out) })
-	}
-	if before != "" {
-		return respond(w, http.StatusOK, form, render)
-	}
-	body, err := render()
-	if err != nil {
-		return err
-	}
-	// Most ask for the newest page. It is made once for what stands in it.
-	var looked atomic.Uint64 // the ledger's version when these entries were last found there
-	route.Keep(r, &route.Kept{Body: body, Holds: func(r *http.Request, _ http.Header) bool {
-		if d.cfg.Chrome() != chrome {
-			return false
-		}
-		db, ok := d.cfg.DB.(ledger.Versioned)
-		if !ok {
-			return d.holds(r.Context(), from, to, entries)
-		}
-		v, ok := db.Version()
-		if ok && v == looked.Load() {
-			return true
-		}
-		if !d.holds(r.Context(), from, to, entries) {
-			return false
-		}
-		looked.Store(v)
-		return true
-	}})
-	return respond(w, http.StatusOK, form, func() ([]byte, error) { return body, nil })
-}
-
-// holds reports whether the newest entries are still these, and as many of a page and one more.
-func (d *Desk) holds(ctx context.Context, from, to []byte, entries []ledger.Entry) bool {
-	same := false
-	err := d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
-		i := 0
-		for e, err := range tx.ScanDown(from, to) {
-			if same = err == nil && i < len(entries) && bytes.Equal(e.Value, entries[i].Value); !same {
-				return err
-			}
-			if i++; i > guestbookPage {
-				break
-			}
-		}
-		same = i == len(entries)
-		return nil
 	})
-	return err == nil && same
 }
 
 // guestbook is a page of entries as they are stored.

@@ -2466,7 +2466,7 @@
         {
           "at": "which-paths",
           "title": "Which paths",
-          "text": "public/current/ is served by any network or static host as it stands. What the store must answer itself: Path Goes to /api/*, /mcp*, /a2a, /try, /porch, /badge/* the store, never kept /search with a query, /guide, /corpus/diff.json the store pages with several forms at one address, told by Vary: Accept the store, or kept by Accept everything else the files public/current/_headers has the header fields of every file for a network that reads it; Cache-Control says of each how long it may be kept, and what never changes says immutable. Do not let a network take off PAYMENT-REQUIRED, PAYMENT-SIGNATURE, PAYMENT-RESPONSE or Authorization, or rewrite bodies: they are signed. [server] trusted_proxies = [\"203.0.113.0/24\"] # the network's own ranges, as it publishes them"
+          "text": "public/current/ is served by any network or static host as it stands. What the store must answer itself: Path Goes to /api/*, /mcp*, /a2a, /try, /badge/*, and what answers no-store the store, never kept /search with a query, /guide, /corpus/diff.json the store pages with several forms at one address, told by Vary: Accept the store, or kept by Accept everything else the files public/current/_headers has the header fields of every file for a network that reads it; Cache-Control says of each how long it may be kept, and what never changes says immutable. Do not let a network take off PAYMENT-REQUIRED, PAYMENT-SIGNATURE, PAYMENT-RESPONSE or Authorization, or rewrite bodies: they are signed. [server] trusted_proxies = [\"203.0.113.0/24\"] # the network's own ranges, as it publishes them"
         },
         {
           "at": "see-that-it-works",

@@ -157,7 +157,8 @@ const checks = {
       must(verifyJWS(jws, didDocument.verificationMethod.filter(m => m.id === kid)).id === kid, kid);
     };
     const unpaid = await fetch(base + "/api/buy/hello", { headers: { Accept: "application/json" } });
-    const { accepts, offers } = await unpaid.json();
+    const { offers_url } = await unpaid.json();
+    const { accepts, offers } = await json(offers_url.slice(base.length));
     must(offers.length > 0 && offers.length === accepts.length, offers);
     const receipt = readFileSync(join(folder, "receipt.jws"), "utf8");
     for (const jws of [...offers.map(o => o.signature), receipt]) {

@@ -57,8 +57,6 @@ type DB struct {
 // again, by another process.
 func (db *DB) Stopped() <-chan struct{} { return db.broken }
 
-var _ ledger.Versioned = (*DB)(nil)
-
 // hint says what mends an error of opening the file.
 func hint(err error) string {
 	switch {
@@ -215,14 +213,6 @@ func (db *DB) begin(ctx context.Context) (*bbolt.Tx, error) {
 			return nil, ctx.Err()
 		}
 	}
-}
-
-// Version implements [ledger.Versioned]: it is the number of the newest transaction that is on the
-// disk.
-func (db *DB) Version() (version uint64, ok bool) {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	return uint64(db.synced), db.failed == nil && db.synced > 0
 }
 
 // Close implements [ledger.DB].

@@ -66,8 +66,6 @@ var planted = []struct{ bug, rule string }{
 	{"View sees the state before the last commit", "history"},
 	{"read committed", "history"},
 	{"a scan stops after a page", "backup"},
-	{"the version stands still", "version"},
-	{"asking makes another version", "version"},
 	{"works after Close", "closed"},
 	{"closing twice fails", "closed"},
 }

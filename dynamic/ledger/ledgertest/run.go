@@ -51,7 +51,6 @@ var rules = []rule{
 	{"lease", checkLease},
 	{"lease-race", checkLeaseRace},
 	{"backup", checkBackup},
-	{"version", checkVersion},
 	{"closed", checkClosed},
 }
 

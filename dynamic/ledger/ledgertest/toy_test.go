@@ -48,19 +48,6 @@ func (d *toy) current() (map[string][]byte, int, error) {
 	return maps.Clone(d.state), d.commits, nil
 }
 
-// Version is the number of the last commit.
-func (d *toy) Version() (version uint64, ok bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	switch {
-	case d.has("the version stands still"):
-		return 1, true
-	case d.has("asking makes another version"):
-		d.commits++
-	}
-	return uint64(d.commits), d.commits > 0
-}
-
 func (d *toy) View(ctx context.Context, f func(ledger.Tx) error) error {
 	state, _, err := d.current()
 	if err != nil {
