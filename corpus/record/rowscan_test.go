@@ -169,25 +169,6 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-func BenchmarkScanRow(b *testing.B) {
-	row := seen("a.example", VerdictReady)
-	row.Origin, row.Sequence, row.Week = "store.example/corpus", 12, "2026-W47"
-	raw, err := SignRow(row, attest.SpecimenKey())
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(len(raw)))
-	b.ReportAllocs()
-	room := new(rowRoom)
-	for b.Loop() {
-		var r Row
-		room.reset()
-		if !scanRow(string(raw), &r, room) {
-			b.Fatal("not scanned")
-		}
-	}
-}
-
 // TestRowsLikeTheOneBefore reads one row after the other, of which most are like the one before in
 // all that was seen, or in all but one member: each is what JSON reads.
 func TestRowsLikeTheOneBefore(t *testing.T) {

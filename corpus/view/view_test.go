@@ -525,35 +525,3 @@ func TestLongViewMemoryDoesNotFollowRows(t *testing.T) {
 		t.Errorf("memory follows the rows: %d MiB, then %d MiB", small>>20, large>>20)
 	}
 }
-
-func BenchmarkViewHost(b *testing.B) {
-	w := sharedRecord(b, 12, 200)
-	dir := b.TempDir()
-	if err := Build(b.Context(), recordtest.Open(b, w), dir); err != nil {
-		b.Fatal(err)
-	}
-	v, err := Open(os.DirFS(dir))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for i := 0; b.Loop(); i++ {
-		if _, _, err := v.Host(fmt.Sprintf("h%03d.example", i%200)); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkBuildView(b *testing.B) {
-	w := recordtest.Writer(b)
-	const rows = 2 * record.MaxPartRows
-	d := recordtest.Draft(1)
-	d.Rows = recordtest.ManyRows(rows, d.TakenAt)
-	recordtest.Seal(b, w, d)
-	r := recordtest.Open(b, w)
-	for b.Loop() {
-		if err := Build(b.Context(), r, b.TempDir()); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "rows/s")
-}

@@ -2,7 +2,6 @@ package callers
 
 import (
 	"context"
-	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -371,33 +370,4 @@ func TestManyAtOnce(t *testing.T) {
 			t.Errorf("read %d times", n)
 		}
 	})
-}
-
-// BenchmarkKnownKey is what a request of an agent costs whose key is known: at most 60 µs.
-func BenchmarkKnownKey(b *testing.B) {
-	a := agent(0, "agent.example")
-	c := open(b, known(a))
-	a.components = []string{`"@method"`, `"@authority"`, `"@path"`}
-	r := a.sign("store.example", "/api/buy/hello", "")
-	if key, _, err := c.Verify(r, "192.0.2.1"); key == "" || err != nil {
-		b.Fatal(key, err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := c.Verify(r, "192.0.2.1"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkBareVerify is the curve's part of it.
-func BenchmarkBareVerify(b *testing.B) {
-	a := agent(0, "agent.example")
-	message := make([]byte, 300)
-	signature := a.key.Sign(message)
-	for b.Loop() {
-		if !ed25519.Verify(a.key.Public(), message, signature) {
-			b.Fatal("does not fit")
-		}
-	}
 }

@@ -406,17 +406,6 @@ func FuzzRecover(f *testing.F) {
 	})
 }
 
-func BenchmarkRecover(b *testing.B) {
-	domain, a := authorization(b)
-	separator := domain.Separator()
-	signature := testKey(b).Sign(a.Digest(separator))
-	for b.Loop() {
-		if _, err := Recover(a.Digest(separator), signature); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // An account is read in the spellings that its namespace has, and written in one.
 func TestAccounts(t *testing.T) {
 	const evm = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"

@@ -218,17 +218,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkDigestAndRecover(b *testing.B) {
-	v, r := readVector(b), offline(b)
-	p, err := r.Parse(v.payload(), r.Requirement(1000))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, ok := recover65(digest(r.separator, p), p.Signature); !ok {
-			b.Fatal("not recovered")
-		}
-	}
-}
