@@ -3,6 +3,8 @@ package audit
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,17 +132,26 @@ func (r *RecordReport) print(w io.Writer) {
 		fmt.Fprintf(w, "  The quorum %s of the policy is met by its head of %d leaves.\n", visible.Text(r.Quorum.Name),
 			r.Leaves)
 	}
+	waits := map[string]int{} // proofs of time that show nothing yet, by their state
 	for _, p := range r.Proofs {
 		switch p.State {
 		case ots.StateVerified:
 			fmt.Fprintf(w, "  %s: %s existed by %s, in Bitcoin block %d. Compare its hash with any explorer: %s\n",
 				visible.Text(p.Path), p.subject(), p.Time.Format("2006-01-02"), p.Height, p.Block)
-		case ots.StateUnchecked:
-			fmt.Fprintf(w, "  %s: names Bitcoin block %d, whose header is not here or shows too little work\n",
-				visible.Text(p.Path), p.Height)
 		default:
-			fmt.Fprintf(w, "  %s: %s\n", visible.Text(p.Path), p.State)
+			waits[p.State]++
 		}
+	}
+	for _, state := range slices.Sorted(maps.Keys(waits)) {
+		means := state
+		switch state {
+		case ots.StatePending:
+			means = "are pending: a calendar has promised a Bitcoin block and not named it yet"
+		case ots.StateUnchecked:
+			means = "name a Bitcoin block whose header is not here or shows too little work: get the record's newest " +
+				"headers, or compare the block with any explorer (--json names each)"
+		}
+		fmt.Fprintf(w, "  Of the proofs of time, %d %s.\n", waits[state], visible.Text(means))
 	}
 }
 

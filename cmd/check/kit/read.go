@@ -64,6 +64,9 @@ func (s *settings) read(ctx context.Context, urls []string, stderr io.Writer) ([
 		if err == nil && host != "" && d.inputless(f.report) {
 			err = errInputs
 		}
+		if refused, ok := errors.AsType[*fetch.Refusal](err); ok && refused.Code == fetch.CodeTarget && !s.local {
+			err = fmt.Errorf("%w; hint: -local reads endpoints on this machine", err)
+		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("reading %s: %w", d.url, err))
 			continue
