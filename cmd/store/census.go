@@ -33,6 +33,8 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 		"taken in; does nothing else")
 	dry := c.flags.Bool("dry-run", false, "say which hosts the sources name and what a census would make of each; "+
 		"walks nobody and writes nothing")
+	rehearse := c.flags.Bool("rehearse", false, "walk the doors of census.list that are on this machine and print what "+
+		"came of each; for a shop on loopback, and seals nothing")
 	empty := c.flags.Bool("seal-empty", false, "seal the round although no host has a row in it; it stands for ever")
 	asJSON := c.flags.Bool("json", false, "print the report as JSON")
 	if err := c.parse(0, 0); err != nil {
@@ -47,13 +49,16 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 		fmt.Fprintln(c.stderr, "store census: -vantage goes with -out alone, -vantages with -week alone")
 		return errUsage
 	}
-	if *dry && (*walkOnly || *hourly || *vantages || *empty || *vantage != "") {
-		fmt.Fprintln(c.stderr, "store census: -dry-run goes with -week and -json alone")
+	if (*dry || *rehearse) && (*walkOnly || *hourly || *vantages || *empty || *vantage != "" || *dry && *rehearse) {
+		fmt.Fprintln(c.stderr, "store census: -dry-run goes with -week and -json alone, and -rehearse with -json")
 		return errUsage
 	}
 	cfg, err := shop.Load(*file)
 	if err != nil {
 		return err
+	}
+	if *rehearse {
+		return rehearsal(ctx, c, cfg, *asJSON)
 	}
 	o.DryRun, o.SealEmpty = *dry, *empty
 	// The first signal lets walks under way finish; the second ends the process.
@@ -96,6 +101,20 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 	}
 	fmt.Fprint(c.stdout, censusText(report))
 	return nil
+}
+
+// rehearsal walks the doors on this machine that the keeper listed, as store check -local does. A
+// census walks none of them, whose addresses nobody else can reach.
+func rehearsal(ctx context.Context, c *call, cfg *shop.Config, asJSON bool) error {
+	doors, err := shop.DoorsHere(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	c.args = append([]string{"-local"}, doors...)
+	if asJSON {
+		c.args = append([]string{"-json"}, c.args...)
+	}
+	return runCheck(ctx, c)
 }
 
 // walkElsewhere is the census of a walker at another place.

@@ -8,8 +8,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -27,6 +30,7 @@ import (
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/ledger/ledgertest"
@@ -373,6 +377,31 @@ func TestASealedRoundSaysWhatIsNext(t *testing.T) {
 		if got := strings.Contains(censusText(census.Report{Week: "2026-W47", Outcome: outcome}),
 			"store build"); got != want {
 			t.Errorf("%s: names store build: %v", outcome, got)
+		}
+	}
+}
+
+// TestRehearsal walks the doors of the list that are on this machine, for a shop that is there too.
+func TestRehearsal(t *testing.T) {
+	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a := practice.All()[0].Answer("http://" + r.Host + r.URL.Path)
+		maps.Copy(w.Header(), a.Header)
+		w.WriteHeader(a.Status)
+		w.Write(a.Body)
+	}))
+	defer door.Close()
+	for _, c := range []struct{ base, list, says string }{
+		{"http://127.0.0.1:4050", door.URL + "/paid\nhttps://far.example/paid # not here\n", "READY"},
+		{"http://127.0.0.1:4050", "https://far.example/paid\n", "names no door on this machine"},
+		{"https://store.example", door.URL + "/paid\n", "-dry-run says"},
+	} {
+		cfg := shop.Example()
+		cfg.BaseURL, cfg.Census.List = c.base, file(t, "doors.txt", c.list)
+		var out bytes.Buffer
+		err := run(t.Context(), []string{"census", "-rehearse", "-config", file(t, "store.toml", shop.Annotated(cfg))}, &out,
+			&out)
+		if !strings.Contains(out.String(), c.says) || strings.Contains(out.String(), "far.example: ") {
+			t.Errorf("%s: %d: %s", c.base, err, &out)
 		}
 	}
 }

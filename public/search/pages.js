@@ -2501,7 +2501,7 @@
         {
           "at": "withdrawing-a-text-or-evidence",
           "title": "Withdrawing a text or evidence",
-          "text": "What strangers wrote (retired words, standing notes, the titles and names of tips) stands in the log as salted digests alone, its text in words/SHA256.json of the record. store keeper withdraw SHA256 -reason \"…\" (-dry-run to look first) says on the record that it is taken off; the next store build removes the file, and pages say [withdrawn]. The same verb takes out what a walk was judged by, named by the evidence_digest of its row: the row, its verdict and the digest stay."
+          "text": "What strangers wrote (retired words, standing notes, the titles and names of tips) stands in the log as salted digests alone, its text in words/SHA256.json of the record. store keeper withdraw SHA256 -reason \"…\" (-dry-run to look first) says on the record that it is taken off; the next store build removes the file, and pages say [withdrawn]. The same verb takes out what a walk was judged by, named by the evidence_digest of its row: the row, its verdict and the digest stay. A shop on loopback walks doors on its own machine by store census -rehearse, which prints a report and seals nothing."
         },
         {
           "at": "correcting-a-row",
