@@ -33,8 +33,8 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 		"taken in; does nothing else")
 	dry := c.flags.Bool("dry-run", false, "say which hosts the sources name and what a census would make of each; "+
 		"walks nobody and writes nothing")
-	rehearse := c.flags.Bool("rehearse", false, "walk the doors of census.list that are on this machine and print what "+
-		"came of each; for a shop on loopback, and seals nothing")
+	rehearse := c.flags.Bool("rehearse", false, "walk the doors of census.list that are on this machine and print "+
+		"what came of each; for a shop on loopback, and seals nothing")
 	empty := c.flags.Bool("seal-empty", false, "seal the round although no host has a row in it; it stands for ever")
 	asJSON := c.flags.Bool("json", false, "print the report as JSON")
 	if err := c.parse(0, 0); err != nil {

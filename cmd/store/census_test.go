@@ -398,10 +398,10 @@ func TestRehearsal(t *testing.T) {
 		cfg := shop.Example()
 		cfg.BaseURL, cfg.Census.List = c.base, file(t, "doors.txt", c.list)
 		var out bytes.Buffer
-		err := run(t.Context(), []string{"census", "-rehearse", "-config", file(t, "store.toml", shop.Annotated(cfg))}, &out,
-			&out)
+		config := file(t, "store.toml", shop.Annotated(cfg))
+		code := run(t.Context(), []string{"census", "-rehearse", "-config", config}, &out, &out)
 		if !strings.Contains(out.String(), c.says) || strings.Contains(out.String(), "far.example: ") {
-			t.Errorf("%s: %d: %s", c.base, err, &out)
+			t.Errorf("%s: %d: %s", c.base, code, &out)
 		}
 	}
 }
