@@ -35,19 +35,19 @@ type subject struct {
 
 // subjects is the table of what is tried.
 var subjects = []subject{
-	{dir: "dynamic/settle", tests: []string{"dynamic/settle/gas", "dynamic/rail/facilitator", "dynamic/till"}},
-	{dir: "dynamic/settle/open", tests: []string{"dynamic/till"}},
-	{dir: "dynamic/settle/gas", tests: []string{"dynamic/till"}},
+	{dir: "dynamic/settle", tests: []string{"dynamic/settle/gas", "dynamic/rail/facilitator", "dynamic/till", "dynamic/onchain"}},
+	{dir: "dynamic/settle/open", tests: []string{"dynamic/till", "dynamic/onchain"}},
+	{dir: "dynamic/settle/gas", tests: []string{"dynamic/till", "dynamic/onchain"}},
 	{dir: "dynamic/mcp"},
-	{dir: "dynamic/rail", tests: []string{"dynamic/rail/facilitator", "dynamic/rail/evm", "dynamic/till"}},
-	{dir: "dynamic/rail/evm", tests: []string{"dynamic/rail/facilitator", "dynamic/till"}},
+	{dir: "dynamic/rail", tests: []string{"dynamic/rail/facilitator", "dynamic/rail/evm", "dynamic/till", "dynamic/onchain"}},
+	{dir: "dynamic/rail/evm", tests: []string{"dynamic/rail/facilitator", "dynamic/till", "dynamic/onchain"}},
 	{dir: "dynamic/rail/facilitator"},
-	{dir: "dynamic/goods", tests: []string{"dynamic/till"}},
-	{dir: "dynamic/counter", tests: []string{"dynamic/till"}},
-	{dir: "dynamic/pay", tests: []string{"dynamic/till"}},
-	{dir: "dynamic/pay/x402", tests: []string{"dynamic/counter", "dynamic/till"}},
-	{dir: "dynamic/budget", tests: []string{"dynamic/till"}},
-	{dir: "dynamic/schedule", tests: []string{"dynamic/till"}},
+	{dir: "dynamic/goods", tests: []string{"dynamic/till", "dynamic/onchain"}},
+	{dir: "dynamic/counter", tests: []string{"dynamic/till", "dynamic/onchain"}},
+	{dir: "dynamic/pay", tests: []string{"dynamic/till", "dynamic/onchain"}},
+	{dir: "dynamic/pay/x402", tests: []string{"dynamic/counter", "dynamic/till", "dynamic/onchain"}},
+	{dir: "dynamic/budget", tests: []string{"dynamic/till", "dynamic/onchain"}},
+	{dir: "dynamic/schedule", tests: []string{"dynamic/till", "dynamic/onchain"}},
 	{dir: "dynamic/ledger", tests: []string{"dynamic/ledger/bolt"}},
 	{dir: "corpus/attest", tests: []string{"corpus/record"}},
 	{dir: "corpus/attest/filetree", tests: []string{"corpus/attest", "corpus/record"}},
@@ -56,7 +56,7 @@ var subjects = []subject{
 	{dir: "corpus/record", files: []string{"row.go", "round.go", "hosts.go", "evidence.go", "cover.go"},
 		tests: []string{"corpus/audit"}},
 	{dir: "corpus/seal", tests: []string{"corpus/record", "corpus/audit"}},
-	{dir: "dynamic/till"}, // its tests are the slowest, and the last for whatever it uses
+	{dir: "dynamic/till", tests: []string{"dynamic/onchain"}}, // its tests are the slowest, and the last for whatever it uses
 }
 
 //go:embed explained.txt
