@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"store.example/agentstore/corpus/visible"
@@ -28,16 +29,17 @@ func (t Today) Busy() []Waiting {
 
 // Quiet is what is said where nothing waits.
 func (t Today) Quiet() string {
-	says := "All quiet"
+	var says strings.Builder
+	says.WriteString("All quiet")
 	for i, p := range t.Last {
 		if i == 0 {
-			says += ". Last"
+			says.WriteString(". Last")
 		} else {
-			says += ","
+			says.WriteString(",")
 		}
-		says += " " + p.What + " " + p.At.UTC().Format("2006-01-02 15:04")
+		says.WriteString(" " + p.What + " " + p.At.UTC().Format("2006-01-02 15:04"))
 	}
-	return says + "."
+	return says.String() + "."
 }
 
 // Plain is what waits, and nothing else.

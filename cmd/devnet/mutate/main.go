@@ -35,11 +35,13 @@ type subject struct {
 
 // subjects is the table of what is tried.
 var subjects = []subject{
-	{dir: "dynamic/settle", tests: []string{"dynamic/settle/gas", "dynamic/rail/facilitator", "dynamic/till", "dynamic/onchain"}},
+	{dir: "dynamic/settle", tests: []string{"dynamic/settle/gas", "dynamic/rail/facilitator", "dynamic/till",
+		"dynamic/onchain"}},
 	{dir: "dynamic/settle/open", tests: []string{"dynamic/till", "dynamic/onchain"}},
 	{dir: "dynamic/settle/gas", tests: []string{"dynamic/till", "dynamic/onchain"}},
 	{dir: "dynamic/mcp"},
-	{dir: "dynamic/rail", tests: []string{"dynamic/rail/facilitator", "dynamic/rail/evm", "dynamic/till", "dynamic/onchain"}},
+	{dir: "dynamic/rail", tests: []string{"dynamic/rail/facilitator", "dynamic/rail/evm", "dynamic/till",
+		"dynamic/onchain"}},
 	{dir: "dynamic/rail/evm", tests: []string{"dynamic/rail/facilitator", "dynamic/till", "dynamic/onchain"}},
 	{dir: "dynamic/rail/facilitator"},
 	{dir: "dynamic/goods", tests: []string{"dynamic/till", "dynamic/onchain"}},
@@ -56,7 +58,8 @@ var subjects = []subject{
 	{dir: "corpus/record", files: []string{"row.go", "round.go", "hosts.go", "evidence.go", "cover.go"},
 		tests: []string{"corpus/audit"}},
 	{dir: "corpus/seal", tests: []string{"corpus/record", "corpus/audit"}},
-	{dir: "dynamic/till", tests: []string{"dynamic/onchain"}}, // its tests are the slowest, and the last for whatever it uses
+	// Its tests are the slowest, and the last for whatever it uses.
+	{dir: "dynamic/till", tests: []string{"dynamic/onchain"}},
 }
 
 //go:embed explained.txt
