@@ -2,6 +2,7 @@ package x402_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -76,5 +77,11 @@ func TestTerms(t *testing.T) {
 	if len(contract.Required) != 1 || contract.Required[0] != "detail" || len(contract.Properties) != 2 ||
 		len(b.Info.Input.QueryParams) != 1 || b.Info.Input.QueryParams["detail"] != "a word" {
 		t.Errorf("bazaar %s", members["extensions"])
+	}
+	// Where one of several may come, the first shows how.
+	q.Inputs = []pay.Input{{Name: "color", Type: "string", Example: "red"}}
+	if terms, err = x402.Row.New(store).Terms(q); err != nil || !strings.Contains(fmt.Sprintf("%s", terms.Members()),
+		`"queryParams":{"color":"red"}`) {
+		t.Errorf("%v: %s", err, terms.Members())
 	}
 }
