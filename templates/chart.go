@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -133,7 +134,7 @@ func (c chart) draw() Markup {
 	}
 	for i, l := range c.points {
 		c.join(&b, l, at, x, y)
-		c.label(&b, l, i > 0, x(len(slots)-1), y)
+		c.label(&b, l, i > 0, step, x(len(slots)-1), y)
 	}
 	drawKeys(&b, c.keys, chartHeight+8)
 	b.WriteString("</svg>")
@@ -160,17 +161,20 @@ func (c chart) join(b *strings.Builder, l layer, at map[string]int, x func(int) 
 	fmt.Fprintf(b, `<g class="%s"><path class="line" d="%s"/>%s</g>`, l.class, path.String(), dots.String())
 }
 
-// label names a layer at its newest point, with its number, above it or below.
-func (c chart) label(b *strings.Builder, l layer, below bool, x float64, y func(float64) float64) {
+// label names a layer at its newest point, with its number, above or below all points that it is as
+// wide as.
+func (c chart) label(b *strings.Builder, l layer, below bool, step, x float64, y func(float64) float64) {
 	if l.name == "" || len(l.values) == 0 {
 		return
 	}
-	v, off := l.values[len(l.values)-1], -6.0
+	text := number(l.values[len(l.values)-1]) + " " + l.name
+	const character = 6.0
+	near := l.values[max(0, len(l.values)-1-int(math.Ceil(float64(len(text))*character/step))):]
+	at := y(slices.Max(near)) - 6
 	if below {
-		off = 14
+		at = y(slices.Min(near)) + 14
 	}
-	fmt.Fprintf(b, `<text class="end full" x="%s" y="%s">%s %s</text>`, coord(x+4), coord(math.Max(9, y(v)+off)),
-		number(v), l.name)
+	fmt.Fprintf(b, `<text class="end full" x="%s" y="%s">%s</text>`, coord(x+4), coord(math.Max(9, at)), text)
 }
 
 // largest is the largest number that the chart shows.

@@ -391,11 +391,10 @@ func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 func (HostView) TimelineWords() string { return timelineWords }
 
 // TimelineHTML is the same with its code marked.
-func (HostView) TimelineHTML() Markup {
-	return Markup(ticked.ReplaceAllString(html.EscapeString(timelineWords), "<code>$1</code>"))
-}
+func (HostView) TimelineHTML() Markup { return timelineHTML }
 
-var ticked = regexp.MustCompile("`([^`]+)`")
+var timelineHTML = Markup(regexp.MustCompile("`([^`]+)`").ReplaceAllString(html.EscapeString(timelineWords),
+	"<code>$1</code>"))
 
 // CorrectionsSay says what corrections are.
 func (HostView) CorrectionsSay() string { return correctionsSay }

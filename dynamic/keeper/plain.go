@@ -101,15 +101,20 @@ func (s Sales) Plain() []any {
 	return parts
 }
 
+// Says is what the comparison came to, in a sentence.
+func (b Books) Says() string {
+	switch unread := slices.ContainsFunc(b.Networks, func(n NetworkBooks) bool { return n.Error != "" }); {
+	case b.Differences > 0:
+		return visible.Count(b.Differences, "difference") + " between ledger and chains in " + b.Month + "."
+	case unread:
+		return "No difference was found in " + b.Month + ", and not every chain could be read."
+	}
+	return "No difference between ledger and chains in " + b.Month + ", to the atomic unit."
+}
+
 // Plain are the sums of each network, and every line that differs.
 func (b Books) Plain() []any {
-	parts := []any{"No difference between ledger and chains in " + b.Month + ", to the atomic unit."}
-	switch unread := slices.ContainsFunc(b.Networks, func(n NetworkBooks) bool { return n.Error != "" }); {
-	case b.Differences == 0 && unread:
-		parts[0] = "No difference was found in " + b.Month + ", and not every chain could be read."
-	case b.Differences > 0:
-		parts[0] = visible.Count(b.Differences, "difference") + " between ledger and chains in " + b.Month + "."
-	}
+	parts := []any{b.Says()}
 	for _, n := range b.Networks {
 		if parts = append(parts, "\n"+n.Network); n.Error != "" {
 			parts = append(parts, "The chain cannot be read: "+n.Error)
