@@ -43,6 +43,7 @@ type Call struct {
 	Dry   bool // says what would be done and changes nothing
 	JSON  bool // writes JSON, in place of what people read
 	in    any  // a pointer to what the verb takes
+	about bool // it says what the verb is about
 	texts []textFile
 }
 
@@ -114,6 +115,7 @@ func (c *Call) declare(f *flag.FlagSet, tag reflect.StructTag, into any) {
 func (c *Call) Read(f *flag.FlagSet, words []string) error {
 	c.Declare(f)
 	if c.About() != "" && len(words) > 0 && !strings.HasPrefix(words[0], "-") {
+		c.about = true
 		c.set(words[0]) // before the flags, which Go's flag package stops at
 		words = words[1:]
 	}
@@ -161,6 +163,11 @@ func (c *Call) ready() error {
 			*t.into = string(raw)
 		}
 	}
+	for f := range c.fields() {
+		if f.Tag.Get("arg") != "" && !c.about {
+			return wrongly{errors.New("name " + f.Tag.Get("doc"))}
+		}
+	}
 	if err := c.check(); err != nil {
 		return wrongly{err}
 	}
@@ -183,7 +190,7 @@ func (c *Call) ready() error {
 func (c *Call) check() error {
 	for f, v := range c.fields() {
 		given := fmt.Sprint(v.Interface())
-		if f.Tag.Get("arg") != "" && (v.IsZero() || !regexp.MustCompile(f.Tag.Get("form")).MatchString(given)) {
+		if f.Tag.Get("arg") != "" && (given == "" || !regexp.MustCompile(f.Tag.Get("form")).MatchString(given)) {
 			return errors.New("name " + f.Tag.Get("doc"))
 		}
 		if need := f.Tag.Get("need"); need != "" && v.IsZero() {

@@ -140,6 +140,8 @@ func TestExitCodes(t *testing.T) {
 		{"keeper note", 2, "", "store keeper note: name the month"},
 		{"keeper note 2026-13 -text x", 2, "", "store keeper note: name the month"},
 		{"keeper orders -config " + keys + "/nowhere.toml", 1, "", "no such file"},
+		{"keeper erratum -reason x", 2, "", "store keeper erratum: name the row"},
+		{"keeper erratum 0 -reason x -config " + keys + "/nowhere.toml", 1, "", "no such file"},
 		{"keeper withdraw", 2, "", "store keeper withdraw: name the text by its SHA-256"},
 		{"keeper withdraw " + strings.Repeat("ab", 32), 2, "", "store keeper withdraw: say why with -reason"},
 		{"keeper withdraw ABC -reason x", 2, "", "64 lower-case hexadecimal digits"},
