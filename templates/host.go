@@ -17,6 +17,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/visible"
 )
 
 // HostView is the page of one host's history, /corpus/host/{host}.
@@ -97,8 +98,8 @@ func NewHostView(chrome *Chrome, h derive.Host) (HostView, error) {
 		Chrome: chrome, Host: h, json: doc, sum: sum, All: len(h.Timeline),
 		Page: Page{
 			Title: h.Host, Path: path, Twin: path + "/index.md", Data: path + ".json", Made: hex.EncodeToString(sum[:]),
-			Summary: NowLine(&h.Tier) + ". Observed in " + decimal(h.RoundsProbed) + " of " + Count(h.Rounds, "round") +
-				" since its first sighting.",
+			Summary: NowLine(&h.Tier) + ". Observed in " + decimal(h.RoundsProbed) + " of " +
+				visible.Count(h.Rounds, "round") + " since its first sighting.",
 		},
 	}
 	if derive.HostName(h.Host) == h.Host { // a feed is asked for by the name, not by its digest
@@ -291,9 +292,9 @@ func (v *HostView) standing() {
 		{Name: "Rule", Value: Plainly(h.Tier.Rule)},
 		{Name: "Newest observation", Value: newest},
 		{Name: "Coverage", Value: decimal(h.RoundsProbed) + " of " +
-			Count(h.Rounds, "round") + " since the first sighting, " + decimal(h.Coverage) + " %"},
-		{Name: "Missed by the store", Value: decimal(h.RoundsMissed) + " of " + Count(h.Rounds, "round")},
-		{Name: "Turned away at the door", Value: Count(h.TurnedAway, "round") + " beside them"},
+			visible.Count(h.Rounds, "round") + " since the first sighting, " + decimal(h.Coverage) + " %"},
+		{Name: "Missed by the store", Value: decimal(h.RoundsMissed) + " of " + visible.Count(h.Rounds, "round")},
+		{Name: "Turned away at the door", Value: visible.Count(h.TurnedAway, "round") + " beside them"},
 		{Name: "In the newest round", Value: strings.ReplaceAll(h.Listing, "_", " ")},
 	}
 	if h.FirstObserved != "" {
@@ -301,7 +302,7 @@ func (v *HostView) standing() {
 			Fact{Name: "Last observed", Value: h.LastObserved, Mono: true})
 	}
 	for _, g := range h.Gaps {
-		f := Fact{Name: Beside(g.Name), Value: decimal(g.Count) + " of " + Count(h.RoundsInChain, "round")}
+		f := Fact{Name: Beside(g.Name), Value: decimal(g.Count) + " of " + visible.Count(h.RoundsInChain, "round")}
 		if means := gapMeanings[g.Name]; means != "" {
 			f.Value += ": " + means
 		}
@@ -319,18 +320,10 @@ func (v *HostView) corrections() {
 	for _, w := range slices.Backward(v.Host.Timeline) {
 		if c := w.Corrected; c != nil {
 			v.Corrections = append(v.Corrections, Fact{Name: w.Week, Value: "signed " + c.Signed + ", counts as " +
-				c.Now + ": " + clipped(c.Reason, mostReason) + " (observation " + decimal(c.Observation) + ")"})
+				c.Now + ": " + visible.Clip(c.Reason, mostReason) + " (observation " + decimal(c.Observation) + ")"})
 		}
 	}
 	v.Corrections = firstFacts(v.Corrections, mostCorrections, "Further corrections")
-}
-
-// clipped is the first n characters of a text.
-func clipped(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
 }
 
 // firstFacts are the first facts of a list, and how many more there are.

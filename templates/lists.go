@@ -7,6 +7,7 @@ import (
 
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/visible"
 )
 
 // FreshSheet is /fresh-set.
@@ -156,7 +157,7 @@ func weekSections(b derive.WeekView) []Section {
 		if !s.Complete {
 			read = "not read to its end: " + s.Problem
 		}
-		facts = append(facts, Fact{Name: "Source " + s.Name, Value: Count(s.Hosts, "host") + ", " + read})
+		facts = append(facts, Fact{Name: "Source " + s.Name, Value: visible.Count(s.Hosts, "host") + ", " + read})
 	}
 	out := []Section{{ID: "week", Title: "The week", Facts: facts}}
 	if c := b.Changes; c != nil {

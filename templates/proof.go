@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/visible"
 )
 
 // Proof is what a shop can show for itself on its first page.
@@ -48,13 +49,5 @@ func (p Proof) Sold() string {
 		return "No sale has been counted in the signed record yet."
 	}
 	return fmt.Sprintf("%s with a certificate that anybody can verify, counted in the signed record on %s.",
-		Count(p.Sales, "sale"), p.Counted)
-}
-
-// Count is a number with its noun: 1 host, 2 hosts. The noun takes an s.
-func Count(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+		visible.Count(p.Sales, "sale"), p.Counted)
 }

@@ -263,12 +263,12 @@ func indented(w io.Writer, text string) error {
 
 // longest is how many characters of a text stand in a table. What has no space, such as an address,
 // stands whole: it is there to be copied.
-const longest = 60
+const longest = 59
 
 func short(s string) string {
 	s = visible.Text(s)
-	if r := []rune(s); len(r) > longest && strings.Contains(s, " ") {
-		return string(r[:longest-1]) + "…"
+	if strings.Contains(s, " ") {
+		return visible.Clip(s, longest)
 	}
 	return s
 }

@@ -32,9 +32,17 @@ func Text(s string) string {
 }
 
 // Count is a number of things, which get an s unless there is one of them.
-func Count(n int, thing string) string {
+func Count[N int | int64](n N, thing string) string {
 	if n != 1 {
 		thing += "s"
 	}
-	return strconv.Itoa(n) + " " + thing
+	return strconv.FormatInt(int64(n), 10) + " " + thing
+}
+
+// Clip is the first characters of a text, and … where there are more of them.
+func Clip(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
 }

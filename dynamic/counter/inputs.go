@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/visible"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/till"
 
@@ -144,10 +145,10 @@ func judge(o *till.Offer, from *Inputs) (map[string]string, []problem.Field, err
 		}
 	}
 	for name := range query {
-		bad(clip(name, 40), "is not an input of %s", o.ID)
+		bad(visible.Clip(name, 40), "is not an input of %s", o.ID)
 	}
 	for name := range body {
-		bad(clip(name, 40), "is not an input of %s", o.ID)
+		bad(visible.Clip(name, 40), "is not an input of %s", o.ID)
 	}
 	return inputs, fields, nil
 }
@@ -203,13 +204,6 @@ func hasControl(s string, multiline bool) bool {
 		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' ||
 			r >= '\u2066' && r <= '\u2069'
 	})
-}
-
-func clip(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n]) + "…"
 }
 
 func joinFields(fields []problem.Field) string {

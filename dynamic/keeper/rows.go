@@ -68,14 +68,7 @@ func orders(ctx context.Context, d *Desk) (list []Entry, err error) {
 }
 
 // Short is the beginning of a text, in one line.
-func Short(s string) string {
-	const most = 120
-	r := []rune(s)
-	if len(r) <= most {
-		return s
-	}
-	return string(r[:most]) + "…"
-}
+func Short(s string) string { return visible.Clip(s, 120) }
 
 // notes: the note of a month is due from its first day on, while anybody has a pass that is
 // current.

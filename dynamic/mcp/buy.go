@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"store.example/agentstore/corpus/visible"
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/problem"
@@ -110,7 +111,7 @@ func unpaid(q *request, body []byte, beside pay.Meta) (any, error) {
 		return nil, err
 	}
 	return &result{failed: true, meta: beside, structured: body,
-		text: []byte(strings.TrimSpace(clip(told.Detail, 150)+" "+clip(told.Next, 100)) + payHere)}, nil
+		text: []byte(strings.TrimSpace(visible.Clip(told.Detail, 150)+" "+visible.Clip(told.Next, 100)) + payHere)}, nil
 }
 
 // with is an object and the members that an error has no other place for.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/visible"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
@@ -166,7 +167,7 @@ func requestOf(t *api.Tool, q *request) (*http.Request, []problem.Field) {
 		}
 	}
 	for name := range args {
-		bad = append(bad, problem.Field{Field: clip(name, 40), Problem: "is not an argument of " + t.Name})
+		bad = append(bad, problem.Field{Field: visible.Clip(name, 40), Problem: "is not an argument of " + t.Name})
 	}
 	r.URL.RawQuery = query.Encode()
 	if t.Route.Body != nil {
@@ -249,12 +250,4 @@ func withRetry(doc []byte, seconds string) []byte {
 		return doc
 	}
 	return fmt.Appendf(bytes.Clone(doc[:len(doc)-1]), `,"retry_after_seconds":%s}`, seconds)
-}
-
-// clip is the first n characters of a text.
-func clip(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/visible"
 	"store.example/agentstore/dynamic/problem"
 )
 
@@ -248,9 +249,5 @@ func parseQuery(raw string) (url.Values, string) {
 
 // shown makes a name that a stranger chose fit for a message.
 func shown(name string) string {
-	const limit = 40
-	if n := []rune(name); len(n) > limit {
-		name = string(n[:limit]) + "…"
-	}
-	return strings.Trim(strconv.QuoteToASCII(name), `"`)
+	return strings.Trim(strconv.QuoteToASCII(visible.Clip(name, 40)), `"`)
 }
