@@ -16,8 +16,9 @@ var testKits = []string{"cmd/devnet/bitcoin", "cmd/devnet/browser", "cmd/devnet/
 	"dynamic/ledger/ledgertest", "dynamic/rail/railtest", "dynamic/till/tilltest"}
 
 var arrows = []arrow{
+	{from: "cmd/args"},
 	{from: "cmd/check", may: []string{"cmd/check/kit"}},
-	{from: "cmd/check/kit", may: []string{"cmd/check/purchase", "corpus/accounts",
+	{from: "cmd/check/kit", may: []string{"cmd/args", "cmd/check/purchase", "corpus/accounts",
 		"corpus/doors", "corpus/exchange", "corpus/fetch", "corpus/networks", "corpus/probe", "corpus/visible",
 		"corpus/walk", "dynamic/rail/rpc"},
 		tests: []string{"cmd/devnet/action", "cmd/devnet/laboratory", "cmd/devnet/street"}},
@@ -50,9 +51,11 @@ var arrows = []arrow{
 	{from: "cmd/devnet/token"},
 	{from: "cmd/devnet/web", may: []string{"cmd/devnet/npmtest"}},
 	{from: "cmd/release"},
-	{from: "cmd/shop", may: []string{"content/...", "corpus/...", "dynamic/...", "generator", "templates/..."},
+	{from: "cmd/shop", may: []string{"cmd/args", "content/...", "corpus/...", "dynamic/...", "generator",
+		"templates/..."},
 		tests: []string{"cmd/devnet/laboratory", "cmd/devnet/street", "cmd/verify/kit"}},
-	{from: "cmd/store", tests: []string{"cmd/devnet/laboratory", "cmd/devnet/street"}, may: []string{"cmd/check/kit",
+	{from: "cmd/store", tests: []string{"cmd/devnet/laboratory", "cmd/devnet/street"}, may: []string{"cmd/args",
+		"cmd/check/kit",
 		"cmd/shop", "cmd/verify/kit", "content/...", "corpus/...", "dynamic/...", "generator", "generator/bucket",
 		"templates/..."}},
 	{from: "cmd/verify", may: []string{"cmd/verify/kit"}, tests: []string{"corpus/attest/filetree",
@@ -67,7 +70,7 @@ var arrows = []arrow{
 			"corpus/seal",
 			"corpus/record", "corpus/attest", "corpus/bundle", "corpus/exchange", "corpus/probe",
 			"templates"}},
-	{from: "cmd/verify/kit", may: []string{"corpus/audit", "corpus/record", "corpus/tlog", "corpus/attest",
+	{from: "cmd/verify/kit", may: []string{"cmd/args", "corpus/audit", "corpus/record", "corpus/tlog", "corpus/attest",
 		"corpus/bundle", "corpus/durable", "corpus/monitor", "corpus/visible"},
 		tests: []string{"corpus/seal", "corpus/ots", "corpus/rule",
 			"corpus/judge", "corpus/exchange", "corpus/probe"}},

@@ -18,9 +18,9 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
+	"store.example/agentstore/cmd/args"
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/till"
 )
@@ -114,17 +114,15 @@ func (c *Call) declare(f *flag.FlagSet, tag reflect.StructTag, into any) {
 // and the files that they name.
 func (c *Call) Read(f *flag.FlagSet, words []string) error {
 	c.Declare(f)
-	if c.About() != "" && len(words) > 0 && !strings.HasPrefix(words[0], "-") {
-		c.about = true
-		c.set(words[0]) // before the flags, which Go's flag package stops at
-		words = words[1:]
-	}
-	if err := f.Parse(words); errors.Is(err, flag.ErrHelp) {
+	if err := args.Parse(f, words); errors.Is(err, flag.ErrHelp) {
 		return err
-	} else if err != nil || f.NArg() > 0 {
-		if err == nil {
-			f.Usage()
-		}
+	} else if err != nil {
+		return ErrCall
+	}
+	if c.about = c.About() != "" && f.NArg() == 1; c.about {
+		c.set(f.Arg(0))
+	} else if f.NArg() > 0 {
+		f.Usage()
 		return ErrCall
 	}
 	return c.ready()

@@ -24,6 +24,7 @@ import (
 	"github.com/lmittmann/tint"
 	"golang.org/x/term"
 
+	"store.example/agentstore/cmd/args"
 	"store.example/agentstore/cmd/shop"
 )
 
@@ -257,7 +258,7 @@ func (c *call) subverb(known ...string) string {
 
 // parse reads the flags and demands between least and most arguments.
 func (c *call) parse(least, most int) error {
-	if err := c.flags.Parse(c.args); err != nil {
+	if err := args.Parse(c.flags, c.args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return err
 		}

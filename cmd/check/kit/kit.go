@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"store.example/agentstore/cmd/args"
 	"store.example/agentstore/cmd/check/purchase"
 	"store.example/agentstore/corpus/probe"
 
@@ -81,10 +82,10 @@ type found struct {
 }
 
 // Run is the whole command; name is how it was called. It returns the exit code.
-func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writer) int {
+func Run(ctx context.Context, name string, words []string, stdout, stderr io.Writer) int {
 	s := settings{headers: http.Header{}, hostsFile: hostsFile}
 	fs := s.flags(name, stderr)
-	if err := fs.Parse(args); err != nil {
+	if err := args.Parse(fs, words); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return ExitFine
 		}

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"store.example/agentstore/cmd/args"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/bundle"
@@ -73,7 +74,7 @@ type settings struct {
 
 // Run is the whole command; name is how it was called, and judge reaches verdicts again, nil for a
 // program that knows no batteries. It returns the exit code.
-func Run(ctx context.Context, name string, judge record.Judge, args []string, stdout, stderr io.Writer) int {
+func Run(ctx context.Context, name string, judge record.Judge, words []string, stdout, stderr io.Writer) int {
 	s := settings{judge: judge}
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -120,7 +121,7 @@ func Run(ctx context.Context, name string, judge record.Judge, args []string, st
 			"does not show all that it has to;\n5 the log signed two histories; 6 everything holds, and verdicts "+
 			"whose walks are kept were not judged again;\n1 it could not be read; 2 called wrongly.\n")
 	}
-	if err := flags.Parse(args); err != nil {
+	if err := args.Parse(flags, words); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return ExitVerified
 		}
