@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -16,23 +17,42 @@ import (
 )
 
 // nginxCache is a shared cache in front of a store, as eager as nginx can be made: it keeps 200 and
-// 402 for ten minutes wherever the store does not forbid it.
+// 402 for ten minutes wherever the store does not forbid it. Its server is the one of
+// /running/proxy.
 const nginxCache = `
 daemon off; master_process off; worker_processes 1; pid %[1]s/nginx.pid; error_log stderr error;
 events { worker_connections 64; }
 http {
   access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
   proxy_cache_path %[1]s/cache keys_zone=shop:1m;
-  proxy_buffer_size 32k; proxy_buffers 8 32k; large_client_header_buffers 4 32k;
-  server {
-    listen %[2]s;
-    location / {
-      proxy_pass %[3]s; proxy_cache shop; proxy_cache_key $uri$is_args$args; proxy_cache_methods GET HEAD;
-      proxy_cache_valid 200 402 10m; add_header X-Cache $upstream_cache_status always;
-    }
-  }
+  proxy_cache shop; proxy_cache_key $uri$is_args$args; proxy_cache_methods GET HEAD;
+  proxy_cache_valid 200 402 10m; add_header X-Cache $upstream_cache_status always;
+  %[2]s
 }
 `
+
+// recipe is the nginx server of /running/proxy, without TLS, at an address and before a store.
+func recipe(t *testing.T, addr, upstream string) string {
+	t.Helper()
+	page, err := os.ReadFile("../../content/pages/running/proxy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, server, _ := strings.Cut(string(page), "## Behind nginx\n\n```\n")
+	server, _, ok := strings.Cut(server, "```")
+	for was, is := range map[string]string{
+		`listen 443 ssl;`: "listen " + addr + ";", `(?m)^ *ssl_.*$`: "", "proxy_buffering off;": "", // it would keep nothing
+		`proxy_pass [^;]*`: "proxy_pass " + upstream,
+	} {
+		re := regexp.MustCompile(was)
+		ok = ok && re.MatchString(server)
+		server = re.ReplaceAllLiteralString(server, is)
+	}
+	if !ok {
+		t.Fatalf("/running/proxy has no server for nginx that is known here: %s", server)
+	}
+	return server
+}
 
 // startNginx starts nginx and ends it with the test.
 func startNginx(t *testing.T, upstream string) string {
@@ -45,7 +65,7 @@ func startNginx(t *testing.T, upstream string) string {
 	}
 	addr, dir := "127.0.0.1:"+laboratory.FreePort(t), t.TempDir()
 	conf := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxCache, dir, addr, upstream), 0o600); err != nil {
+	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxCache, dir, recipe(t, addr, upstream)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), bin, "-p", dir, "-c", conf, "-e", "stderr")

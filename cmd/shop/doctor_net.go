@@ -243,7 +243,7 @@ func (d *Doctor) terms(ctx context.Context, r report) {
 	if err != nil || len(site.Goods) == 0 {
 		return // which texts has said
 	}
-	path := ""
+	path := "/api/buy/" + site.Goods[0].ID // one that asks for inputs has terms without them as well
 	for _, g := range site.Goods {
 		if len(g.Inputs) == 0 {
 			path = "/api/buy/" + g.ID

@@ -182,6 +182,9 @@ func TestDoctorNamesWhatIsWrong(t *testing.T) {
 			"answers 503"},
 		{"a proxy that drops headers", func(_ *testing.T, p *patient) { p.front.bare = true }, "address of goods",
 			Fault, "16 KiB"},
+		{"goods that all ask for inputs", func(_ *testing.T, p *patient) {
+			p.c.Content, p.c.Stock = "../../generator/starter/content", "../../generator/starter/stock"
+		}, "address of goods", Fine, "a 402 comes"},
 		{"a proxy nobody named", func(*testing.T, *patient) {}, "proxy", Warning, "trusted_proxies"},
 		{"no backup", func(*testing.T, *patient) {}, "backup", Warning, "none in"},
 		{"an old backup", func(t *testing.T, p *patient) {

@@ -2466,7 +2466,7 @@
         {
           "at": "which-paths",
           "title": "Which paths",
-          "text": "public/current/ is served by any network or static host as it stands. What the store must answer itself: Path Goes to /api/*, /mcp*, /a2a, /try, /badge/*, and what answers no-store the store, never kept /search with a query, /guide, /corpus/diff.json the store pages with several forms at one address, told by Vary: Accept the store, or kept by Accept everything else the files public/current/_headers has the header fields of every file for a network that reads it; Cache-Control says of each how long it may be kept, and what never changes says immutable. Do not let a network take off PAYMENT-REQUIRED, PAYMENT-SIGNATURE, PAYMENT-RESPONSE or Authorization, or rewrite bodies: they are signed. [server] trusted_proxies = [\"203.0.113.0/24\"] # the network's own ranges, as it publishes them"
+          "text": "public/current/ is served by any network or static host as it stands. What the store must answer itself: Path Goes to /api/*, /mcp*, /a2a, /try, /badge/*, and what answers no-store the store, never kept /search with a query, /guide, /corpus/diff.json the store pages with several forms at one address, told by Vary: Accept the store, or kept by Accept everything else the files public/current/_headers has the header fields of every file for a network that reads it; Cache-Control says of each how long it may be kept, and what never changes says immutable. Do not let a network take off PAYMENT-REQUIRED, PAYMENT-SIGNATURE, PAYMENT-RESPONSE or Authorization, or rewrite bodies: they are signed. The header of a 402 has up to 16 KiB: nginx must be told so. [server] trusted_proxies = [\"203.0.113.0/24\"] # the network's own ranges, as it publishes them"
         },
         {
           "at": "see-that-it-works",
@@ -2681,7 +2681,7 @@
         {
           "at": "behind-nginx",
           "title": "Behind nginx",
-          "text": "server { listen 443 ssl; server_name shop.example; ssl_certificate /etc/letsencrypt/live/shop.example/fullchain.pem; ssl_certificate_key /etc/letsencrypt/live/shop.example/privkey.pem; client_max_body_size 2m; large_client_header_buffers 8 32k; location / { pr The same trusted_proxies as behind Caddy. X-Forwarded-For is set and not added to, so that no caller writes its own. Payments come in header fields, which are longer than nginx takes by default, and a purchase waits for a block: a proxy must wait a quarter of a minute longer than server.settle_wait. nginx -t says test is successful."
+          "text": "server { listen 443 ssl; server_name shop.example; ssl_certificate /etc/letsencrypt/live/shop.example/fullchain.pem; ssl_certificate_key /etc/letsencrypt/live/shop.example/privkey.pem; client_max_body_size 2m; large_client_header_buffers 8 32k; proxy_buffer_size 64k; The same trusted_proxies as behind Caddy. X-Forwarded-For is set and not added to, so that no caller writes its own. Terms and payments are header fields, which are longer than nginx takes by default: without the four lines about buffers it answers 502 in place of a 402. A purchase waits for a block: a proxy must wait a quarter of a minute longer than server.settle_wait. nginx -t says test is successful."
         },
         {
           "at": "see-that-it-works",
@@ -2701,7 +2701,7 @@
       "summary": "The signed tree in a bucket of S3 or of what speaks like it.",
       "parts": [
         {
-          "text": "export AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… store publish s3://my-shop/site -region eu-central-1 store publish s3://my-shop/site -endpoint https://s3.example.net # not Amazon's It prints how many files were sent, how many stood there already and how many went. Only what changed is sent, and heads come last, so that a reader never sees a head without what it names. The keys need four rights in that folder and no other: {\"Version\": \"2012-10-17\", \"Statement\": [ {\"Effect\": \"Allow\", \"Action\": [\"s3:GetObject\", \"s3:PutObject\", \"s3:DeleteObject\"], \"Resource\": \"arn:aws:s3:::my-shop/site/*\"}, {\"Effect\": \"Allow\", \"Action\": \"s3:ListBucket\", \"Resource\": \"arn:aws:s3:::my-shop\"}]} Nothing in the tree is private: the ledger, the stock and var/ are not in it. Let a timer publish after each build, or run it by hand."
+          "text": "export AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… store publish s3://my-shop/site -region eu-central-1 store publish s3://my-shop/site -endpoint https://s3.example.net # not Amazon's It prints how many files were sent, how many stood there already and how many went. Only what changed is sent, and heads come last, so that a reader never sees a head without what it names. With -region the keys need four rights in that folder and no other (without it s3:GetBucketLocation as well): {\"Version\": \"2012-10-17\", \"Statement\": [ {\"Effect\": \"Allow\", \"Action\": [\"s3:GetObject\", \"s3:PutObject\", \"s3:DeleteObject\"], \"Resource\": \"arn:aws:s3:::my-shop/site/*\"}, {\"Effect\": \"Allow\", \"Action\": \"s3:ListBucket\", \"Resource\": \"arn:aws:s3:::my-shop\"}]} Nothing in the tree is private: the ledger, the stock and var/ are not in it. Let a timer publish after each build, or run it by hand."
         }
       ]
     },
