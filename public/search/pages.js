@@ -2523,7 +2523,7 @@
         {
           "at": "a-shop",
           "title": "A shop",
-          "text": "mkdir site podman run --rm -it --userns keep-id:uid=65532 -v ./site:/var/lib/store:Z store init /var/lib/store podman run --rm --userns keep-id:uid=65532 -v ./site:/var/lib/store:Z store key init podman run --rm --userns keep-id:uid=65532 -v ./site:/var/lib/store:Z store build With Docker, give the folder to the user of the image, sudo chown 65532:65532 site, and leave out --userns and :Z."
+          "text": "mkdir site podman run --rm -it --userns keep-id:uid=65532 -v ./site:/var/lib/store:Z store init /var/lib/store podman run --rm --userns keep-id:uid=65532 -v ./site:/var/lib/store:Z store key init podman run --rm --userns keep-id:uid=65532 -v ./site:/var/lib/store:Z store new good poem podman run --r Before build, write the good's files and a first page of your own (site/content/pages/index.md), delete the example (site/content/shelf/example.md, site/var/stock/texts/example.md), and put the key that pays for gas into site/var/keys/relayer.key, mode 0600: inside of a container the store can be reached, and one that can be does not sell the example. With Docker, give the folder to the user of the image, sudo chown 65532:65532 site, and leave out --userns and :Z."
         },
         {
           "at": "run",
@@ -2533,7 +2533,7 @@
         {
           "at": "backup",
           "title": "Backup",
-          "text": "podman exec store /store backup /var/lib/store/backup-$(date -u +%Y%m%dT%H%M%SZ) There is no shell in the image. podman stop -t 100 store gives purchases under way the time to end."
+          "text": "podman exec store /store backup /var/lib/store/backup-$(date -u +%Y%m%dT%H%M%SZ) There is no shell in the image; podman exec store /store keeper today says what waits, and the desk listens inside of the container alone. podman stop -t 100 store gives purchases under way the time to end."
         }
       ]
     },
