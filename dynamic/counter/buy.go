@@ -85,8 +85,7 @@ func (c *Counter) Buy(ctx context.Context, r Request) (*Answer, error) {
 	if err != nil || ch == nil {
 		return a, err
 	}
-	a.Status, a.Type, a.Body = http.StatusPaymentRequired, problem.ContentType, bytes.Clone(ch.whole())
-	ch.done()
+	a.Status, a.Type, a.Body = http.StatusPaymentRequired, problem.ContentType, ch.whole()
 	return a, nil
 }
 
@@ -247,7 +246,6 @@ func (c *Counter) sell(w http.ResponseWriter, r *http.Request, item string,
 	}
 	h["Cache-Control"] = privateNoStore
 	if ch != nil && wantsDoor {
-		ch.done()
 		return c.showDoor(w, Door{Status: http.StatusPaymentRequired}, q.Inputs)
 	}
 	if ch != nil {
@@ -256,7 +254,6 @@ func (c *Counter) sell(w http.ResponseWriter, r *http.Request, item string,
 		h["Content-Length"] = []string{strconv.Itoa(len(body))}
 		w.WriteHeader(http.StatusPaymentRequired)
 		_, _ = w.Write(body) // the client went away; there is nobody to tell
-		ch.done()
 		return nil
 	}
 	a.Type = api.JSON

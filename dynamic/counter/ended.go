@@ -139,7 +139,7 @@ func (c *Counter) termsAgain(q *till.Quote, out *problem.Error, r request) error
 	}
 	if len(c.till.Accepts(q)) == 0 { // no terms at present, but what every 402 says
 		key := suggestion()
-		key.SuggestedKey = string(till.AppendSuggested(nil, q.Fingerprint, c.Now()))
+		key.SuggestedKey = till.Suggested(q.Fingerprint, c.Now())
 		out.Extra["warning"], out.Extra["idempotency"], out.Extra["left_out"] = ceilingWarning(q.Offer), key,
 			leftOuts(q.LeftOut)
 		return nil

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"store.example/agentstore/content"
@@ -37,9 +36,9 @@ type cachedTerms struct {
 	site    *content.Site // whose offer it is: the keeper may change it meanwhile
 	leftOut []till.LeftOut
 	url     string // of the resource
-	varying *pay.Varying
-	terms   []pay.Terms  // one a protocol
-	body    pay.Template // without its last brace
+	varying pay.Varying
+	terms   []pay.Terms // one a protocol
+	body    pay.Form    // without its last brace
 }
 
 // challengeFor returns the challenge of this minute for a quote, a method and a way of asking, made
@@ -70,9 +69,7 @@ func (c *Counter) challengeFor(q *till.Quote, post, meta bool, now time.Time) (*
 	if err != nil {
 		return nil, err
 	}
-	if ch.body, err = pay.NewTemplate(body, ch.varying); err != nil {
-		return nil, err
-	}
+	ch.body = pay.NewForm(body)
 	c.challenges.Store(key, ch)
 	return ch, nil
 }
@@ -99,7 +96,7 @@ func (c *Counter) asked(q *till.Quote, method string, minute time.Time) *pay.Quo
 type unpaid struct {
 	*cachedTerms
 	fill pay.Fill
-	buf  *[]byte // of bodies: the body without its last brace
+	body []byte // without its last brace
 }
 
 // unpaid makes the 402 of an answer to a request, now.
@@ -109,15 +106,14 @@ func (c *Counter) unpaid(r request, q *till.Quote) (*unpaid, error) {
 	if err != nil {
 		return nil, err
 	}
-	nonce := c.nonces.Append(make([]byte, 0, pay.NonceLen))
-	ch := &unpaid{cachedTerms: cached, buf: bodies.Get().(*[]byte), fill: pay.Fill{
-		Nonce: nonce, Varying: cached.varying.Fill(nonce, cached.url),
-		Key: till.AppendSuggested(make([]byte, 0, pay.KeyLen), q.Fingerprint, now),
-		At:  now, Query: r.Inputs.Query, Body: r.Inputs.Body, Asks: r.Asks,
+	nonce := c.nonces.New()
+	ch := &unpaid{cachedTerms: cached, fill: pay.Fill{
+		Nonce: nonce, Varying: cached.varying.Fill(nonce, cached.url), Key: till.Suggested(q.Fingerprint, now),
+		At: now, Query: r.Inputs.Query, Body: r.Inputs.Body, Asks: r.Asks,
 	}}
-	*ch.buf = ch.body.Append((*ch.buf)[:0], ch.fill)
+	ch.body = cached.body.Fill(ch.fill)
 	if q.Bare {
-		*ch.buf, err = appendInputs(*ch.buf, q.Offer)
+		ch.body, err = appendInputs(ch.body, q.Offer)
 	}
 	return ch, err
 }
@@ -157,14 +153,14 @@ func (c *Counter) say(ch *unpaid, r request, reason string) error {
 		if r.came.row == &c.rows[i] {
 			why = reason
 		}
-		said, err := t.Say(r.to, ch.fill, why, *ch.buf)
+		said, err := t.Say(r.to, ch.fill, why, ch.body)
 		if err == nil && i > 0 && !c.fits(r.to.Header, i) {
-			said, err = t.Say(pay.Carrier{}, ch.fill, why, *ch.buf)
+			said, err = t.Say(pay.Carrier{}, ch.fill, why, ch.body)
 		}
 		if err != nil {
 			return err
 		}
-		*ch.buf = said
+		ch.body = said
 	}
 	return nil
 }
@@ -193,16 +189,8 @@ func (c *Counter) fits(h http.Header, i int) bool {
 	return false
 }
 
-// bodies are buffers for bodies on their way out.
-var bodies = sync.Pool{New: func() any { return new([]byte) }}
-
-// whole is the body. It is lent until done.
-func (ch *unpaid) whole() []byte {
-	*ch.buf = append(*ch.buf, '}')
-	return *ch.buf
-}
-
-func (ch *unpaid) done() { bodies.Put(ch.buf) }
+// whole is the body.
+func (ch *unpaid) whole() []byte { return append(ch.body, '}') }
 
 // challengeBody is the 402's body: problem details and the terms in plain words. What follows is of
 // the protocols. Types first, so that a reader sees what happened before the machine parts.
@@ -335,9 +323,9 @@ func serviceName(s *content.Site) string {
 // anotherOne is how a buyer who wants the same thing twice gets it.
 const anotherOne = "To buy a second one, send an Idempotency-Key of your own and a new payment."
 
-// suggestion is what every 402 says of idempotency; the key is spliced in.
+// suggestion is what every 402 says of idempotency; the key is filled in.
 func suggestion() idempotency {
-	return idempotency{SuggestedKey: pay.KeyHole, Header: "Idempotency-Key", WindowHours: int(till.SlotWindow.Hours()),
+	return idempotency{SuggestedKey: pay.KeyBlank, Header: "Idempotency-Key", WindowHours: int(till.SlotWindow.Hours()),
 		Note: fmt.Sprintf("Two equal orders of one wallet within %d minutes are one. %s",
 			int(till.SameOrder.Minutes()), anotherOne)}
 }
@@ -356,7 +344,6 @@ func (c *Counter) freshTerms(r request, q *till.Quote, reason string) (map[strin
 		}
 	}
 	var all map[string]json.RawMessage
-	defer ch.done()
 	if err := json.Unmarshal(ch.whole(), &all); err != nil {
 		return nil, err
 	}

@@ -44,8 +44,7 @@ func TestTheBodyHasAllTerms(t *testing.T) {
 		if long {
 			q.Description = strings.Repeat("long ", 1200)
 		}
-		ch := &unpaid{cachedTerms: &cachedTerms{}, buf: new([]byte), fill: pay.Fill{Nonce: c.nonces.Append(nil),
-			Key: []byte(strings.Repeat("k", pay.KeyLen)), At: time.Now()}}
+		ch := &unpaid{cachedTerms: &cachedTerms{}, fill: pay.Fill{Nonce: c.nonces.New(), Key: "key", At: time.Now()}}
 		words := ""
 		for _, row := range Protocols {
 			terms, err := row.New(pay.Store{Secret: []byte("s"), Realm: "store.example",
@@ -59,13 +58,13 @@ func TestTheBodyHasAllTerms(t *testing.T) {
 		if err := c.say(ch, request{to: pay.Carrier{Header: h}}, ""); err != nil {
 			t.Fatal(err)
 		}
-		*ch.buf = append([]byte(`{"first":1`), *ch.buf...)
+		ch.body = append([]byte(`{"first":1`), ch.body...)
 		var body struct {
 			Required struct{ Challenges []json.RawMessage } `json:"org.paymentauth/payment-required"`
 		}
 		if json.Unmarshal(ch.whole(), &body) != nil || (len(body.Required.Challenges) == 1) != long ||
 			!strings.Contains(words, "in WWW-Authenticate") {
-			t.Errorf("long %v: the body is %s, the words are %s", long, *ch.buf, words)
+			t.Errorf("long %v: the body is %s, the words are %s", long, ch.body, words)
 		}
 		if is := h.Get("WWW-Authenticate") != ""; is == long || h.Get("PAYMENT-REQUIRED") == "" {
 			t.Errorf("long %v: the header has a challenge: %v", long, is)

@@ -82,7 +82,7 @@ func (t ticketTerms) Say(to pay.Carrier, f pay.Fill, _ string, body []byte) ([]b
 	var all []challenge
 	for _, a := range t.q.Accepts {
 		c := challenge{Request: b64(a),
-			Opaque: b64(map[string]string{"nonce": string(f.Nonce), "key": string(f.Key), "for": t.q.URL})}
+			Opaque: b64(map[string]string{"nonce": f.Nonce, "key": f.Key, "for": t.q.URL})}
 		c.ID = t.mac(c, f.Body)
 		all = append(all, c)
 		if to.Header != nil {

@@ -240,7 +240,7 @@ func TestSolanaPaymentIsForOneChallenge(t *testing.T) {
 		return e
 	}
 	memoOf := func(ch map[string]any) any { return solanaEntry(t, ch)["extra"].(map[string]any)["memo"] }
-	foreign := string(pay.NewNonces([]byte("another store's secret")).Append(nil))
+	foreign := pay.NewNonces([]byte("another store's secret")).New()
 	challenge := ch["extensions"].(map[string]any)[x402.ExtChallenge].(map[string]any)
 	nonce := challenge["info"].(map[string]any)["nonce"].(string)
 	forged := maps.Clone(ch)

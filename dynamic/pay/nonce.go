@@ -8,7 +8,7 @@ import (
 )
 
 // NonceLen is the length of a challenge nonce in characters: base64url of 18 random bytes and an
-// 18-byte MAC. It is a multiple of three, so that a nonce can be spliced into ready-made base64.
+// 18-byte MAC.
 const NonceLen = 48
 
 const nonceBytes = 18
@@ -23,12 +23,12 @@ func NewNonces(secret []byte) *Nonces {
 	return &Nonces{NewMACs(m.Sum(nil))}
 }
 
-// Append adds a fresh nonce to b.
-func (n *Nonces) Append(b []byte) []byte {
+// New makes a fresh nonce.
+func (n *Nonces) New() string {
 	var raw [2 * nonceBytes]byte
 	rand.Read(raw[:nonceBytes])
 	n.mac(raw[nonceBytes:], raw[:nonceBytes])
-	return base64.RawURLEncoding.AppendEncode(b, raw[:])
+	return base64.RawURLEncoding.EncodeToString(raw[:])
 }
 
 // Valid reports whether s is a nonce that this store made, in its one spelling.

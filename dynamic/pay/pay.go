@@ -105,7 +105,7 @@ type Input struct {
 
 // Terms are a quote as one protocol says it.
 type Terms interface {
-	// Members are those of the body, in order. Their values may hold NonceHole and KeyHole.
+	// Members are those of the body, in order. Their values may hold NonceBlank and KeyBlank.
 	Members() []Member
 	// Say puts the terms beside the body, and appends to it, an object without its last brace,
 	// those members that differ from answer to answer by more than the nonce and the key. reason is

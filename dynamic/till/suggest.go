@@ -70,19 +70,14 @@ const (
 
 var keyEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// AppendSuggested appends the key that a 402 suggests for an order, by its fingerprint, in a UTC
+// Suggested is the key that a 402 suggests for an order, by its fingerprint, in a UTC
 // minute: "store-", 26 characters of base32 of the fingerprint, "-" and the minute; 45 characters.
-func AppendSuggested(b []byte, print string, minute time.Time) []byte {
+func Suggested(print string, minute time.Time) string {
 	var raw [suggestedDigits / 2]byte
 	if _, err := hex.Decode(raw[:], []byte(print[:suggestedDigits])); err != nil { // fingerprints are our own
 		panic(err)
 	}
-	b = keyEncoding.AppendEncode(append(b, "store-"...), raw[:])
-	return minute.UTC().AppendFormat(append(b, '-'), suggestedMinute)
-}
-
-func suggestedKey(print string, minute time.Time) string {
-	return string(AppendSuggested(nil, print, minute))
+	return "store-" + keyEncoding.EncodeToString(raw[:]) + "-" + minute.UTC().Format(suggestedMinute)
 }
 
 var suggestedForm = regexp.MustCompile(`^store-[a-z2-7]{26}-([0-9]{12})$`)
@@ -138,7 +133,7 @@ func (t *Till) slot(tx ledger.Tx, o *matched) (*repeated, error) {
 		return &repeated{purchase: held.ID, slot: true}, nil
 	}
 	for _, d := range []time.Duration{0, -time.Minute, time.Minute} {
-		held, err := t.slotHolder(tx, o.holder(), suggestedKey(o.print, minute.Add(d)))
+		held, err := t.slotHolder(tx, o.holder(), Suggested(o.print, minute.Add(d)))
 		if err != nil {
 			return nil, err
 		}
@@ -179,7 +174,7 @@ func (t *Till) takeSlot(tx ledger.Tx, o *matched, p *Purchase) error {
 	if o.key != "" {
 		key := o.key
 		if minute, suggested := suggestedAt(key); suggested {
-			key = suggestedKey(p.Fingerprint, minute) // whatever order it was suggested for
+			key = Suggested(p.Fingerprint, minute) // whatever order it was suggested for
 		}
 		digest := sha256.Sum256([]byte(key))
 		p.Slot = hex.EncodeToString(digest[:])

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -32,50 +33,21 @@ func (c *challenge) id(keyed *pay.MACs) string {
 
 // hash is the nonce that an authorization for the challenge has, as 0x and hex.
 func (c *challenge) hash() string {
-	const digits = "0123456789abcdef"
 	sum := wallet.Keccak256([]byte(c.ID), []byte(c.Realm))
-	out := append(make([]byte, 0, 2+2*len(sum)), "0x"...)
-	for _, b := range sum {
-		out = append(out, digits[b>>4], digits[b&15])
-	}
-	return string(out)
+	return "0x" + hex.EncodeToString(sum[:])
 }
 
 // field is the challenge as WWW-Authenticate has it, in the stock order. No part of ours holds a
 // quote.
 func (c *challenge) field() string {
-	var b strings.Builder
-	b.Grow(160 + len(c.ID) + len(c.Realm) + len(c.Request) + len(c.Digest) + len(c.Expires) + len(c.Opaque))
-	b.WriteString(scheme)
-	sep := " "
-	for _, p := range [...][2]string{
-		{`id="`, c.ID}, {`realm="`, c.Realm}, {`method="`, c.Method}, {`intent="`, c.Intent}, {`request="`, c.Request},
-		{`digest="`, c.Digest}, {`expires="`, c.Expires}, {`opaque="`, c.Opaque},
-	} {
-		if p[1] == "" {
-			continue
-		}
-		b.WriteString(sep)
-		b.WriteString(p[0])
-		b.WriteString(p[1])
-		b.WriteByte('"')
-		sep = ", "
-	}
-	return b.String()
-}
-
-// appendObject appends the challenge as MCP has it: request is an object.
-func (c *challenge) appendObject(b, request []byte) []byte {
-	for _, p := range [...][2]string{
-		{`{"id":"`, c.ID}, {`","realm":"`, c.Realm}, {`","method":"`, c.Method}, {`","intent":"`, c.Intent},
-		{`","expires":"`, c.Expires}, {`","digest":"`, c.Digest}, {`","opaque":"`, c.Opaque},
-	} {
+	var said []string
+	for _, p := range [...][2]string{{"id", c.ID}, {"realm", c.Realm}, {"method", c.Method}, {"intent", c.Intent},
+		{"request", c.Request}, {"digest", c.Digest}, {"expires", c.Expires}, {"opaque", c.Opaque}} {
 		if p[1] != "" {
-			b = append(append(b, p[0]...), p[1]...)
+			said = append(said, p[0]+`="`+p[1]+`"`)
 		}
 	}
-	b = append(append(b, `","request":`...), request...)
-	return append(b, '}')
+	return scheme + " " + strings.Join(said, ", ")
 }
 
 // charge is the request of intent charge, its members in canonical order.
@@ -110,20 +82,16 @@ type opaque struct {
 	Scope string `json:"scope"`
 }
 
-func encodeOpaque(key, nonce []byte, scope string) string {
-	var buf, coded [256]byte
-	b := append(append(buf[:0], `{"key":"`...), key...)
-	b = append(append(b, `","nonce":"`...), nonce...)
-	b = append(append(append(b, `","scope":"`...), scope...), `"}`...)
-	return string(base64.RawURLEncoding.AppendEncode(coded[:0], b))
+func encodeOpaque(o opaque) (string, error) {
+	b, err := json.Marshal(o)
+	return base64.RawURLEncoding.EncodeToString(b), err
 }
 
 // scopeOf binds a challenge to the address that it was asked at: the store's base URL and path, and
 // the query as it came.
 func scopeOf(url, query string) string {
-	var buf, coded [256]byte
-	sum := sha256.Sum256(append(append(append(buf[:0], url...), '?'), query...))
-	return string(base64.RawURLEncoding.AppendEncode(coded[:0], sum[:]))
+	sum := sha256.Sum256([]byte(url + "?" + query))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // digestOf is the digest of a body in the form of RFC 9530, "" for none.

@@ -15,7 +15,7 @@ import (
 // fixed is a fill that is the same in every process of a fuzzer.
 func fixed(q *pay.Quote) pay.Fill {
 	f := fill(q)
-	f.Nonce = []byte(strings.Repeat("n", pay.NonceLen))
+	f.Nonce = strings.Repeat("n", pay.NonceLen)
 	return f
 }
 
@@ -107,9 +107,10 @@ func FuzzOpaque(f *testing.F) {
 		if !plain.MatchString(key) || !plain.MatchString(nonce) {
 			return // neither of ours
 		}
-		b, err := decode(encodeOpaque([]byte(key), []byte(nonce), scope))
+		text, bad := encodeOpaque(opaque{key, nonce, scope})
+		b, err := decode(text)
 		var o opaque
-		if err := errors.Join(err, json.Unmarshal(b, &o)); err != nil || o != (opaque{key, nonce, scope}) {
+		if err := errors.Join(bad, err, json.Unmarshal(b, &o)); err != nil || o != (opaque{key, nonce, scope}) {
 			t.Fatalf("%s is read as %+v, %v", b, o, err)
 		}
 		if url != "" && scopeOf(url[:len(url)-1], query) == scope || scopeOf(url, query+"&") == scope {

@@ -85,7 +85,7 @@ func ask(t testing.TB, q *pay.Quote, f pay.Fill, reason string) (string, require
 }
 
 func fill(q *pay.Quote) pay.Fill {
-	return pay.Fill{Nonce: nonces.Append(nil), Key: []byte(key), At: now, Query: q.Query, Body: q.Body}
+	return pay.Fill{Nonce: nonces.New(), Key: key, At: now, Query: q.Query, Body: q.Body}
 }
 
 var param = regexp.MustCompile(`([a-z]+)="([^"\\]*)"`)

@@ -1,9 +1,6 @@
 package mpp
 
-import (
-	"encoding/json"
-	"strings"
-)
+import "strings"
 
 // The problem types of the scheme, the last parts of https://paymentauth.org/problems/….
 const (
@@ -41,29 +38,21 @@ type problemData struct {
 	ChallengeID string `json:"challengeId"` // of the challenge to answer
 }
 
-const (
-	problemBase = "https://paymentauth.org/problems/"
-	unpaid      = `{"type":"` + problemBase + paymentRequired +
-		`","title":"Payment required","status":402,"detail":"Answer one of the challenges.","challengeId":"`
-)
+const problemBase = "https://paymentauth.org/problems/"
 
-// appendProblem appends the problem of a 402; reason is why a payment was not taken, empty where
-// none came.
-func appendProblem(b []byte, reason, challengeID string) []byte {
-	if reason == "" { // as it marshals, because every unpaid answer has it
-		return append(append(append(b, unpaid...), challengeID...), `"}`...)
+// problemOf is the problem of a 402; reason is why a payment was not taken, empty where none came.
+func problemOf(reason, challengeID string) problemData {
+	out := problemData{Type: problemBase + paymentRequired, Title: "Payment required", Status: 402,
+		Detail: "Answer one of the challenges.", ChallengeID: challengeID}
+	if reason == "" {
+		return out
 	}
-	out := problemData{Status: 402, Detail: "The payment was not taken: " + reason + ". Answer one of the challenges.",
-		ChallengeID: challengeID}
+	out.Detail = "The payment was not taken: " + reason + ". " + out.Detail
 	for _, t := range problemTypes {
 		if strings.HasSuffix(reason, t.suffix) {
 			out.Type, out.Title = problemBase+t.kind, t.title
 			break
 		}
 	}
-	said, err := json.Marshal(out)
-	if err != nil { // strings marshal
-		panic(err)
-	}
-	return append(b, said...)
+	return out
 }

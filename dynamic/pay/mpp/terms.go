@@ -1,8 +1,8 @@
 package mpp
 
 import (
-	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 
 	"store.example/agentstore/dynamic/pay"
@@ -20,8 +20,8 @@ type terms struct {
 // amount is one that may be paid, with all of its challenge that is the same in every answer.
 type amount struct {
 	accept  rail.Requirement
-	object  []byte // canonical JSON of the request
-	request string // the same in base64url
+	charge  charge
+	request string // its canonical JSON in base64url
 }
 
 // Terms implements pay.Protocol. There are none where the network of MPP takes no payment.
@@ -31,11 +31,12 @@ func (p protocol) Terms(q *pay.Quote) (pay.Terms, error) {
 		if !offered(a) {
 			continue
 		}
-		object, err := chargeFor(a).canonical()
+		charge := chargeFor(a)
+		object, err := charge.canonical()
 		if err != nil {
 			return nil, err
 		}
-		t.amounts = append(t.amounts, amount{a, object, base64.RawURLEncoding.EncodeToString(object)})
+		t.amounts = append(t.amounts, amount{a, charge, base64.RawURLEncoding.EncodeToString(object)})
 	}
 	return t, nil
 }
@@ -72,8 +73,7 @@ type asked struct {
 var canonicalChallenge = http.CanonicalHeaderKey(headerChallenge)
 
 // Say implements pay.Terms. The header asks the least amount, because stock clients pay the first
-// challenge they can; the body has all where there are more, or no header says this one. What is
-// written by hand here marshals as required.
+// challenge they can; the body has all where there are more, or no header says this one.
 func (t *terms) Say(to pay.Carrier, f pay.Fill, reason string, b []byte) ([]byte, error) {
 	if len(t.amounts) == 0 {
 		return b, nil
@@ -82,36 +82,32 @@ func (t *terms) Say(to pay.Carrier, f pay.Fill, reason string, b []byte) ([]byte
 	if f.Query != "" {
 		scope = scopeOf(t.url, f.Query)
 	}
-	c := challenge{Realm: t.realm, Method: method, Intent: intent, Digest: digestOf(f.Body),
-		Opaque: encodeOpaque(f.Key, f.Nonce, scope)}
-	body := b
-	b = append(b, `,"`+metaRequired+`":`...)
-	from := len(b)
-	b = append(b, `{"httpStatus":402,"challenges":[`...)
+	binds, err := encodeOpaque(opaque{Key: f.Key, Nonce: f.Nonce, Scope: scope})
+	if err != nil {
+		return nil, err
+	}
+	all := required{HTTPStatus: http.StatusPaymentRequired}
 	inHeader := to.Header != nil && taken(f.Asks)
-	first := ""
 	for i, a := range t.amounts {
-		c.Request, c.Expires = a.request, expiry(f.At, a.accept)
+		c := challenge{Realm: t.realm, Method: method, Intent: intent, Request: a.request, Expires: expiry(f.At, a.accept),
+			Digest: digestOf(f.Body), Opaque: binds}
 		c.ID = c.id(t.keyed)
-		if i == 0 {
-			first = c.ID
-			if inHeader {
-				to.Header[canonicalChallenge] = []string{c.field()}
-			}
-		} else {
-			b = append(b, ',')
+		if i == 0 && inHeader {
+			to.Header[canonicalChallenge] = []string{c.field()}
 		}
-		b = c.appendObject(b, a.object)
+		all.Challenges = append(all.Challenges, asked{c.ID, c.Realm, c.Method, c.Intent, c.Expires, c.Digest, c.Opaque,
+			a.charge})
 	}
-	b = append(appendProblem(append(b, `],"problem":`...), reason, first), '}')
-	switch {
-	case to.Meta != nil:
-		to.Meta[metaRequired] = bytes.Clone(b[from:])
-		return body, nil
-	case inHeader && len(t.amounts) == 1 && reason == "":
-		return body, nil
+	if inHeader && len(t.amounts) == 1 && reason == "" {
+		return b, nil
 	}
-	return b, nil
+	all.Problem = problemOf(reason, all.Challenges[0].ID)
+	said, err := json.Marshal(all)
+	if to.Meta != nil {
+		to.Meta[metaRequired] = said
+		return b, err
+	}
+	return pay.Member{Name: metaRequired, Value: said}.Append(b), err
 }
 
 // Words implements pay.Terms.

@@ -30,8 +30,8 @@ func TestMatchBinds(t *testing.T) {
 	secret := []byte("a store's secret")
 	by := x402.Row.New(pay.Store{Secret: secret})
 	nonces := pay.NewNonces(secret)
-	ours, other := string(nonces.Append(nil)), string(nonces.Append(nil))
-	foreign := string(pay.NewNonces([]byte("another store's")).Append(nil))
+	ours, other := nonces.New(), nonces.New()
+	foreign := pay.NewNonces([]byte("another store's")).New()
 	q := &pay.Quote{URL: "door", Method: http.MethodGet, Accepts: []rail.Requirement{bound()}}
 	memo := func(nonce, door string) string { return nonce[:9] + door }
 	for _, c := range []struct {

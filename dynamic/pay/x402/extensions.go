@@ -64,7 +64,7 @@ func PaymentID(p *Presented) (id string, ok bool) {
 // recognised without a line of their code. A client that sets an id of its own replaces it.
 func PaymentIDExtension() Extension {
 	return Extension{
-		Info: json.RawMessage(`{"id":"` + pay.KeyHole + `","required":false}`),
+		Info: json.RawMessage(`{"id":"` + pay.KeyBlank + `","required":false}`),
 		Schema: json.RawMessage(`{"type":"object","properties":{"required":{"type":"boolean"},` +
 			`"id":{"type":"string","minLength":16,"maxLength":128,"pattern":"^[a-zA-Z0-9_-]+$"}},"required":["required"]}`),
 	}
@@ -73,7 +73,7 @@ func PaymentIDExtension() Extension {
 // ChallengeExtension declares the nonce extension with a hole for the nonce.
 func ChallengeExtension() Extension {
 	return Extension{
-		Info:   json.RawMessage(`{"nonce":"` + pay.NonceHole + `"}`),
+		Info:   json.RawMessage(`{"nonce":"` + pay.NonceBlank + `"}`),
 		Schema: anObject,
 	}
 }

@@ -54,9 +54,8 @@ type protocol struct {
 
 // terms are a quote as x402 says it.
 type terms struct {
-	required Required // with marks for what varies
-	varying  *pay.Varying
-	header   pay.Template
+	required Required // with blanks for what varies
+	header   pay.Form // its JSON
 	members  []pay.Member
 	url      string
 }
@@ -80,9 +79,8 @@ func (p protocol) Terms(q *pay.Quote) (pay.Terms, error) {
 	if err != nil {
 		return nil, err
 	}
-	varying := pay.VaryingOf(q.Accepts)
-	t := &terms{url: q.URL, varying: varying, required: Required{
-		X402Version: Version, Error: "Payment required", Accepts: varying.Mark(q.Accepts),
+	t := &terms{url: q.URL, required: Required{
+		X402Version: Version, Error: "Payment required", Accepts: pay.VaryingOf(q.Accepts).Mark(q.Accepts),
 		Extensions: echoed(q, q.Method == http.MethodPost), Resource: Resource{URL: q.URL, Description: q.Description,
 			MimeType: q.MediaType, ServiceName: q.Service},
 	}}
@@ -108,16 +106,9 @@ func (p protocol) Terms(q *pay.Quote) (pay.Terms, error) {
 		}
 		t.members = append(t.members, pay.Member{Name: m.name, Value: b})
 	}
-	t.header, err = t.template(r)
+	header, err := json.Marshal(r)
+	t.header = pay.NewForm(header)
 	return t, err
-}
-
-func (t *terms) template(r Required) (pay.Template, error) {
-	b, err := json.Marshal(r)
-	if err != nil {
-		return pay.Template{}, err
-	}
-	return pay.NewBase64Template(b, t.varying)
 }
 
 // Members implements pay.Terms.
@@ -137,12 +128,13 @@ func (t *terms) Say(to pay.Carrier, f pay.Fill, reason string, body []byte) ([]b
 	if reason != "" {
 		r := t.required
 		r.Error, r.Extensions = reason, maps.Clone(r.Extensions)
-		var err error
-		if header, err = t.template(r); err != nil {
+		b, err := json.Marshal(r)
+		if err != nil {
 			return nil, err
 		}
+		header = pay.NewForm(b)
 	}
-	to.Header[canonicalRequired] = []string{header.String(f)}
+	to.Header[canonicalRequired] = []string{base64.StdEncoding.EncodeToString(header.Fill(f))}
 	return body, nil
 }
 
