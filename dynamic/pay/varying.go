@@ -43,9 +43,9 @@ func (v Varying) Mark(accepts []rail.Requirement) []rail.Requirement {
 	return accepts
 }
 
-// Fill is what stands in the place of each blank in an answer with a nonce, for a resource: a member
-// with its comma, because Extra is an object whose first member is another, or nothing where a value
-// is not as it was described.
+// Fill is what stands in the place of each blank in an answer with a nonce, for a resource: a
+// member with its comma, because Extra is an object whose first member is another, or nothing where
+// a value is not as it was described.
 func (v Varying) Fill(nonce, resource string) map[string]string {
 	filled := make(map[string]string)
 	for i, r := range v {

@@ -159,6 +159,7 @@ type Rail struct {
 	index   *index
 	nudge   chan struct{} // a Send asks Run to poll now
 	several atomic.Bool   // Check has seen Multicall3
+	alone   atomic.Uint64 // gas of the newest settlement of a payer without code
 
 	mu       sync.Mutex                   // guards what follows
 	changed  chan struct{}                // closed at the next block
@@ -168,11 +169,9 @@ type Rail struct {
 	lookedAt map[string]time.Time         // claim key → last direct look that found nothing new
 	looked   uint64                       // the highest head of a direct look
 
-	simulations map[string]simulation // by claim key
-	newest      reading
-	each        reading                  // the gas of one payment among several
-	need        *big.Int                 // wei that a settlement may take, when Standing was last asked
-	purses      map[common.Address]purse // what was read of payers, each at its block
+	each   estimate                 // the gas of one payment among several
+	need   *big.Int                 // wei that a settlement may take, when Standing was last asked
+	purses map[common.Address]purse // what was read of payers, each at its block
 }
 
 var _ rail.Rail = (*Rail)(nil)
@@ -199,9 +198,8 @@ func New(cfg Config) (*Rail, error) {
 		claimed:  map[string]common.Hash{},
 		lookedAt: map[string]time.Time{},
 
-		simulations: map[string]simulation{},
-		need:        new(big.Int),
-		purses:      map[common.Address]purse{},
+		need:   new(big.Int),
+		purses: map[common.Address]purse{},
 	}
 	r.cfg.Asset, r.cfg.PayTo = r.asset.Hex(), r.payTo.Hex()
 	r.signer = types.LatestSignerForChainID(r.chainID)

@@ -1,6 +1,7 @@
 package evm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -184,12 +185,7 @@ func (r *Rail) tooDear(head block) bool {
 
 // usual is what a settlement takes: what the newest estimate said, else what is expected.
 func (r *Rail) usual() uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.newest.gas > 0 {
-		return r.newest.gas
-	}
-	return r.cfg.Gas
+	return cmp.Or(r.alone.Load(), r.cfg.Gas)
 }
 
 // reverts lists the settlements among signed that are in a block and did not move a payment. A

@@ -92,24 +92,12 @@ func raised(n *big.Int) *big.Int {
 }
 
 // prepare finds gas, fees and the relayer's state in one round trip (two where the watcher does not
-// know the fees), or in none where they were read a moment ago.
+// know the fees).
 func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fees) (rail.Draft, error) {
 	head, f, err := r.offers(ctx, least)
 	if err != nil {
 		return nil, err
 	}
-	spared := least == nil && r.fresh(p)
-	if spared {
-		if known, ok := r.lately(); ok {
-			d.gas, d.fees = min(known.gas+known.gas/2, gasCap(p, false)), f
-			if err := r.choose(ctx, d, known.pending, known.balance); err != nil {
-				return nil, err
-			}
-			d.price = r.priced(known.gas, d.gas, head, f, known.data)
-			return d, nil
-		}
-	}
-	began := time.Now()
 	var gas hexutil.Uint64
 	var code, data hexutil.Bytes
 	// At the latest block, because some nodes estimate on top of the pool otherwise, where the
@@ -166,8 +154,8 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 			return nil, ref
 		}
 	}
-	if spared {
-		r.learn(reading{at: began, gas: uint64(gas), pending: pending(), balance: has(), data: dataFee(data)})
+	if len(code) == 0 {
+		r.alone.Store(uint64(gas))
 	}
 	if err := r.choose(ctx, d, pending(), has()); err != nil {
 		return nil, err

@@ -123,9 +123,6 @@ func (r *Rail) draftTogether(ctx context.Context, ps []*rail.Payment) (rail.Draf
 	if len(ps) > r.Info().Together {
 		return nil, rail.ErrTogether
 	}
-	for _, p := range ps {
-		r.fresh(p) // a draft after this one asks everything
-	}
 	head, f, err := r.offers(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -190,11 +187,20 @@ func (r *Rail) draftTogether(ctx context.Context, ps []*rail.Payment) (rail.Draf
 // margined is a limit for what is expected to take some gas.
 func margined(gas uint64) uint64 { return gas + gas/5 }
 
+// An estimate of many payments runs them many times over, which is most of what their settlement
+// asks of a node, so what one of them takes is believed for a while.
+type estimate struct {
+	at  time.Time
+	gas uint64
+}
+
+const estimateFresh = 5 * time.Second
+
 // knownTogether is what n payments take together by the newest estimate, 0 where that is not fresh.
 func (r *Rail) knownTogether(n int) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.each.gas == 0 || time.Since(r.each.at) > readingFresh {
+	if r.each.gas == 0 || time.Since(r.each.at) > estimateFresh {
 		return 0
 	}
 	return sharedGas + uint64(n)*r.each.gas
@@ -204,9 +210,9 @@ func (r *Rail) knownTogether(n int) uint64 {
 func (r *Rail) learnTogether(gas uint64, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.each = reading{}
+	r.each = estimate{}
 	if gas > sharedGas {
-		r.each = reading{at: time.Now(), gas: (gas-sharedGas)/uint64(n) + 1}
+		r.each = estimate{at: time.Now(), gas: (gas-sharedGas)/uint64(n) + 1}
 	}
 }
 

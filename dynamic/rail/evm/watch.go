@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"slices"
 	"sync"
 	"time"
 
@@ -57,21 +56,6 @@ func (x *index) find(a authorization) (use, bool) {
 	defer x.mu.RUnlock()
 	u, ok := x.uses[a]
 	return u, ok
-}
-
-// spends reports whether an authorization of a payer was spent in a block of the index after one.
-func (x *index) spends(payer common.Address, after uint64) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for _, b := range slices.Backward(x.blocks) {
-		if b.Number <= after {
-			break
-		}
-		if slices.ContainsFunc(x.spent[b.Number], func(a authorization) bool { return a.payer == payer }) {
-			return true
-		}
-	}
-	return false
 }
 
 // hash is the hash of a block within the index; zero if it is not.
