@@ -89,8 +89,8 @@ func (t *terms) Say(to pay.Carrier, f pay.Fill, reason string, b []byte) ([]byte
 	all := required{HTTPStatus: http.StatusPaymentRequired}
 	inHeader := to.Header != nil && taken(f.Asks)
 	for i, a := range t.amounts {
-		c := challenge{Realm: t.realm, Method: method, Intent: intent, Request: a.request, Expires: expiry(f.At, a.accept),
-			Digest: digestOf(f.Body), Opaque: binds}
+		c := challenge{Realm: t.realm, Method: method, Intent: intent, Request: a.request,
+			Expires: expiry(f.At, a.accept), Digest: digestOf(f.Body), Opaque: binds}
 		c.ID = c.id(t.keyed)
 		if i == 0 && inHeader {
 			to.Header[canonicalChallenge] = []string{c.field()}
