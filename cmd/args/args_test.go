@@ -2,6 +2,7 @@ package args
 
 import (
 	"flag"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -25,8 +26,7 @@ func TestParse(t *testing.T) {
 		asJSON, out := flags.Bool("json", false, ""), flags.String("o", "", "")
 		got := "error"
 		if Parse(flags, strings.Fields(line)) == nil {
-			got = strings.Join(append(slices.Clone(flags.Args()), map[bool]string{true: "true", false: "false"}[*asJSON]),
-				" ") + " " + *out
+			got = strings.Join(append(slices.Clone(flags.Args()), fmt.Sprint(*asJSON), *out), " ")
 		}
 		if strings.TrimLeft(got, " ") != strings.TrimLeft(want, " ") {
 			t.Errorf("%q: %q, want %q", line, got, want)
