@@ -21,17 +21,21 @@ func AnimalCard(animal, strength string, seed []byte) string {
 		pip(p, c)
 	}
 
-	b, known := bestiary[animal]
+	scene, known := bestiary[animal]
 	if !known {
-		b = beast{scene: land, draw: tracks}
+		scene = land
 	}
 	turn := "translate(10 32)"
 	if d.one(2) {
 		turn = "matrix(-1 0 0 1 210 32)"
 	}
 	p.group("", turn)
-	b.scene(p, d)
-	b.draw(p)
+	scene(p, d)
+	if known {
+		p.raw(piece("animal", animal))
+	} else {
+		tracks(p)
+	}
 	p.end()
 
 	p.raw(`<g letter-spacing="3">`)
@@ -51,13 +55,6 @@ func pip(p *pen, c point) {
 
 // Animals returns every animal there is a drawing of, sorted.
 func Animals() []string { return slices.Sorted(maps.Keys(bestiary)) }
-
-// beast is how one animal is drawn, on 200 by 190 with its feet at 165, facing
-// right, and where it stands.
-type beast struct {
-	scene func(*pen, *dice)
-	draw  func(*pen)
-}
 
 // land is ground with some grass and stones.
 func land(p *pen, d *dice) {
@@ -131,51 +128,3 @@ func tracks(p *pen) {
 }
 
 func abs2(i int) float64 { return float64(abs(i)) }
-
-// body gathers the parts of an animal into one silhouette: drawn once in ink
-// and a little larger, then once in its own fill, so that parts which overlap
-// share a single outline.
-type body struct {
-	outer, inner strings.Builder
-}
-
-// round is an ellipse turned by rot degrees.
-func (b *body) round(x, y, rx, ry, rot float64) *body {
-	e := `<ellipse cx="` + num(x) + `" cy="` + num(y) + `" rx="` + num(rx) + `" ry="` + num(ry) + `"`
-	if rot != 0 {
-		e += ` transform="rotate(` + num(rot) + ` ` + num(x) + ` ` + num(y) + `)"`
-	}
-	b.outer.WriteString(e + "/>")
-	b.inner.WriteString(e + "/>")
-	return b
-}
-
-// shape is a filled path.
-func (b *body) shape(d string) *body {
-	b.outer.WriteString(`<path d="` + d + `"/>`)
-	b.inner.WriteString(`<path d="` + d + `"/>`)
-	return b
-}
-
-// limb is a stroke of the given width: a leg, a neck, a tail.
-func (b *body) limb(width float64, d string) *body {
-	b.outer.WriteString(`<path fill="none" stroke-width="` + num(width+4) + `" d="` + d + `"/>`)
-	b.inner.WriteString(`<path fill="none" stroke-width="` + num(width) + `" d="` + d + `"/>`)
-	return b
-}
-
-// ink puts the silhouette on paper; fill is a class: w paper, g grey, b ink,
-// e the accent.
-func (b *body) ink(p *pen, fill string) {
-	p.raw(`<g class="k">`, b.outer.String(), `</g><g class="`, fill, `">`, b.inner.String(), `</g>`)
-}
-
-// eye is a dot, light where the head is dark.
-func eye(p *pen, x, y float64, dark bool) {
-	if dark {
-		p.circle("y", x, y, 3)
-		p.circle("d", x+0.6, y, 1.4)
-		return
-	}
-	p.circle("f", x, y, 2.4)
-}

@@ -93,7 +93,15 @@ func TestEveryDrawingIsWellFormed(t *testing.T) {
 	for _, d := range desks {
 		checkSVG(t, d.name, Publication(d.name))
 	}
+	for _, m := range marks {
+		if piece("sign", m.id) == "" {
+			t.Errorf("no drawing of the sign %s", m.id)
+		}
+	}
 	for _, animal := range Animals() {
+		if piece("animal", animal) == "" {
+			t.Errorf("no drawing of the %s", animal)
+		}
 		for i := range 12 {
 			checkSVG(t, animal, AnimalCard(animal, "still proving itself", []byte{byte(i)}))
 		}

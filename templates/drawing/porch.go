@@ -143,3 +143,6 @@ func seat(p *pen, x, y float64, chair bool) {
 	p.path("h", "M"+xy(x-6, y-44)+"V"+num(y-18)+"M"+xy(x, y-44)+"V"+num(y-18)+"M"+xy(x+6, y-44)+"V"+num(y-18))
 	p.path("o", "M"+xy(x-12, y-50)+"h24v6h-24ZM"+xy(x-16, y-18)+"h32v6h-32Z")
 }
+
+// hump is a half circle over 0..1.
+func hump(t float64) float64 { return 4 * t * (1 - t) }
