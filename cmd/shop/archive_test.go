@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,7 +90,7 @@ func TestServesFromTheRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := view.Open(os.DirFS(filepath.Join(dir, "var", "view"))); err != nil {
+	if _, err := view.Open(filepath.Join(dir, "var", "view")); err != nil {
 		t.Errorf("the view is not beside the twins: %v", err)
 	}
 	if got := badge(h, "broken.example"); !strings.Contains(got, "ready (v2)") || strings.Contains(got, "not ready") {

@@ -1,17 +1,18 @@
 package view
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"maps"
 	"os"
-	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,134 +22,152 @@ import (
 	"store.example/agentstore/corpus/record"
 )
 
-// bounds bound what a build holds and writes.
-type bounds struct {
-	file int64 // bytes of a file, after which another is begun
-	sort int   // bytes of entries that are sorted in memory
-}
+// fresh is the file of a view that is being made.
+const fresh = ".new"
+
+// memory is how many bytes of entries are sorted, or wait to be written.
+const memory = 16 << 20
 
 // Build makes the view of a record in a folder of views and puts it in force, whole or not at all,
-// unless it is there. Of the view before it takes what did not change (see segment); the files are
-// those that it would make without one. Memory holds one part of each round and what is sorted at a
-// time; it does not follow the number of hosts. Builders of one folder wait for each other.
+// unless it is there. Memory does not follow the number of hosts. Builders of one folder wait for
+// each other.
 func Build(ctx context.Context, r *record.Record, dir string) error {
-	return build(ctx, r, dir, bounds{file: 256 << 20, sort: 64 << 20})
+	if err := build(ctx, r, dir, memory); err != nil {
+		return fmt.Errorf("building view: %w", err)
+	}
+	return nil
 }
 
-func build(ctx context.Context, r *record.Record, dir string, sizes bounds) (err error) {
+func build(ctx context.Context, r *record.Record, dir string, memory int) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("building view: %w", err)
+		return err
 	}
 	f, err := durable.Open(dir)
 	if err != nil {
-		return fmt.Errorf("building view: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	head, err := headOf(r, len(r.Rounds()))
 	if err != nil {
-		return fmt.Errorf("building view: %w", err)
+		return err
 	}
-	name := fmt.Sprintf("%d-%s", head.Size, head.Root.String()[:16])
+	// A view that cannot be opened is built anew.
 	before := ""
-	// A view that cannot be opened, or is of another record, is built anew.
-	held, err := Open(f.Root.FS())
-	if err == nil {
-		if held.name == name && held.head.Root == head.Root && held.head.Origin == head.Origin {
-			return nil
-		}
-		before = held.name
-		if _, err := held.Check(r); err != nil {
-			held = nil
+	if held, err := Open(dir); err == nil {
+		before = held.head.name()
+		same := held.head.Root == head.Root && held.head.Size == head.Size && held.head.Origin == head.Origin
+		if err := held.db.Close(); err != nil || same {
+			return err
 		}
 	}
-	raw, err := writeFresh(ctx, r, f, head, sizes, held)
-	if err != nil && held != nil && ctx.Err() == nil {
-		// What is taken from a view may be damaged: the record is asked.
-		raw, err = writeFresh(ctx, r, f, head, sizes, nil)
+	// What stands in the place of a file that is not in force was left by a crash.
+	if err := f.Root.RemoveAll(fresh); err != nil {
+		return err
 	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("building view: %w", err), f.Root.RemoveAll(fresh))
+	if err := write(ctx, r, filepath.Join(dir, fresh), head, memory); err != nil {
+		return errors.Join(err, f.Root.RemoveAll(fresh))
 	}
-	sum := sha256.Sum256(raw)
-	err = f.Put(path.Join(fresh, headName), raw)
+	err = f.Root.RemoveAll(head.name())
 	if err == nil {
-		// What stands in the place of a view that is not in force was left by a crash.
-		err = errors.Join(f.SyncUp(fresh), f.Root.RemoveAll(name))
+		err = f.Root.Rename(fresh, head.name())
 	}
 	if err == nil {
-		err = f.Root.Rename(fresh, name)
-	}
-	if err == nil {
-		err = f.Put(pointerName, fmt.Appendf(nil, "%s %s\n", name, attest.Digest(sum)))
+		err = f.Put(pointerName, []byte(head.name()+"\n"))
 	}
 	if err == nil {
 		err = f.SyncUp(".")
 	}
 	if err != nil {
-		return fmt.Errorf("building view: %w", err)
+		return err
 	}
-	return removeViews(f, name, before)
+	return removeViews(f, head.name(), before)
 }
 
-// removeViews removes all views but the one in force and the one before it, which may be being
-// read.
+// removeViews removes all views but the one in force and the one before it, which another process
+// may be about to open.
 func removeViews(f *durable.Folder, keep ...string) error {
 	entries, err := fs.ReadDir(f.Root.FS(), ".")
 	if err != nil {
-		return fmt.Errorf("building view: %w", err)
+		return err
 	}
 	for _, e := range entries {
-		if e.IsDir() && strings.Contains(e.Name(), "-") && !slices.Contains(keep, e.Name()) {
+		if strings.Contains(e.Name(), "-") && !slices.Contains(keep, e.Name()) {
 			if err := f.Root.RemoveAll(e.Name()); err != nil {
-				return fmt.Errorf("building view: %w", err)
+				return err
 			}
 		}
 	}
 	return nil
 }
 
-// fresh is the folder of a view that is being made.
-const fresh = ".new"
-
-// writeFresh writes the files of a view and returns its head. held is an older view of the same
-// record to take from, nil for none.
-func writeFresh(ctx context.Context, r *record.Record, f *durable.Folder, head Head, sizes bounds,
-	held *View) (_ []byte, err error) {
-	if err := errors.Join(f.Root.RemoveAll(fresh), f.Root.Mkdir(fresh, 0o755)); err != nil {
-		return nil, err
-	}
-	into, err := f.Root.OpenRoot(fresh)
+// write makes the file of a view.
+func write(ctx context.Context, r *record.Record, path string, head Head, memory int) (err error) {
+	f, err := create(path, memory)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { err = errors.Join(err, into.Close()) }()
-	file := headFile{Head: head, Segments: []segment{}}
-	for _, s := range spans(head.Sequence()) {
-		if !s.takeFrom(held, f.Root) {
-			if err := s.write(ctx, r, into, sizes); err != nil {
-				return nil, err
-			}
+	doors, names, networks := extsort.New(memory), extsort.New(memory), extsort.New(memory)
+	defer func() {
+		err = errors.Join(err, f.close(err == nil), doors.Close(), names.Close(), networks.Close())
+	}()
+	hosts := f.table(tableHosts)
+	for h, err := range r.Histories() {
+		if err == nil {
+			err = ctx.Err()
 		}
-		file.Rows, file.RowsCut = file.Rows+s.Rows, file.RowsCut+s.RowsCut
-		file.Segments = append(file.Segments, s)
+		if err != nil {
+			return err
+		}
+		head.count(h)
+		if err := errors.Join(hosts.add(h.Host, encodeHistory(h)), addDoors(doors, h), addNetworks(networks, h),
+			addName(names, h.Host)); err != nil {
+			return err
+		}
 	}
-	if file.Hosts, err = r.Hosts(); err != nil {
-		return nil, err
+	if err := hosts.finish(); err != nil {
+		return err
 	}
-	of := file.open(into.FS(), ".")
-	sums := &treeWriter{root: into, name: "sums", most: sizes.file}
-	defer func() { err = errors.Join(err, sums.close()) }()
-	if err := writeSums(ctx, sums, of.doors.from("")); err != nil {
-		return nil, err
+	if head.Addresses, err = writeDoors(ctx, f, doors); err != nil {
+		return err
 	}
-	if err := file.rankNetworks(ctx, of.nets.from("")); err != nil {
-		return nil, err
+	hashed := f.table(tableNames)
+	for e, err := range names.Sorted() {
+		if err == nil {
+			err = hashed.add(string(e.Key), bytes.Clone(e.Value))
+		}
+		if err != nil {
+			return err
+		}
 	}
-	file.Addresses = sums.entries
-	if file.SumFiles, err = sums.finish(); err != nil {
-		return nil, err
+	if err := errors.Join(hashed.finish(), head.rankNetworks(ctx, networks)); err != nil {
+		return err
 	}
-	return attest.Canonical(file)
+	raw, err := attest.Canonical(head)
+	if err != nil {
+		return err
+	}
+	heads := f.table(tableHead)
+	return errors.Join(heads.add(headKey, raw), heads.finish())
+}
+
+// count counts a host and its rows.
+func (h *Head) count(of record.History) {
+	h.Hosts++
+	h.Rows += int64(len(of.Rows))
+	for _, row := range of.Rows {
+		if row.Offer != nil && row.Offer.PayToLeftOut > 0 {
+			h.RowsCut++
+		}
+	}
+}
+
+// addName adds a host that may not be written as it is everywhere.
+func addName(into *extsort.Sorter, host string) error {
+	if isPlain(host) {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(host))
+	return into.Add([]byte(hex.EncodeToString(sum[:])), []byte(host))
 }
 
 // addDoors adds, for each address that a host ever advertised, the rounds in which it did.
@@ -174,16 +193,12 @@ func addDoors(into *extsort.Sorter, h record.History) error {
 	return nil
 }
 
-// addNetworks adds each network that a host named beside an address, and counts rows that leave
-// addresses out.
-func (s *segment) addNetworks(into *extsort.Sorter, h record.History) error {
+// addNetworks adds each network that a host named beside an address.
+func addNetworks(into *extsort.Sorter, h record.History) error {
 	seen := map[string]bool{}
 	for _, row := range h.Rows {
 		if row.Offer == nil {
 			continue
-		}
-		if row.Offer.PayToLeftOut > 0 {
-			s.RowsCut++
 		}
 		for _, p := range row.Offer.PayTo {
 			if seen[p.Network] {
@@ -199,7 +214,7 @@ func (s *segment) addNetworks(into *extsort.Sorter, h record.History) error {
 }
 
 // rankNetworks takes from sorted names, each with every host that named it, those of most hosts.
-func (h *Head) rankNetworks(ctx context.Context, sorted iter.Seq2[entry, error]) error {
+func (h *Head) rankNetworks(ctx context.Context, networks *extsort.Sorter) error {
 	type ranked struct {
 		name  string
 		hosts int64
@@ -211,7 +226,7 @@ func (h *Head) rankNetworks(ctx context.Context, sorted iter.Seq2[entry, error])
 		all = all[:min(len(all), MaxNetworks)]
 	}
 	var last ranked
-	for e, err := range sorted {
+	for e, err := range networks.Sorted() {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -219,7 +234,7 @@ func (h *Head) rankNetworks(ctx context.Context, sorted iter.Seq2[entry, error])
 			return err
 		}
 		// No host's name holds a space.
-		if name := e.key[:strings.LastIndexByte(e.key, ' ')]; name != last.name || last.hosts == 0 {
+		if name := string(e.Key[:bytes.LastIndexByte(e.Key, ' ')]); name != last.name || last.hosts == 0 {
 			if last.hosts > 0 {
 				all = append(all, last)
 			}
@@ -242,8 +257,10 @@ func (h *Head) rankNetworks(ctx context.Context, sorted iter.Seq2[entry, error])
 	return nil
 }
 
-// writeSums counts sorted doors for each address.
-func writeSums(ctx context.Context, sums *treeWriter, doors iter.Seq2[entry, error]) error {
+// writeDoors writes sorted doors, and counts them for each address. It returns how many addresses
+// there are.
+func writeDoors(ctx context.Context, f *file, sorted *extsort.Sorter) (int64, error) {
+	doors, sums := f.table(tableDoors), f.table(tableSums)
 	address, hosts, in := "", int64(0), map[int64]int64{}
 	finish := func() error {
 		if hosts == 0 {
@@ -257,26 +274,26 @@ func writeSums(ctx context.Context, sums *treeWriter, doors iter.Seq2[entry, err
 		clear(in)
 		return sums.add(address, value)
 	}
-	for e, err := range doors {
+	for e, err := range sorted.Sorted() {
 		if err == nil {
-			err = ctx.Err()
+			err = cmp.Or(ctx.Err(), doors.add(string(e.Key), bytes.Clone(e.Value)))
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
 		// No host's name holds a space.
-		if of := e.key[:strings.LastIndexByte(e.key, ' ')+1]; of != address {
+		if of := string(e.Key[:bytes.LastIndexByte(e.Key, ' ')+1]); of != address {
 			if err := finish(); err != nil {
-				return err
+				return 0, err
 			}
 			address = of
 		}
 		hosts++
-		for c := (cursor{rest: e.value}); len(c.rest) > 0; {
+		for c := (cursor{rest: e.Value}); len(c.rest) > 0; {
 			in[int64(c.number())]++
 		}
 	}
-	return finish()
+	return sums.entries, errors.Join(finish(), doors.finish(), sums.finish())
 }
 
 func appendNumber(b []byte, n int64) []byte { return binary.AppendUvarint(b, uint64(n)) }

@@ -24,7 +24,7 @@ func Example() {
 	if err := view.Build(context.Background(), r, dir); err != nil {
 		panic(err)
 	}
-	v, err := view.Open(os.DirFS(dir))
+	v, err := view.Open(dir)
 	if err != nil {
 		panic(err)
 	}

@@ -1,41 +1,46 @@
 package view
 
 import (
-	"crypto/sha256"
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
-	"path"
+	"math"
+	"os"
+	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"go.etcd.io/bbolt"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
 )
 
 // Format names the format of a View on disk.
-const Format = "store-view/v4"
+const Format = "store-view/v5"
 
 // A folder of views holds
 //
-//	current                     one line: the name of the view in force and the SHA-256 of its head.json
-//	<log size>-<root>/head.json what it was made from, and its files
-//	<log size>-<root>/sums-…    address digest → at how many hosts, ever and in each round
-//
-// and of each segment, which is the rounds from one to another, such as 1-4,
-//
-//	<log size>-<root>/hosts-1-4-…   host → its rows
-//	<log size>-<root>/doors-1-4-…   address digest and host → the rounds in which the host advertised the address
-//	<log size>-<root>/names-1-4-…   SHA-256 → host, for hosts that addresses and file names do not spell as they are
-//	<log size>-<root>/nets-1-4-…    network and host → nothing, for hosts that named the network beside an address
+//	current             one line: the name of the view in force
+//	<log size>-<root>   a file of bbolt, what was made from the record at that size of its log
 //
 // A view says nothing that the record does not: it can be thrown away and made again.
+const pointerName = "current"
+
+// The tables of a view.
 const (
-	pointerName = "current"
-	headName    = "head.json"
+	tableHead  = "head"  // headKey → Head, in JSON
+	tableHosts = "hosts" // host → its rows
+	tableDoors = "doors" // address digest and host → the rounds in which the host advertised the address
+	tableSums  = "sums"  // address digest → at how many hosts, ever and in each round
+	tableNames = "names" // SHA-256 → host, for hosts that addresses and file names do not spell as they are
+
+	headKey = "head"
 )
 
 // Head says what a view was made from.
@@ -62,67 +67,57 @@ const MaxNetworks = 2048
 // Sequence is the newest round's, 0 for none.
 func (h Head) Sequence() int64 { return int64(len(h.Weeks)) }
 
-// headFile is head.json.
-type headFile struct {
-	Head
-	SumFiles []shard   `json:"sum_files"`
-	Segments []segment `json:"segments"` // oldest first
-}
+// name is that of the file of a view.
+func (h Head) name() string { return fmt.Sprintf("%d-%s", h.Size, h.Root.String()[:16]) }
 
-// open returns the view of a head whose files are in a folder.
-func (f *headFile) open(fsys fs.FS, dir string) *View {
-	of := func(shards []shard) tree { return newTree(fsys, dir, shards) }
-	v := &View{head: f.Head, name: dir, segments: f.Segments, sums: of(f.SumFiles)}
-	for _, s := range f.Segments {
-		v.hosts, v.doors = append(v.hosts, of(s.HostFiles)), append(v.doors, of(s.DoorFiles))
-		v.names, v.nets = append(v.names, of(s.NameFiles)), append(v.nets, of(s.NetFiles))
-	}
-	return v
-}
-
-// View answers what the record holds about one host or one address from sorted files, whatever
-// their size: a look-up reads a few blocks of some kilobytes. Each is checked, so that a damaged
-// view gives errors and no wrong answers. It may be used by several goroutines at once, and after a
-// newer one took its place for as long as its folder stands.
+// View answers what the record holds about one host or one address from a file, whatever its size.
+// What is read is checked, so that a damaged view gives errors and no wrong answers. It may be used
+// by several goroutines at once, and after a newer one took its place.
 type View struct {
-	head                      Head
-	name                      string
-	segments                  []segment
-	sums                      tree
-	hosts, doors, names, nets trees // one of each segment
+	head Head
+	db   *bbolt.DB // closed when nobody has the view
 }
 
 // ErrNone is returned for a folder in which no view was built.
 var ErrNone = errors.New("there is no view")
 
-// Open opens the view in force of a folder that BuildView filled.
-func Open(fsys fs.FS) (*View, error) {
-	raw, err := fs.ReadFile(fsys, pointerName)
+// Open opens the view in force of a folder that Build filled.
+func Open(dir string) (*View, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, pointerName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("opening view: %w", ErrNone)
+		err = ErrNone
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening view: %w", err)
 	}
-	name, sum, ok := strings.Cut(strings.TrimSuffix(string(raw), "\n"), " ")
-	if !ok || !fs.ValidPath(name) {
-		return nil, fmt.Errorf("opening view: %s is not of the form name and digest", pointerName)
+	name := strings.TrimSuffix(string(raw), "\n")
+	if name != filepath.Base(name) {
+		return nil, fmt.Errorf("opening view: %s is not the name of a file", pointerName)
 	}
-	raw, err = fs.ReadFile(fsys, path.Join(name, headName))
+	db, err := bbolt.Open(filepath.Join(dir, name), 0, &bbolt.Options{ReadOnly: true})
 	if err != nil {
-		return nil, fmt.Errorf("opening view: %w", err)
+		return nil, fmt.Errorf("opening view: %s: %w", name, err)
 	}
-	if got := sha256.Sum256(raw); attest.Digest(got).String() != sum {
-		return nil, fmt.Errorf("opening view: %s is not the one that %s names", path.Join(name, headName), pointerName)
+	v := &View{db: db}
+	if err := v.readHead(name); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening view: %s: %w", name, err), db.Close())
 	}
-	var f headFile
-	if err := json.Unmarshal(raw, &f, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("opening view: %s: %w", path.Join(name, headName), err)
+	runtime.AddCleanup(v, func(db *bbolt.DB) { _ = db.Close() }, db) // it was only read
+	return v, nil
+}
+
+func (v *View) readHead(name string) error {
+	raw, _, err := v.get(tableHead, headKey)
+	if err != nil {
+		return err
 	}
-	if f.Format != Format {
-		return nil, fmt.Errorf("opening view: format is %q, want %q", f.Format, Format)
+	if err := json.Unmarshal(raw, &v.head, json.RejectUnknownMembers(true)); err != nil {
+		return err
 	}
-	return f.open(fsys, name), nil
+	if v.head.Format != Format || v.head.name() != name {
+		return fmt.Errorf("it is the %.80q of %s, want the %q of that name", v.head.Format, v.head.name(), Format)
+	}
+	return nil
 }
 
 // Head says what the view was made from.
@@ -159,11 +154,11 @@ func headOf(r *record.Record, n int) (Head, error) {
 
 // Host returns all rows of a host, oldest first; false for a host that no round ever named.
 func (v *View) Host(host string) (record.History, bool, error) {
-	value, ok, err := v.hosts.get(host)
+	value, ok, err := v.get(tableHosts, host)
 	if err != nil || !ok {
 		return record.History{Host: host}, false, err
 	}
-	h, err := decodeHistory(host, value)
+	h, err := decodeHistory(host, value, math.MaxInt)
 	return h, err == nil, err
 }
 
@@ -171,12 +166,8 @@ func (v *View) Host(host string) (record.History, bool, error) {
 // of files. It holds every host that is too long or too odd to stand there itself, and may hold
 // others.
 func (v *View) Hashed(sum string) (host string, ok bool, err error) {
-	for i := range v.names {
-		if value, ok, err := v.names[i].get(nil, sum); ok || err != nil {
-			return string(value), ok, err
-		}
-	}
-	return "", false, nil
+	value, ok, err := v.get(tableNames, sum)
+	return string(value), ok, err
 }
 
 // plainName are hosts that are written as they are, wherever they stand.
@@ -187,40 +178,73 @@ func isPlain(host string) bool {
 	return plainName.MatchString(host) && !strings.HasSuffix(host, ".json") && !strings.HasPrefix(host, "h-")
 }
 
-func encodeHistory(into []byte, h record.History) []byte {
+func encodeHistory(h record.History) (value []byte) {
 	for _, row := range h.Rows {
-		into = appendNumber(into, row.Leaf)
-		into = appendNumber(into, int64(len(row.Raw)))
-		into = append(into, row.Raw...)
+		value = appendNumber(value, row.Leaf)
+		value = appendNumber(value, int64(len(row.Raw)))
+		value = append(value, row.Raw...)
 	}
-	return into
+	return value
 }
 
-// decodeHistory takes over the memory of what it reads.
-func decodeHistory(host string, value []byte) (record.History, error) {
+// decodeHistory reads the first row and the last n.
+func decodeHistory(host string, value []byte, n int) (record.History, error) {
 	h := record.History{Host: host}
-	rows := 0
-	for c := (cursor{rest: value}); len(c.rest) > 0; rows++ {
-		c.number()
-		c.take(c.number())
-	}
-	h.Rows = make([]record.StoredRow, 0, rows)
 	c := cursor{rest: value}
 	for len(c.rest) > 0 {
 		row := record.StoredRow{Leaf: int64(c.number())}
 		row.Raw = c.take(c.number())
-		if c.bad {
-			break
-		}
-		if err := json.Unmarshal(row.Raw, &row.Row, json.RejectUnknownMembers(true)); err != nil {
-			return h, fmt.Errorf("reading view: row of %s: %w", host, err)
-		}
 		h.Rows = append(h.Rows, row)
 	}
 	if err := c.end(); err != nil {
 		return h, fmt.Errorf("reading view: rows of %s: %w", host, err)
 	}
+	if len(h.Rows) > n {
+		h.Rows = slices.Delete(h.Rows, 1, max(1, len(h.Rows)-n))
+	}
+	for i := range h.Rows {
+		row := &h.Rows[i]
+		row.Raw = bytes.Clone(row.Raw)
+		if err := json.Unmarshal(row.Raw, &row.Row, json.RejectUnknownMembers(true)); err != nil {
+			return h, fmt.Errorf("reading view: row of %s: %w", host, err)
+		}
+	}
 	return h, nil
+}
+
+// Recent yields every host in the order of its bytes with its first row and its last n: what a tier
+// is derived from. It parses no other rows, and what it yields counts only if no error came behind.
+func (v *View) Recent(n int) iter.Seq2[record.History, error] {
+	return func(yield func(record.History, error) bool) {
+		for e, err := range v.from(tableHosts, "") {
+			h := record.History{Host: e.key}
+			if err == nil {
+				h, err = decodeHistory(e.key, e.value, n)
+			}
+			if !yield(h, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// RecentOf yields the first row and the last n of hosts, which must be held by the view.
+func (v *View) RecentOf(hosts []string, n int) iter.Seq2[record.History, error] {
+	return func(yield func(record.History, error) bool) {
+		for _, host := range hosts {
+			value, ok, err := v.get(tableHosts, host)
+			if err == nil && !ok {
+				err = fmt.Errorf("reading view: there is no host %s", host)
+			}
+			h := record.History{Host: host}
+			if err == nil {
+				h, err = decodeHistory(host, value, n)
+			}
+			if !yield(h, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // AddressDoor is one host at which an address was advertised.
@@ -239,7 +263,7 @@ type AddressSum struct {
 
 // Address counts the hosts at which an address was advertised: none for one that was never seen.
 func (v *View) Address(p record.PayTo) (AddressSum, error) {
-	value, ok, err := v.sums.get(nil, addressKey(p))
+	value, ok, err := v.get(tableSums, addressKey(p))
 	sum := AddressSum{In: map[int64]int64{}}
 	if err != nil || !ok {
 		return sum, err
@@ -257,7 +281,7 @@ func (v *View) Address(p record.PayTo) (AddressSum, error) {
 func (v *View) Doors(p record.PayTo) iter.Seq2[AddressDoor, error] {
 	return func(yield func(AddressDoor, error) bool) {
 		prefix := addressKey(p)
-		for e, err := range v.doors.from(prefix) {
+		for e, err := range v.from(tableDoors, prefix) {
 			host, of := strings.CutPrefix(e.key, prefix)
 			if err == nil && !of {
 				return

@@ -61,7 +61,7 @@ func Open(ctx context.Context, cfg Config) (*Archive, error) {
 	}
 	if len(record.Rounds()) > 0 {
 		if err := view.Build(ctx, record, cfg.View); err != nil {
-			if _, older := view.Open(os.DirFS(cfg.View)); older != nil {
+			if _, older := view.Open(cfg.View); older != nil {
 				return nil, err
 			}
 			cfg.Log.Error("view of the record not built, the older one stays", "err", err)
@@ -151,7 +151,7 @@ func (a *Archive) read() (*State, error) {
 	if len(rounds) == 0 {
 		return nil, nil
 	}
-	v, err := view.Open(os.DirFS(a.cfg.View))
+	v, err := view.Open(a.cfg.View)
 	if errors.Is(err, view.ErrNone) {
 		return nil, nil
 	}
