@@ -85,7 +85,7 @@ func (p HostPages) history(name string) (*archive.State, derive.History, error) 
 	}
 	host := name
 	if isHashed(name) {
-		spelled, ok, err := s.View.Hashed(name[len("h-"):])
+		spelled, ok, err := s.Index.Hashed(name[len("h-"):])
 		if err != nil {
 			return nil, derive.History{}, err
 		}

@@ -43,7 +43,7 @@ func hostPages(t *testing.T) (HostPages, *record.Record) {
 		}}); err != nil {
 		t.Fatal(err)
 	}
-	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"),
+	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, Index: filepath.Join(t.TempDir(), "view"),
 		Ring: w.Ring})
 	if err != nil {
 		t.Fatal(err)

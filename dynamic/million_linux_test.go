@@ -19,10 +19,10 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/hostindex"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/seal"
-	"store.example/agentstore/corpus/view"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/templates"
 )
@@ -141,7 +141,7 @@ func TestSoakMillionHosts(t *testing.T) {
 	}
 	grown(t, "sealing", mostGrown, seals[2], seals[manyWeeks])
 	built := costOf(t, func() {
-		if err := view.Build(t.Context(), recordtest.Open(t, w), views); err != nil {
+		if err := hostindex.Build(t.Context(), recordtest.Open(t, w), views); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -173,7 +173,7 @@ func bytesBelow(t *testing.T, dir string) (sum int64) {
 // store.
 func askForMany(t *testing.T, w *seal.Writer, dir string, hosts int) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: dir, Ring: w.Ring})
+	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, Index: dir, Ring: w.Ring})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package view
+package hostindex
 
 import (
 	"bytes"
@@ -64,19 +64,19 @@ func sharedRecord(t testing.TB, rounds, hosts int) *seal.Writer {
 	return w
 }
 
-func buildTiny(t testing.TB, w *seal.Writer, dir string) *View {
+func buildTiny(t testing.TB, w *seal.Writer, dir string) *Index {
 	t.Helper()
 	if err := build(t.Context(), recordtest.Open(t, w), dir, tiny); err != nil {
 		t.Fatal(err)
 	}
-	v, err := Open(dir)
+	x, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
+	return x
 }
 
-// bruteDoors works out slowly what the view says of addresses.
+// bruteDoors works out slowly what the index says of addresses.
 func bruteDoors(t testing.TB, r *record.Record) (map[record.PayTo][]AddressDoor, map[record.PayTo]AddressSum) {
 	t.Helper()
 	doors, sums := map[record.PayTo][]AddressDoor{}, map[record.PayTo]AddressSum{}
@@ -125,12 +125,12 @@ func collect[T any](t testing.TB, seq func(func(T, error) bool)) (out []T) {
 	return out
 }
 
-func TestViewHoldsWhatTheRecordHolds(t *testing.T) {
+func TestIndexHoldsWhatTheRecordHolds(t *testing.T) {
 	for name, w := range map[string]*seal.Writer{"small": recordtest.Small(t), "shared": sharedRecord(t, 5, 120),
 		"empty": recordtest.Writer(t)} {
 		r := recordtest.Open(t, w)
-		v := buildTiny(t, w, t.TempDir())
-		if stale, err := v.Check(r); stale || err != nil {
+		x := buildTiny(t, w, t.TempDir())
+		if stale, err := x.Check(r); stale || err != nil {
 			t.Errorf("%s: stale %v, %v", name, stale, err)
 		}
 		var hosts []string
@@ -141,7 +141,7 @@ func TestViewHoldsWhatTheRecordHolds(t *testing.T) {
 			}
 			hosts = append(hosts, want.Host)
 			rows += int64(len(want.Rows))
-			got, ok, err := v.Host(want.Host)
+			got, ok, err := x.Host(want.Host)
 			if !ok || err != nil {
 				t.Fatalf("%s: %s: %v, %v", name, want.Host, ok, err)
 			}
@@ -150,38 +150,38 @@ func TestViewHoldsWhatTheRecordHolds(t *testing.T) {
 			}
 			for _, absent := range []string{want.Host + "x", want.Host[:len(want.Host)-1], "0" + want.Host,
 				strings.ToUpper(want.Host)} {
-				if h, ok, err := v.Host(absent); ok || err != nil || len(h.Rows) > 0 {
+				if h, ok, err := x.Host(absent); ok || err != nil || len(h.Rows) > 0 {
 					t.Errorf("%s: %s is there: %v %v", name, absent, h, err)
 				}
 			}
 		}
 		for _, host := range hosts {
-			got, ok, err := v.Hashed(fmt.Sprintf("%x", sha256.Sum256([]byte(host))))
+			got, ok, err := x.Hashed(fmt.Sprintf("%x", sha256.Sum256([]byte(host))))
 			if ok && got != host || !ok && !isPlain(host) || err != nil {
 				t.Errorf("%s: the digest of %s is that of %q: %v, %v", name, host, got, ok, err)
 			}
 		}
 		for _, absent := range []string{"", " ", "~", "zz.example"} {
-			if _, ok, err := v.Host(absent); ok || err != nil {
+			if _, ok, err := x.Host(absent); ok || err != nil {
 				t.Errorf("%s: %q is there: %v", name, absent, err)
 			}
 		}
-		if diff := cmp.Diff(hosts, collect(t, v.Hosts(""))); diff != "" {
+		if diff := cmp.Diff(hosts, collect(t, x.Hosts(""))); diff != "" {
 			t.Errorf("%s: hosts (-want +got):\n%s", name, diff)
 		}
 		doors, sums := bruteDoors(t, r)
 		for p, want := range doors {
-			if diff := cmp.Diff(want, collect(t, v.Doors(p))); diff != "" {
+			if diff := cmp.Diff(want, collect(t, x.Doors(p))); diff != "" {
 				t.Errorf("%s: doors of %v (-want +got):\n%s", name, p, diff)
 			}
-			got, err := v.Address(p)
+			got, err := x.Address(p)
 			if diff := cmp.Diff(sums[p], got); diff != "" || err != nil {
 				t.Errorf("%s: sum of %v: %v (-want +got):\n%s", name, p, err, diff)
 			}
 		}
 		for _, p := range []record.PayTo{{}, {Network: "eip155:8453"},
 			{Network: "eip155:99", Digest: exchange.PayToDigest("eip155:99", "0x")}} {
-			if got, err := v.Address(p); err != nil || got.Hosts != 0 || len(collect(t, v.Doors(p))) != 0 {
+			if got, err := x.Address(p); err != nil || got.Hosts != 0 || len(collect(t, x.Doors(p))) != 0 {
 				t.Errorf("%s: an address that was never seen: %v, %v", name, got, err)
 			}
 		}
@@ -210,21 +210,21 @@ func TestViewHoldsWhatTheRecordHolds(t *testing.T) {
 			want.Weeks = append(want.Weeks, round.Week)
 		}
 		want.Root, _ = r.Log.Root(want.Size)
-		if diff := cmp.Diff(want, v.Head()); diff != "" {
+		if diff := cmp.Diff(want, x.Head()); diff != "" {
 			t.Errorf("%s: head (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
-func TestViewFollowsTheRecord(t *testing.T) {
+func TestIndexFollowsTheRecord(t *testing.T) {
 	w, dir := recordtest.Small(t), t.TempDir()
 	first := buildTiny(t, w, dir)
 	before := recordtest.ReadAll(t, dir)
-	// Observations make the log grow, and change nothing of a view.
+	// Observations make the log grow, and change nothing of an index.
 	recordtest.Observe(t, w, "third")
 	buildTiny(t, w, dir)
 	if diff := cmp.Diff(before, recordtest.ReadAll(t, dir)); diff != "" {
-		t.Errorf("a view was built again:\n%s", diff)
+		t.Errorf("an index was built again:\n%s", diff)
 	}
 	recordtest.Seal(t, w, recordtest.Draft(4, recordtest.Walked("a.example", record.VerdictReady)))
 	if stale, err := first.Check(recordtest.Open(t, w)); !stale || err != nil {
@@ -240,30 +240,30 @@ func TestViewFollowsTheRecord(t *testing.T) {
 	}
 	// Whoever still reads the one before is not cut off.
 	if h, ok, err := first.Host("b.example"); !ok || err != nil || len(h.Rows) != 2 {
-		t.Errorf("the view before: %v, %v, %v", h, ok, err)
+		t.Errorf("the index before: %v, %v, %v", h, ok, err)
 	}
 	if h, _, err := second.Host("a.example"); err != nil || len(h.Rows) != 3 {
-		t.Errorf("the new view: %v, %v", h, err)
+		t.Errorf("the new index: %v, %v", h, err)
 	}
 	recordtest.Seal(t, w, recordtest.Draft(5, recordtest.Walked("a.example", record.VerdictReady)))
 	third := buildTiny(t, w, dir)
 	if _, err := os.Stat(filepath.Join(dir, first.head.name())); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the first view still stands: %v", err)
+		t.Errorf("the first index still stands: %v", err)
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 4 { // two views, the pointer, the lock
+	if err != nil || len(entries) != 4 { // two indexes, the pointer, the lock
 		t.Errorf("%v, %v", entries, err)
 	}
-	// A view of another record, and of a longer one, are refused.
+	// An index of another record, and of a longer one, are refused.
 	if _, err := third.Check(recordtest.Open(t, sharedRecord(t, 6, 3))); err == nil {
-		t.Error("a view of another record passed")
+		t.Error("an index of another record passed")
 	}
 	if _, err := third.Check(recordtest.Open(t, recordtest.Small(t))); err == nil {
-		t.Error("a view of a longer record passed")
+		t.Error("an index of a longer record passed")
 	}
 }
 
-func TestViewIsBuiltOnce(t *testing.T) {
+func TestIndexIsBuiltOnce(t *testing.T) {
 	w, dir := sharedRecord(t, 2, 40), t.TempDir()
 	r := recordtest.Open(t, w)
 	var wg sync.WaitGroup
@@ -282,27 +282,27 @@ func TestViewIsBuiltOnce(t *testing.T) {
 		t.Errorf("stopped: %v", err)
 	}
 	if _, err := Open(other); !errors.Is(err, ErrNone) {
-		t.Errorf("half a view: %v", err)
+		t.Errorf("half an index: %v", err)
 	}
 	if left, err := os.ReadDir(other); err != nil || len(left) != 1 { // the lock
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
-// viewAnswers is all that a view says, or the error it said it with.
-func viewAnswers(dir string, hosts []string, addresses []record.PayTo) ([]string, error) {
-	v, err := Open(dir)
+// answers is all that an index says, or the error it said it with.
+func answers(dir string, hosts []string, addresses []record.PayTo) ([]string, error) {
+	x, err := Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer v.db.Close()
+	defer x.db.Close()
 	var all []string
 	for _, host := range hosts {
-		h, ok, err := v.Host(host)
+		h, ok, err := x.Host(host)
 		if err != nil {
 			return nil, err
 		}
-		name, known, err := v.Hashed(fmt.Sprintf("%x", sha256.Sum256([]byte(host))))
+		name, known, err := x.Hashed(fmt.Sprintf("%x", sha256.Sum256([]byte(host))))
 		if err != nil {
 			return nil, err
 		}
@@ -312,12 +312,12 @@ func viewAnswers(dir string, hosts []string, addresses []record.PayTo) ([]string
 		}
 	}
 	for _, p := range addresses {
-		s, err := v.Address(p)
+		s, err := x.Address(p)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, fmt.Sprint(p, s))
-		for d, err := range v.Doors(p) {
+		for d, err := range x.Doors(p) {
 			if err != nil {
 				return nil, err
 			}
@@ -327,10 +327,10 @@ func viewAnswers(dir string, hosts []string, addresses []record.PayTo) ([]string
 	return all, nil
 }
 
-// lessened is the file of a view from which a host is gone.
+// lessened is the file of an index from which a host is gone.
 func lessened(t *testing.T, whole []byte) []byte {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "view")
+	file := filepath.Join(t.TempDir(), "index")
 	err := os.WriteFile(file, whole, 0o644)
 	var db *bbolt.DB
 	if err == nil {
@@ -348,19 +348,19 @@ func lessened(t *testing.T, whole []byte) []byte {
 	return b
 }
 
-// TestDamagedViewIsAnError changes, cuts and turns round the file of a view: nothing it says then
-// is wrong, also of hosts that it does not hold, and what cannot be opened is built anew.
-func TestDamagedViewIsAnError(t *testing.T) {
+// TestDamagedIndexIsAnError changes, cuts and turns round the file of an index: nothing it says
+// then is wrong, also of hosts that it does not hold, and what cannot be opened is built anew.
+func TestDamagedIndexIsAnError(t *testing.T) {
 	w, dir := sharedRecord(t, 3, 40), t.TempDir()
-	v := buildTiny(t, w, dir)
-	hosts := append(collect(t, v.Hosts("")), "absent.example", "h000", "zzz.example")
+	x := buildTiny(t, w, dir)
+	hosts := append(collect(t, x.Hosts("")), "absent.example", "h000", "zzz.example")
 	doors, _ := bruteDoors(t, recordtest.Open(t, w))
 	addresses := slices.Collect(maps.Keys(doors))
-	want, err := viewAnswers(dir, hosts, addresses)
+	want, err := answers(dir, hosts, addresses)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, v.head.name())
+	file := filepath.Join(dir, x.head.name())
 	whole, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -369,7 +369,7 @@ func TestDamagedViewIsAnError(t *testing.T) {
 		if err := errors.Join(os.Remove(file), os.WriteFile(file, b, 0o644)); err != nil {
 			t.Fatal(err)
 		}
-		got, err := viewAnswers(dir, hosts, addresses)
+		got, err := answers(dir, hosts, addresses)
 		if err == nil && !slices.Equal(got, want) {
 			t.Errorf("%s: another answer, and no error", what)
 		}
@@ -398,14 +398,14 @@ func TestDamagedViewIsAnError(t *testing.T) {
 			continue
 		}
 		buildTiny(t, w, dir)
-		if got, err := viewAnswers(dir, hosts, addresses); err != nil || !slices.Equal(got, want) {
+		if got, err := answers(dir, hosts, addresses); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s is not built anew: %v", what, err)
 		}
 	}
 }
 
-// TestLongViewMemoryDoesNotFollowRows builds views of one round of few and of many hosts.
-func TestLongViewMemoryDoesNotFollowRows(t *testing.T) {
+// TestLongIndexMemoryDoesNotFollowRows builds indexes of one round of few and of many hosts.
+func TestLongIndexMemoryDoesNotFollowRows(t *testing.T) {
 	build := func(n int) uint64 {
 		w := recordtest.Writer(t)
 		d := recordtest.Draft(1)

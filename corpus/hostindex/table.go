@@ -1,4 +1,4 @@
-package view
+package hostindex
 
 import (
 	"bytes"
@@ -86,12 +86,12 @@ func (c *cursor) take(n uint64) []byte {
 
 func (c *cursor) end() error {
 	if c.bad || len(c.rest) > 0 {
-		return errors.New("it is not in the form of a view")
+		return errors.New("it is not in the form of an index")
 	}
 	return nil
 }
 
-// file is the file of a view while it is written, in transactions that hold about so many bytes.
+// file is the file of an index while it is written, in transactions that hold about so many bytes.
 type file struct {
 	db   *bbolt.DB
 	tx   *bbolt.Tx
@@ -168,11 +168,11 @@ func (t *tableWriter) add(key string, value []byte) error {
 func (t *tableWriter) finish() error { return t.file.put(t.name, t.last, "") }
 
 // errDamaged is an entry that is not what was written.
-var errDamaged = errors.New("it is damaged; remove the folder of views and build it anew")
+var errDamaged = errors.New("it is damaged; remove the folder of indexes and build it anew")
 
 // get returns the value of a key.
-func (v *View) get(table, key string) (value []byte, found bool, err error) {
-	for e, err := range v.from(table, key) {
+func (x *Index) get(table, key string) (value []byte, found bool, err error) {
+	for e, err := range x.from(table, key) {
 		if err != nil || e.key != key { // what stands behind the key
 			return nil, false, err
 		}
@@ -183,10 +183,10 @@ func (v *View) get(table, key string) (value []byte, found bool, err error) {
 
 // from yields the entries from the first that is not before key, in order, until an error. Their
 // values are lent until the next is asked for.
-func (v *View) from(table, key string) iter.Seq2[entry, error] {
+func (x *Index) from(table, key string) iter.Seq2[entry, error] {
 	return func(yield func(entry, error) bool) {
-		defer runtime.KeepAlive(v)
-		err := v.db.View(func(tx *bbolt.Tx) error {
+		defer runtime.KeepAlive(x)
+		err := x.db.View(func(tx *bbolt.Tx) error {
 			var c *bbolt.Cursor
 			key := max(key, begin)
 			e, next, err := read(table, func() ([]byte, []byte) {
@@ -211,7 +211,7 @@ func (v *View) from(table, key string) iter.Seq2[entry, error] {
 			}
 		})
 		if err != nil {
-			yield(entry{}, fmt.Errorf("reading view: %s: %w", table, err))
+			yield(entry{}, fmt.Errorf("reading host index: %s: %w", table, err))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package view
+package hostindex
 
 import (
 	"bytes"
@@ -22,18 +22,18 @@ import (
 	"store.example/agentstore/corpus/record"
 )
 
-// fresh is the file of a view that is being made.
+// fresh is the file of an index that is being made.
 const fresh = ".new"
 
 // memory is how many bytes of entries are sorted, or wait to be written.
 const memory = 16 << 20
 
-// Build makes the view of a record in a folder of views and puts it in force, whole or not at all,
-// unless it is there. Memory does not follow the number of hosts. Builders of one folder wait for
-// each other.
+// Build makes the index of a record in a folder of indexes and puts it in force, whole or not at
+// all, unless it is there. Memory does not follow the number of hosts. Builders of one folder wait
+// for each other.
 func Build(ctx context.Context, r *record.Record, dir string) error {
 	if err := build(ctx, r, dir, memory); err != nil {
-		return fmt.Errorf("building view: %w", err)
+		return fmt.Errorf("building host index: %w", err)
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func build(ctx context.Context, r *record.Record, dir string, memory int) (err e
 	if err != nil {
 		return err
 	}
-	// A view that cannot be opened is built anew.
+	// An index that cannot be opened is built anew.
 	before := ""
 	if held, err := Open(dir); err == nil {
 		before = held.head.name()
@@ -80,12 +80,12 @@ func build(ctx context.Context, r *record.Record, dir string, memory int) (err e
 	if err != nil {
 		return err
 	}
-	return removeViews(f, head.name(), before)
+	return removeOthers(f, head.name(), before)
 }
 
-// removeViews removes all views but the one in force and the one before it, which another process
-// may be about to open.
-func removeViews(f *durable.Folder, keep ...string) error {
+// removeOthers removes all indexes but the one in force and the one before it, which another
+// process may be about to open.
+func removeOthers(f *durable.Folder, keep ...string) error {
 	entries, err := fs.ReadDir(f.Root.FS(), ".")
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func removeViews(f *durable.Folder, keep ...string) error {
 	return nil
 }
 
-// write makes the file of a view.
+// write makes the file of an index.
 func write(ctx context.Context, r *record.Record, path string, head Head, memory int) (err error) {
 	f, err := create(path, memory)
 	if err != nil {

@@ -1,4 +1,4 @@
-package view
+package hostindex
 
 import (
 	"bytes"
@@ -21,18 +21,18 @@ import (
 	"store.example/agentstore/corpus/record"
 )
 
-// Format names the format of a View on disk.
-const Format = "store-view/v5"
+// Format names the format of an Index on disk.
+const Format = "store-hostindex/v1"
 
-// A folder of views holds
+// A folder of indexes holds
 //
-//	current             one line: the name of the view in force
+//	current             one line: the name of the index in force
 //	<log size>-<root>   a file of bbolt, what was made from the record at that size of its log
 //
-// A view says nothing that the record does not: it can be thrown away and made again.
+// An index says nothing that the record does not: it can be thrown away and made again.
 const pointerName = "current"
 
-// The tables of a view.
+// The tables of an index.
 const (
 	tableHead  = "head"  // headKey → Head, in JSON
 	tableHosts = "hosts" // host → its rows
@@ -43,7 +43,7 @@ const (
 	headKey = "head"
 )
 
-// Head says what a view was made from.
+// Head says what an index was made from.
 type Head struct {
 	Format    string        `json:"format"` // Format
 	Origin    string        `json:"origin"`
@@ -60,87 +60,87 @@ type Head struct {
 	RowsCut     int64    `json:"rows_cut"`
 }
 
-// MaxNetworks is the most networks that a view lists: as many as one look-up asks. A door may name
-// any.
+// MaxNetworks is the most networks that an index lists: as many as one look-up asks. A door may
+// name any.
 const MaxNetworks = 2048
 
 // Sequence is the newest round's, 0 for none.
 func (h Head) Sequence() int64 { return int64(len(h.Weeks)) }
 
-// name is that of the file of a view.
+// name is that of the file of an index.
 func (h Head) name() string { return fmt.Sprintf("%d-%s", h.Size, h.Root.String()[:16]) }
 
-// View answers what the record holds about one host or one address from a file, whatever its size.
-// What is read is checked, so that a damaged view gives errors and no wrong answers. It may be used
-// by several goroutines at once, and after a newer one took its place.
-type View struct {
+// Index answers what the record holds about one host or one address from a file, whatever its size.
+// What is read is checked, so that a damaged index gives errors and no wrong answers. It may be
+// used by several goroutines at once, and after a newer one took its place.
+type Index struct {
 	head Head
-	db   *bbolt.DB // closed when nobody has the view
+	db   *bbolt.DB // closed when nobody has the index
 }
 
-// ErrNone is returned for a folder in which no view was built.
-var ErrNone = errors.New("there is no view")
+// ErrNone is returned for a folder in which no index was built.
+var ErrNone = errors.New("there is no index")
 
-// Open opens the view in force of a folder that Build filled.
-func Open(dir string) (*View, error) {
+// Open opens the index in force of a folder that Build filled.
+func Open(dir string) (*Index, error) {
 	raw, err := os.ReadFile(filepath.Join(dir, pointerName))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrNone
 	}
 	if err != nil {
-		return nil, fmt.Errorf("opening view: %w", err)
+		return nil, fmt.Errorf("opening host index: %w", err)
 	}
 	name := strings.TrimSuffix(string(raw), "\n")
 	if name != filepath.Base(name) {
-		return nil, fmt.Errorf("opening view: %s is not the name of a file", pointerName)
+		return nil, fmt.Errorf("opening host index: %s is not the name of a file", pointerName)
 	}
 	db, err := bbolt.Open(filepath.Join(dir, name), 0, &bbolt.Options{ReadOnly: true})
 	if err != nil {
-		return nil, fmt.Errorf("opening view: %s: %w", name, err)
+		return nil, fmt.Errorf("opening host index: %s: %w", name, err)
 	}
-	v := &View{db: db}
-	if err := v.readHead(name); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening view: %s: %w", name, err), db.Close())
+	x := &Index{db: db}
+	if err := x.readHead(name); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening host index: %s: %w", name, err), db.Close())
 	}
-	runtime.AddCleanup(v, func(db *bbolt.DB) { _ = db.Close() }, db) // it was only read
-	return v, nil
+	runtime.AddCleanup(x, func(db *bbolt.DB) { _ = db.Close() }, db) // it was only read
+	return x, nil
 }
 
-func (v *View) readHead(name string) error {
-	raw, _, err := v.get(tableHead, headKey)
+func (x *Index) readHead(name string) error {
+	raw, _, err := x.get(tableHead, headKey)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(raw, &v.head, json.RejectUnknownMembers(true)); err != nil {
+	if err := json.Unmarshal(raw, &x.head, json.RejectUnknownMembers(true)); err != nil {
 		return err
 	}
-	if v.head.Format != Format || v.head.name() != name {
-		return fmt.Errorf("it is the %.80q of %s, want the %q of that name", v.head.Format, v.head.name(), Format)
+	if x.head.Format != Format || x.head.name() != name {
+		return fmt.Errorf("it is the %.80q of %s, want the %q of that name", x.head.Format, x.head.name(), Format)
 	}
 	return nil
 }
 
-// Head says what the view was made from.
-func (v *View) Head() Head { return v.head }
+// Head says what the index was made from.
+func (x *Index) Head() Head { return x.head }
 
-// Check demands that the view was made from this record, perhaps before its newest rounds: then it
+// Check demands that the index was made from this record, perhaps before its newest rounds: then it
 // is stale, and says what was so at its head.
-func (v *View) Check(r *record.Record) (stale bool, err error) {
-	n, all := len(v.head.Weeks), len(r.Rounds())
+func (x *Index) Check(r *record.Record) (stale bool, err error) {
+	n, all := len(x.head.Weeks), len(r.Rounds())
 	if n > all {
-		return false, fmt.Errorf("checking view: it holds %d rounds of a record of %d", n, all)
+		return false, fmt.Errorf("checking host index: it holds %d rounds of a record of %d", n, all)
 	}
 	head, err := headOf(r, n)
 	if err != nil {
 		return false, err
 	}
-	if head.Origin != v.head.Origin || head.Size != v.head.Size || head.Root != v.head.Root {
-		return false, fmt.Errorf("checking view: at round %d it is of another log than the record", n)
+	if head.Origin != x.head.Origin || head.Size != x.head.Size || head.Root != x.head.Root {
+		return false, fmt.Errorf("checking host index: at round %d it is of another log than the record", n)
 	}
 	return n < all, nil
 }
 
-// headOf is what a view of a record's first n rounds is made from, but for its counts.
+// headOf is what an index of a record's first n rounds is made from, but for its counts.
 func headOf(r *record.Record, n int) (Head, error) {
 	h := Head{Format: Format, Root: attest.MerkleRoot(nil), Weeks: []string{}}
 	for _, round := range r.Rounds()[:n] {
@@ -153,8 +153,8 @@ func headOf(r *record.Record, n int) (Head, error) {
 }
 
 // Host returns all rows of a host, oldest first; false for a host that no round ever named.
-func (v *View) Host(host string) (record.History, bool, error) {
-	value, ok, err := v.get(tableHosts, host)
+func (x *Index) Host(host string) (record.History, bool, error) {
+	value, ok, err := x.get(tableHosts, host)
 	if err != nil || !ok {
 		return record.History{Host: host}, false, err
 	}
@@ -165,8 +165,8 @@ func (v *View) Host(host string) (record.History, bool, error) {
 // Hashed finds the host whose SHA-256, in hex, stands in place of its name in addresses and names
 // of files. It holds every host that is too long or too odd to stand there itself, and may hold
 // others.
-func (v *View) Hashed(sum string) (host string, ok bool, err error) {
-	value, ok, err := v.get(tableNames, sum)
+func (x *Index) Hashed(sum string) (host string, ok bool, err error) {
+	value, ok, err := x.get(tableNames, sum)
 	return string(value), ok, err
 }
 
@@ -197,7 +197,7 @@ func decodeHistory(host string, value []byte, n int) (record.History, error) {
 		h.Rows = append(h.Rows, row)
 	}
 	if err := c.end(); err != nil {
-		return h, fmt.Errorf("reading view: rows of %s: %w", host, err)
+		return h, fmt.Errorf("reading host index: rows of %s: %w", host, err)
 	}
 	if len(h.Rows) > n {
 		h.Rows = slices.Delete(h.Rows, 1, max(1, len(h.Rows)-n))
@@ -206,7 +206,7 @@ func decodeHistory(host string, value []byte, n int) (record.History, error) {
 		row := &h.Rows[i]
 		row.Raw = bytes.Clone(row.Raw)
 		if err := json.Unmarshal(row.Raw, &row.Row, json.RejectUnknownMembers(true)); err != nil {
-			return h, fmt.Errorf("reading view: row of %s: %w", host, err)
+			return h, fmt.Errorf("reading host index: row of %s: %w", host, err)
 		}
 	}
 	return h, nil
@@ -214,9 +214,9 @@ func decodeHistory(host string, value []byte, n int) (record.History, error) {
 
 // Recent yields every host in the order of its bytes with its first row and its last n: what a tier
 // is derived from. It parses no other rows, and what it yields counts only if no error came behind.
-func (v *View) Recent(n int) iter.Seq2[record.History, error] {
+func (x *Index) Recent(n int) iter.Seq2[record.History, error] {
 	return func(yield func(record.History, error) bool) {
-		for e, err := range v.from(tableHosts, "") {
+		for e, err := range x.from(tableHosts, "") {
 			h := record.History{Host: e.key}
 			if err == nil {
 				h, err = decodeHistory(e.key, e.value, n)
@@ -228,13 +228,13 @@ func (v *View) Recent(n int) iter.Seq2[record.History, error] {
 	}
 }
 
-// RecentOf yields the first row and the last n of hosts, which must be held by the view.
-func (v *View) RecentOf(hosts []string, n int) iter.Seq2[record.History, error] {
+// RecentOf yields the first row and the last n of hosts, which must be held by the index.
+func (x *Index) RecentOf(hosts []string, n int) iter.Seq2[record.History, error] {
 	return func(yield func(record.History, error) bool) {
 		for _, host := range hosts {
-			value, ok, err := v.get(tableHosts, host)
+			value, ok, err := x.get(tableHosts, host)
 			if err == nil && !ok {
-				err = fmt.Errorf("reading view: there is no host %s", host)
+				err = fmt.Errorf("reading host index: there is no host %s", host)
 			}
 			h := record.History{Host: host}
 			if err == nil {
@@ -262,8 +262,8 @@ type AddressSum struct {
 }
 
 // Address counts the hosts at which an address was advertised: none for one that was never seen.
-func (v *View) Address(p record.PayTo) (AddressSum, error) {
-	value, ok, err := v.get(tableSums, addressKey(p))
+func (x *Index) Address(p record.PayTo) (AddressSum, error) {
+	value, ok, err := x.get(tableSums, addressKey(p))
 	sum := AddressSum{In: map[int64]int64{}}
 	if err != nil || !ok {
 		return sum, err
@@ -278,17 +278,17 @@ func (v *View) Address(p record.PayTo) (AddressSum, error) {
 }
 
 // Doors yields the hosts at which an address was advertised, in order of their names.
-func (v *View) Doors(p record.PayTo) iter.Seq2[AddressDoor, error] {
+func (x *Index) Doors(p record.PayTo) iter.Seq2[AddressDoor, error] {
 	return func(yield func(AddressDoor, error) bool) {
 		prefix := addressKey(p)
-		for e, err := range v.from(tableDoors, prefix) {
+		for e, err := range x.from(tableDoors, prefix) {
 			host, of := strings.CutPrefix(e.key, prefix)
 			if err == nil && !of {
 				return
 			}
 			d := AddressDoor{Host: host}
 			if err == nil {
-				d, err = v.door(host, e.value)
+				d, err = x.door(host, e.value)
 			}
 			if !yield(d, err) || err != nil {
 				return
@@ -297,7 +297,7 @@ func (v *View) Doors(p record.PayTo) iter.Seq2[AddressDoor, error] {
 	}
 }
 
-func (v *View) door(host string, value []byte) (AddressDoor, error) {
+func (x *Index) door(host string, value []byte) (AddressDoor, error) {
 	d := AddressDoor{Host: host}
 	c := cursor{rest: value}
 	for len(c.rest) > 0 {
@@ -306,10 +306,10 @@ func (v *View) door(host string, value []byte) (AddressDoor, error) {
 	if err := c.end(); err != nil {
 		return d, err
 	}
-	if len(d.Sequences) == 0 || d.Sequences[0] < 1 || d.Sequences[len(d.Sequences)-1] > v.head.Sequence() {
-		return d, fmt.Errorf("reading view: %s advertised an address in no round", host)
+	if len(d.Sequences) == 0 || d.Sequences[0] < 1 || d.Sequences[len(d.Sequences)-1] > x.head.Sequence() {
+		return d, fmt.Errorf("reading host index: %s advertised an address in no round", host)
 	}
-	d.FirstWeek, d.LastWeek = v.head.Weeks[d.Sequences[0]-1], v.head.Weeks[d.Sequences[len(d.Sequences)-1]-1]
+	d.FirstWeek, d.LastWeek = x.head.Weeks[d.Sequences[0]-1], x.head.Weeks[d.Sequences[len(d.Sequences)-1]-1]
 	return d, nil
 }
 
