@@ -43,11 +43,7 @@ func hostsOf(t testing.TB, rec fs.FS) map[string]derive.Host {
 	}
 	book := bookOf(t, r)
 	hosts := map[string]derive.Host{}
-	for raw, err := range r.RawHistories() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		h, err := raw.ParseIn(new(record.HistoryRoom))
+	for h, err := range r.Histories() {
 		if err != nil {
 			t.Fatal(err)
 		}

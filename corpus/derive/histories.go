@@ -63,30 +63,3 @@ func Corrected(all iter.Seq2[record.History, error], errata record.Errata) iter.
 		}
 	}
 }
-
-// HostRoom is memory that one host after the other is described in. The lists of a History and the
-// timeline of a Host are valid until the next one is derived in it.
-type HostRoom struct {
-	tier.Room
-	weeks     []HostWeek
-	addresses []roundAddress // by the place of the round
-}
-
-// roundAddress is the address of a round, which is the same for all hosts.
-type roundAddress struct {
-	base     string
-	sequence int64
-	url      string
-}
-
-// address is that of the round at a place.
-func (m *HostRoom) address(i int, base string, sequence int64) string {
-	if i >= len(m.addresses) {
-		m.addresses = append(m.addresses, make([]roundAddress, i+1-len(m.addresses))...)
-	}
-	a := &m.addresses[i]
-	if a.sequence != sequence || a.base != base {
-		*a = roundAddress{base, sequence, base + RoundPath(sequence)}
-	}
-	return a.url
-}

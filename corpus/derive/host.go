@@ -195,8 +195,6 @@ type HostParts struct {
 	Others func(sequence int64, address record.PayTo) int64
 	// Prove proves a row of a round under that round's own checkpoint; nil leaves the proof out.
 	Prove func(leaf, size int64) (tlog.Proof, error)
-	// Room is where the timeline is made, nil for memory of its own.
-	Room *HostRoom
 }
 
 // DescribeHost puts together what is published of a host. The record must hold a row of it.
@@ -215,15 +213,10 @@ func DescribeHost(rounds []record.Round, h History, standing Standing, parts Hos
 		out.Listing = "listed"
 	}
 	cited := -1
-	room := parts.Room
-	if room == nil {
-		room = new(HostRoom)
-	}
-	room.weeks = slices.Grow(room.weeks[:0], len(h.Entries))
-	out.Timeline = room.weeks
+	out.Timeline = make([]HostWeek, 0, len(h.Entries))
 	for i := range h.Entries {
 		e := &h.Entries[i]
-		out.Timeline = append(out.Timeline, hostWeek(e, room.address(i, base, e.Sequence)))
+		out.Timeline = append(out.Timeline, hostWeek(e, base))
 		if e.Row != nil && (cited < 0 || e.Probed == Probed || h.Entries[cited].Probed != Probed) {
 			cited = i
 		}
@@ -247,10 +240,10 @@ func tierOf(s Standing, base string) HostTier {
 	}
 }
 
-func hostWeek(e *Entry, url string) HostWeek {
+func hostWeek(e *Entry, base string) HostWeek {
 	w := HostWeek{
-		Sequence: e.Sequence, Week: e.Week, TakenAt: e.TakenAt, Digest: e.Digest, EntryURL: url,
-		Listed: e.Listed, Probed: e.Probed, Gap: e.Gap, Suspect: e.Suspect,
+		Sequence: e.Sequence, Week: e.Week, TakenAt: e.TakenAt, Digest: e.Digest,
+		EntryURL: base + RoundPath(e.Sequence), Listed: e.Listed, Probed: e.Probed, Gap: e.Gap, Suspect: e.Suspect,
 	}
 	if e.Row == nil {
 		return w
@@ -415,9 +408,4 @@ func HostPath(host string) string { return "/corpus/host/" + HostName(host) }
 const TimelineWeeks = 26
 
 // RoundPath is the address of a round below the base URL.
-func RoundPath(sequence int64) string { return string(AppendRoundPath(nil, sequence)) }
-
-// AppendRoundPath appends the same.
-func AppendRoundPath(b []byte, sequence int64) []byte {
-	return append(strconv.AppendInt(append(b, "/corpus/"...), sequence, 10), ".json"...)
-}
+func RoundPath(sequence int64) string { return "/corpus/" + strconv.FormatInt(sequence, 10) + ".json" }

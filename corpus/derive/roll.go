@@ -16,7 +16,6 @@ import (
 type Roll struct {
 	ByTier map[string]int64 // how many hosts are of each tier
 	rounds []record.Round
-	room   HostRoom
 	naming strings.Builder
 	names  string // one after the other
 	lines  []rollLine
@@ -84,7 +83,7 @@ func CallRoll(base string, rounds []record.Round, about func(host string) []reco
 			return nil, nil, err
 		}
 	}
-	r.names, r.room = r.naming.String(), HostRoom{}
+	r.names = r.naming.String()
 	figures := make([]Figures, len(rounds))
 	for i, s := range surveys {
 		figures[i] = s.done()
@@ -93,7 +92,7 @@ func CallRoll(base string, rounds []record.Round, about func(host string) []reco
 }
 
 func (r *Roll) add(h record.History, rows []*record.Row, feed []record.Observation) error {
-	history := r.room.History(r.rounds, h, feed)
+	history := HostHistory(r.rounds, h, feed)
 	s := Tier(history)
 	r.ByTier[s.Tier]++
 	host := uint32(len(r.lines))

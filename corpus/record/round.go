@@ -163,15 +163,12 @@ func SplitPart(raw []byte, p Part) ([][]byte, error) {
 	if len(raw) == 0 || raw[len(raw)-1] != '\n' {
 		return nil, rule.PartRows.By(errPartNewline)
 	}
-	rows := splitRows(raw)
+	rows := bytes.Split(raw[:len(raw)-1], []byte{'\n'})
 	if int64(len(rows)) != p.Rows {
 		return nil, rule.PartRows.Errorf("reading part: %d rows instead of %d", len(rows), p.Rows)
 	}
 	return rows, nil
 }
-
-// splitRows cuts a part at its newlines, of which the last byte is one.
-func splitRows(raw []byte) [][]byte { return bytes.Split(raw[:len(raw)-1], []byte{'\n'}) }
 
 var (
 	errPartDigest  = errors.New("reading part: its digest is not the one the round commits to")

@@ -154,7 +154,6 @@ func newCatalogue(ctx context.Context, s *State) (*Catalogue, error) {
 		}
 		return at
 	}
-	var room derive.HostRoom
 	for h, err := range derive.Corrected(s.Index.Recent(derive.WindowRounds), s.errata) {
 		if err == nil {
 			err = ctx.Err()
@@ -167,7 +166,7 @@ func newCatalogue(ctx context.Context, s *State) (*Catalogue, error) {
 			continue
 		}
 		e := catalogueEntry{host: strings.Clone(h.Host), url: strings.ToLower(row.URL), verdict: row.Verdict, least: -1,
-			tier: derive.Tier(room.History(s.Rounds, h, s.About(h.Host))).Tier, protocols: list(row.Protocols)}
+			tier: derive.Tier(derive.HostHistory(s.Rounds, h, s.About(h.Host))).Tier, protocols: list(row.Protocols)}
 		e.refuses = slices.ContainsFunc(row.Advisories,
 			func(name string) bool { return slices.Contains(refusedByDefault, name) })
 		e.networks, e.schemes = list(nil), list(nil)
