@@ -6,6 +6,7 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/templates"
 )
 
@@ -88,8 +89,8 @@ func (s *source) viewHost(h *hostRows) (templates.HostView, error) {
 		return templates.HostView{}, err
 	}
 	s.errata.Correct(rows.Rows)
-	history := derive.HostHistory(s.rounds, rows, h.feed)
-	host, err := derive.DescribeHost(s.rounds, history, derive.Tier(history), derive.HostParts{
+	history := tier.HistoryOf(s.rounds, rows, h.feed)
+	host, err := derive.DescribeHost(s.rounds, history, tier.Of(history), derive.HostParts{
 		BaseURL: s.base, Feed: h.feed, Others: b.Others,
 		Prove: s.prover.Prove,
 	})

@@ -9,47 +9,6 @@ import (
 	"iter"
 
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/tier"
-)
-
-// Histories and tiers of hosts, which a verifier derives too, under the names they are shown by.
-type (
-	Change   = tier.Change
-	Count    = tier.Count
-	Counts   = tier.Counts
-	Entry    = tier.Entry
-	History  = tier.History
-	Latest   = tier.Latest
-	Standing = tier.Standing
-)
-
-// The tiers and what they are derived from.
-const (
-	TierBroken        = tier.TierBroken
-	TierIndeterminate = tier.TierIndeterminate
-	TierStanding      = tier.TierStanding
-	TierEstablished   = tier.TierEstablished
-	TierObserved      = tier.TierObserved
-
-	WindowRounds      = tier.WindowRounds
-	EstablishedRounds = tier.EstablishedRounds
-
-	Probed       = tier.Probed
-	NotWalked    = tier.NotWalked
-	TurnedAway   = tier.TurnedAway
-	BeforeFirst  = tier.BeforeFirst
-	GapNotListed = tier.GapNotListed
-	GapCap       = tier.GapCap
-	GapDegraded  = tier.GapDegraded
-)
-
-// What derives them.
-var (
-	Tier        = tier.Of
-	Tiers       = tier.Names
-	HostHistory = tier.HistoryOf
-	Observed    = tier.Observed
-	Suspect     = tier.Suspect
 )
 
 // Corrected yields histories as errata correct them.

@@ -54,6 +54,10 @@ func PartPath(sequence int64, i int) string {
 	return roundPath(sequence, fmt.Sprintf("part-%04d.jsonl", i+1))
 }
 
+// ErrNewer is what is in error with a format or a battery that this release does not know. It reads
+// behind "hint: ".
+var ErrNewer = errors.New("of a newer one, use a newer release")
+
 // Record is the signed record, opened read-only. It may be used by several goroutines at once.
 type Record struct {
 	Log    *tlog.Log

@@ -253,11 +253,11 @@ func VerifyRound(raw []byte, pub ed25519.PublicKey) (Round, error) {
 func (r Round) Check() error {
 	broken := rule.RoundForm
 	fail := func(format string, args ...any) error {
-		return broken.Errorf("checking round %d: %s", r.Sequence, fmt.Sprintf(format, args...))
+		return broken.Errorf("checking round %d: %w", r.Sequence, fmt.Errorf(format, args...))
 	}
 	switch {
 	case r.Format != RoundFormat:
-		return fail("format is %q, not %q; hint: of a newer one, use a newer release", r.Format, RoundFormat)
+		return fail("format is %q, not %q; hint: %w", r.Format, RoundFormat, ErrNewer)
 	case r.Origin == "" || r.KID == "" || r.Battery == "":
 		return fail("origin, battery and kid must be present")
 	case TextBytes(r.Origin) > maxOrigin:

@@ -236,15 +236,15 @@ func VerifyRow(raw []byte, pub ed25519.PublicKey) (Row, error) {
 func (r Row) Check() error {
 	broken := rule.RowForm
 	fail := func(format string, args ...any) error {
-		return broken.Errorf("checking row of %q: %s", r.Host, fmt.Sprintf(format, args...))
+		return broken.Errorf("checking row of %q: %w", r.Host, fmt.Errorf(format, args...))
 	}
 	switch {
 	case r.Format != RowFormat:
-		return fail("format is %.80q, not %q; hint: of a newer one, use a newer release", r.Format, RowFormat)
+		return fail("format is %.80q, not %q; hint: %w", r.Format, RowFormat, ErrNewer)
 	case r.Origin == "" || r.KID == "":
 		return fail("origin and kid must be present")
 	case Batteries[r.Battery] == "":
-		return fail("battery %.80q; hint: of a newer one, use a newer release", r.Battery)
+		return fail("battery %.80q; hint: %w", r.Battery, ErrNewer)
 	case r.Sequence < 1:
 		return fail("sequence %d", r.Sequence)
 	case !IsWeek(r.Week):
