@@ -166,7 +166,7 @@ func newCatalogue(ctx context.Context, s *State) (*Catalogue, error) {
 		if row.Sequence != c.Round.Sequence {
 			continue
 		}
-		e := catalogueEntry{host: strings.Clone(h.Host), url: strings.ToLower(row.URL), verdict: row.Verdict, least: -1,
+		e := catalogueEntry{host: h.Host, url: strings.ToLower(row.URL), verdict: row.Verdict, least: -1,
 			tier: tier.Of(tier.HistoryOf(s.Rounds, h, s.About(h.Host))).Tier, protocols: list(row.Protocols)}
 		e.refuses = slices.ContainsFunc(row.Advisories,
 			func(name string) bool { return slices.Contains(refusedByDefault, name) })
