@@ -15,6 +15,7 @@ import (
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/problem"
@@ -43,7 +44,7 @@ func hostPages(t *testing.T) (HostPages, *record.Record) {
 		}}); err != nil {
 		t.Fatal(err)
 	}
-	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"),
+	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, Index: filepath.Join(t.TempDir(), "view"),
 		Ring: w.Ring})
 	if err != nil {
 		t.Fatal(err)
@@ -85,8 +86,8 @@ func TestHostPagesAreThoseOfTheRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		hosts++
-		h := derive.HostHistory(r.Rounds(), rows, feed)
-		described, err := derive.DescribeHost(r.Rounds(), h, derive.Tier(h), derive.HostParts{BaseURL: base, Feed: feed,
+		h := tier.HistoryOf(r.Rounds(), rows, feed)
+		described, err := derive.DescribeHost(r.Rounds(), h, tier.Of(h), derive.HostParts{BaseURL: base, Feed: feed,
 			Others: others,
 			Prove:  func(leaf, size int64) (tlog.Proof, error) { return r.Log.Prove(leaf, size, r.Ring()) }})
 		if err != nil {

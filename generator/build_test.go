@@ -14,14 +14,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/fstest"
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 )
 
@@ -545,31 +543,10 @@ func TestNothingHoldsWhatIsUsedAgain(t *testing.T) {
 			b[i] = '#'
 		}
 	}
-	other := func(s *source, memory *scratch) {
-		for raw, err := range s.record.RawHistories() {
-			if err != nil {
-				t.Fatal(err)
-			}
-			rows, err := raw.ParseIn(&memory.rows)
-			if err != nil {
-				t.Fatal(err)
-			}
-			history := memory.host.History(s.rounds, rows, nil)
-			parts := derive.HostParts{Room: &memory.host, Others: func(int64, record.PayTo) int64 { return 0 }}
-			if _, err := derive.DescribeHost(s.rounds, history, derive.Tier(history), parts); err != nil {
-				t.Fatal(err)
-			}
-			return
-		}
-	}
-	var keys sync.Map // of the units that the workers made last
 	for i := range in.outputs {
 		o := &in.outputs[i]
 		if render := o.render; render != nil {
 			o.render = func(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
-				if last, _ := keys.Swap(u.scratch, u.key); last != u.key {
-					other(s, u.scratch)
-				}
 				b, err := render(s, u, mediaType, made)
 				b = bytes.Clone(b)
 				spoil(u.scratch.file)

@@ -6,6 +6,7 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/templates"
 )
 
@@ -50,7 +51,7 @@ func (s *source) hostFiles() (bool, error) {
 func renderHost(s *source, u unit, mediaType string, _ attest.Digest) ([]byte, error) {
 	h := u.value.(*hostRows)
 	if h.view == nil {
-		v, err := s.viewHost(h, u.scratch)
+		v, err := s.viewHost(h)
 		if err != nil {
 			return nil, err
 		}
@@ -76,22 +77,22 @@ func hostSum(u unit, mediaType string) (attest.Digest, bool) {
 	return h.view.JSONSum(), true
 }
 
-// viewHost puts together what the forms of a host's page share, in memory that the host before it
-// used. It parses the rows, since most hosts of most builds are not rendered.
-func (s *source) viewHost(h *hostRows, memory *scratch) (templates.HostView, error) {
+// viewHost puts together what the forms of a host's page share. It parses the rows, since most
+// hosts of most builds are not rendered.
+func (s *source) viewHost(h *hostRows) (templates.HostView, error) {
 	b, err := s.book()
 	if err != nil {
 		return templates.HostView{}, err
 	}
-	rows, err := h.raw.ParseIn(&memory.rows)
+	rows, err := h.raw.Parse()
 	if err != nil {
 		return templates.HostView{}, err
 	}
 	s.errata.Correct(rows.Rows)
-	history := memory.host.History(s.rounds, rows, h.feed)
-	host, err := derive.DescribeHost(s.rounds, history, derive.Tier(history), derive.HostParts{
+	history := tier.HistoryOf(s.rounds, rows, h.feed)
+	host, err := derive.DescribeHost(s.rounds, history, tier.Of(history), derive.HostParts{
 		BaseURL: s.base, Feed: h.feed, Others: b.Others,
-		Prove: s.prover.Prove, Room: &memory.host,
+		Prove: s.prover.Prove,
 	})
 	if err != nil {
 		return templates.HostView{}, err

@@ -10,7 +10,6 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
-	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule/rulebook"
 	"store.example/agentstore/templates"
 )
@@ -90,11 +89,8 @@ type unit struct {
 
 // scratch is memory that a worker uses again for each unit.
 type scratch struct {
-	file []byte // a renderer may make a file in it, which is done with when the next one is made
-	// what the forms of a unit share may stand in it, which is done with when the next unit is made
-	rows record.HistoryRoom // the same for rows
-	host derive.HostRoom    // and for what is derived from them
-	page *derive.TiersView  // the page of the list of hosts that was made last
+	file []byte            // a renderer may make a file in it, which is done with when the next one is made
+	page *derive.TiersView // the page of the list of hosts that was made last
 }
 
 // table is everything that is published but the manifest, which covers it.

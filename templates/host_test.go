@@ -12,6 +12,7 @@ import (
 	"store.example/agentstore/corpus/corpustest"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/templates"
 )
@@ -43,16 +44,12 @@ func hostsOf(t testing.TB, rec fs.FS) map[string]derive.Host {
 	}
 	book := bookOf(t, r)
 	hosts := map[string]derive.Host{}
-	for raw, err := range r.RawHistories() {
+	for h, err := range r.Histories() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := raw.ParseIn(new(record.HistoryRoom))
-		if err != nil {
-			t.Fatal(err)
-		}
-		history := derive.HostHistory(r.Rounds(), h, feed)
-		hosts[h.Host], err = derive.DescribeHost(r.Rounds(), history, derive.Tier(history), derive.HostParts{
+		history := tier.HistoryOf(r.Rounds(), h, feed)
+		hosts[h.Host], err = derive.DescribeHost(r.Rounds(), history, tier.Of(history), derive.HostParts{
 			BaseURL: "https://store.example", Feed: feed,
 			Others: book.Others,
 			Prove:  func(leaf, size int64) (tlog.Proof, error) { return r.Log.Prove(leaf, size, r.Ring()) },

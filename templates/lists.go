@@ -7,6 +7,7 @@ import (
 
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/corpus/visible"
 )
 
@@ -55,11 +56,11 @@ func rails(list []string) string {
 }
 
 // tierMark is the class of a tier.
-func tierMark(tier string) string {
-	switch tier {
-	case derive.TierStanding, derive.TierEstablished:
+func tierMark(name string) string {
+	switch name {
+	case tier.TierStanding, tier.TierEstablished:
 		return "good"
-	case derive.TierBroken:
+	case tier.TierBroken:
 		return "bad"
 	}
 	return "unknown"

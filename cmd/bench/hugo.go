@@ -249,7 +249,7 @@ func hugoHosts(rec, dir string) (sample string, err error) {
 		sample = "host/" + h.Host
 		var rows []string
 		for _, row := range h.Rows {
-			rows = append(rows, row.Text)
+			rows = append(rows, string(row.Raw))
 		}
 		page := fmt.Appendf(nil, "{\n\"title\": %q,\n\"rows\": [%s]\n}\n\nWhat the record holds about **%s**, as it "+
 			"was [signed](/corpus).\n", h.Host, strings.Join(rows, ",\n"), h.Host)

@@ -19,8 +19,8 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/hostindex"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/view"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/feed"
@@ -29,8 +29,8 @@ import (
 	"store.example/agentstore/generator"
 )
 
-// ViewDir is where a configuration keeps the views of its record: beside the twins unless it says
-// otherwise. It is empty for a configuration that has neither.
+// ViewDir is where a configuration keeps the host index of its record: beside the twins unless it
+// says otherwise. It is empty for a configuration that has neither.
 func ViewDir(c *Config) string {
 	if c.View == "" && c.Twins != "" {
 		return filepath.Join(filepath.Dir(c.Twins), "view")
@@ -38,10 +38,10 @@ func ViewDir(c *Config) string {
 	return c.View
 }
 
-// errNoViewDir is a record with nowhere to put its view.
-var errNoViewDir = errors.New("view, the folder of the record's view, is not configured, and the record has rounds")
+// errNoViewDir is a record with nowhere to put its index.
+var errNoViewDir = errors.New("view, the folder of the record's index, is not configured, and the record has rounds")
 
-// BuildView builds the view of the configured record, if it has a round. What a server holds open
+// BuildView builds the index of the configured record, if it has a round. What a server holds open
 // follows it.
 func BuildView(ctx context.Context, c *Config) error {
 	if c.Record == "" {
@@ -58,7 +58,7 @@ func BuildView(ctx context.Context, c *Config) error {
 	if ViewDir(c) == "" {
 		return errNoViewDir
 	}
-	return view.Build(ctx, record, ViewDir(c))
+	return hostindex.Build(ctx, record, ViewDir(c))
 }
 
 // openArchive opens the configured record for answering, nil for a store that keeps none.
@@ -73,7 +73,7 @@ func (s *Shop) openArchive(ctx context.Context) (*archive.Archive, error) {
 	if ViewDir(c) == "" {
 		return nil, BuildView(ctx, c) // fails if there is something to answer from
 	}
-	a, err := archive.Open(ctx, archive.Config{Record: c.Record, View: ViewDir(c), Ring: s.Ring,
+	a, err := archive.Open(ctx, archive.Config{Record: c.Record, Index: ViewDir(c), Ring: s.Ring,
 		Log: s.Log})
 	if err != nil {
 		return nil, err

@@ -1,14 +1,16 @@
 package derive
 
 import (
+	"errors"
 	"fmt"
-	"strings"
+
+	"store.example/agentstore/corpus/record"
 )
 
-// Mend tells a keeper what to do about an error in reading a record, where it does not say that
-// itself.
+// Mend tells a keeper what to do about an error in reading a record. One that is of a newer format
+// says that itself.
 func Mend(err error) error {
-	if err == nil || strings.Contains(err.Error(), "hint: ") {
+	if err == nil || errors.Is(err, record.ErrNewer) {
 		return err
 	}
 	return fmt.Errorf("%w; hint: the files of a record stay as they were sealed: fetch the one that was changed, cut "+

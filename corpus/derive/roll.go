@@ -16,7 +16,6 @@ import (
 type Roll struct {
 	ByTier map[string]int64 // how many hosts are of each tier
 	rounds []record.Round
-	room   HostRoom
 	naming strings.Builder
 	names  string // one after the other
 	lines  []rollLine
@@ -84,7 +83,7 @@ func CallRoll(base string, rounds []record.Round, about func(host string) []reco
 			return nil, nil, err
 		}
 	}
-	r.names, r.room = r.naming.String(), HostRoom{}
+	r.names = r.naming.String()
 	figures := make([]Figures, len(rounds))
 	for i, s := range surveys {
 		figures[i] = s.done()
@@ -93,14 +92,14 @@ func CallRoll(base string, rounds []record.Round, about func(host string) []reco
 }
 
 func (r *Roll) add(h record.History, rows []*record.Row, feed []record.Observation) error {
-	history := r.room.History(r.rounds, h, feed)
-	s := Tier(history)
+	history := tier.HistoryOf(r.rounds, h, feed)
+	s := tier.Of(history)
 	r.ByTier[s.Tier]++
 	host := uint32(len(r.lines))
 	r.naming.WriteString(h.Host)
 	line := rollLine{end: uint32(r.naming.Len()), from: -1, to: -1, ready: uint8(s.Ready), counted: uint8(s.Rounds),
 		suspect: s.WindowSuspect,
-		tier:    uint8(slices.Index(Tiers(), s.Tier))}
+		tier:    uint8(slices.Index(tier.Names(), s.Tier))}
 	if s.Rounds > 0 {
 		line.to = int32(len(r.rounds) - 1)
 		line.from = line.to - int32(s.Rounds) + 1
@@ -159,15 +158,15 @@ func (r *Roll) Host(i int) string {
 }
 
 // Standing is that of the i-th host.
-func (r *Roll) Standing(i int) Standing {
+func (r *Roll) Standing(i int) tier.Standing {
 	l := r.lines[i]
-	s := Standing{Host: r.Host(i), Tier: Tiers()[l.tier], Ready: int64(l.ready), Rounds: int64(l.counted),
+	s := tier.Standing{Host: r.Host(i), Tier: tier.Names()[l.tier], Ready: int64(l.ready), Rounds: int64(l.counted),
 		WindowSuspect: l.suspect}
 	if l.from >= 0 {
 		s.From, s.To = r.rounds[l.from].Week, r.rounds[l.to].Week
 	}
 	if l.at != 0 {
-		s.Latest = &Latest{Verdict: verdicts[l.verdict], ObservedAt: time.Unix(l.at, 0).UTC().Format(time.RFC3339),
+		s.Latest = &tier.Latest{Verdict: verdicts[l.verdict], ObservedAt: time.Unix(l.at, 0).UTC().Format(time.RFC3339),
 			Source: "census", Sequence: l.latest}
 		if l.refreshed {
 			s.Latest.Source, s.Latest.Sequence, s.Latest.Number = record.ObservationPaidRefresh, 0, l.latest

@@ -1,6 +1,9 @@
 package derive
 
-import "store.example/agentstore/corpus/record"
+import (
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
+)
 
 // Rules says how tiers, coverage and gaps are counted, in words. It is part of /criteria.
 type Rules struct {
@@ -26,7 +29,7 @@ func CurrentRules() Rules {
 		Order: "The last 8 rounds from the host's first sighting are read, those that missed it included. The " +
 			"rules are tested in this order, and the first that holds gives the tier.",
 		Tiers:  tierWords(),
-		Window: Window{Rounds: WindowRounds, EstablishedNeeds: EstablishedRounds, StandingNeeds: WindowRounds},
+		Window: window,
 		Label: "tier — ready of rounds, first week–last week. The last 8 rounds count for standing, the last 4 for " +
 			"every other tier; fewer for a host that was first seen later.",
 		Suspect: "window_suspect is of a host: one of its last 4 rounds did not observe it, and was capped or probed " +
@@ -38,10 +41,10 @@ func CurrentRules() Rules {
 			"down. Rounds listed_not_walked count against it; before_first_sighting and turned_away do not. A missed " +
 			"round is a fact about the store and not about the door.",
 		Gaps: []GapWords{
-			{BeforeFirst, "no source had named the host yet"},
-			{GapNotListed, "no source that was read named the host"},
-			{GapCap, "no row, and the round was capped"},
-			{GapDegraded, "nothing answered, by a fault of the instrument"},
+			{tier.BeforeFirst, "no source had named the host yet"},
+			{tier.GapNotListed, "no source that was read named the host"},
+			{tier.GapCap, "no row, and the round was capped"},
+			{tier.GapDegraded, "nothing answered, by a fault of the instrument"},
 			{"beyond_cap", "the week's cap came before the host's turn"},
 			{"week_over", "the week ended before the host's turn"},
 			{"interrupted", "the process died in the walk, not repeated that week"},

@@ -5,7 +5,7 @@
 // later without a network. It has a file form (Format, JSON with base64
 // bodies, strict to read) for the private record, and a published form
 // (Redact) that shows the terms a door asked for without the addresses it
-// wants to be paid at. The package imports no other package of this module.
+// wants to be paid at. Of this module the package imports the names of networks alone.
 //
 //	raw, err := x.Encode()       // private: var/
 //	red, err := x.Redact()       // public

@@ -1,6 +1,5 @@
 // Package extsort sorts records that need not fit into memory: they gather in a buffer, full
-// buffers are sorted and written to a temporary file as runs, and reading merges the runs. The
-// buffer is made of chunks, since one that grows is there twice while it does.
+// buffers are sorted and written to a temporary file as runs, and reading merges the runs.
 //
 //	s := extsort.New(8 << 20)
 //	defer s.Close()
@@ -18,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"os"
 	"slices"
 )
@@ -30,22 +28,14 @@ type Record struct{ Key, Value []byte }
 // come in the order in which they were added. It is for one goroutine at a time.
 type Sorter struct {
 	memory int
-	chunks [][]byte // the buffer
-	free   [][]byte // chunks of buffers before it
-	size   int      // bytes of records in the buffer
-	refs   []ref
+	buffer []Record
+	size   int      // bytes of the buffer
 	sorted bool     // the buffer is
 	file   *os.File // of the runs, nil while none was written
 	runs   []run
 	end    int64
 	n      int64
 }
-
-// ref is a record in the buffer: its chunk, its place there and its lengths.
-type ref struct{ chunk, at, key, value uint32 }
-
-// A chunk has as many bytes as the buffer before it, within these.
-const leastChunk, mostChunk = 4 << 10, 1 << 20
 
 type run struct{ at, size int64 }
 
@@ -57,54 +47,27 @@ func (s *Sorter) Len() int64 { return s.n }
 
 // Add copies a record.
 func (s *Sorter) Add(key, value []byte) error {
-	const overhead = 16 // of a ref
-	n := len(key) + len(value)
-	if n > math.MaxUint32 {
-		return fmt.Errorf("sorting: a record of %d bytes, want at most %d", n, math.MaxUint32)
-	}
-	if s.size+n+overhead*(len(s.refs)+1) > s.memory && len(s.refs) > 0 {
+	const overhead = 64 // of a record: two slices, and what rounding up their memory takes
+	n := len(key) + len(value) + overhead
+	if s.size+n > s.memory && len(s.buffer) > 0 {
 		if err := s.spill(); err != nil {
 			return fmt.Errorf("sorting on disk: %w", err)
 		}
 	}
+	both := slices.Concat(key, value)
+	s.buffer = append(s.buffer, Record{both[:len(key):len(key)], both[len(key):]})
 	s.sorted = false
-	chunk := s.room(n)
-	s.refs = append(s.refs, ref{uint32(len(s.chunks) - 1), uint32(len(*chunk)), uint32(len(key)), uint32(len(value))})
-	*chunk = append(append(*chunk, key...), value...)
 	s.size += n
 	s.n++
 	return nil
 }
 
-// room returns the last chunk, in which there is room for so many bytes.
-func (s *Sorter) room(n int) *[]byte {
-	if last := len(s.chunks) - 1; last >= 0 && cap(s.chunks[last])-len(s.chunks[last]) >= n {
-		return &s.chunks[last]
-	}
-	var chunk []byte
-	if last := len(s.free) - 1; last >= 0 {
-		chunk, s.free = s.free[last], s.free[:last]
-	}
-	if chunk == nil || cap(chunk) < n {
-		chunk = make([]byte, 0, max(n, min(mostChunk, max(leastChunk, s.size))))
-	}
-	s.chunks = append(s.chunks, chunk[:0])
-	return &s.chunks[len(s.chunks)-1]
-}
-
-// record is the key and the value of a record in the buffer.
-func (s *Sorter) record(r ref) []byte { return s.chunks[r.chunk][r.at:][:r.key+r.value] }
-func (s *Sorter) key(r ref) []byte    { return s.record(r)[:r.key:r.key] }
-
-// sort orders the buffer. The place in it breaks ties, so that equal keys stay in the order of Add.
+// sort orders the buffer.
 func (s *Sorter) sort() {
-	if s.sorted {
-		return
+	if !s.sorted {
+		slices.SortStableFunc(s.buffer, func(a, b Record) int { return bytes.Compare(a.Key, b.Key) })
 	}
 	s.sorted = true
-	slices.SortFunc(s.refs, func(a, b ref) int {
-		return cmp.Or(bytes.Compare(s.key(a), s.key(b)), cmp.Compare(a.chunk, b.chunk), cmp.Compare(a.at, b.at))
-	})
 }
 
 // spill writes the buffer as a run.
@@ -121,20 +84,20 @@ func (s *Sorter) spill() error {
 	s.sort()
 	w := bufio.NewWriterSize(io.NewOffsetWriter(s.file, s.end), 64<<10)
 	size := int64(0)
-	var head []byte
-	for _, r := range s.refs {
-		head = binary.AppendUvarint(binary.AppendUvarint(head[:0], uint64(r.key)), uint64(r.value))
-		w.Write(head)
-		w.Write(s.record(r))
-		size += int64(len(head) + len(s.record(r)))
+	for _, r := range s.buffer {
+		head := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(len(r.Key))), uint64(len(r.Value)))
+		for _, b := range [][]byte{head, r.Key, r.Value} {
+			w.Write(b)
+			size += int64(len(b))
+		}
 	}
 	if err := w.Flush(); err != nil { // the writer keeps its first error
 		return err
 	}
 	s.runs = append(s.runs, run{s.end, size})
 	s.end += size
-	s.free = append(s.free, s.chunks...)
-	s.chunks, s.refs, s.size = s.chunks[:0], s.refs[:0], 0
+	clear(s.buffer)
+	s.buffer, s.size = s.buffer[:0], 0
 	return nil
 }
 
@@ -201,12 +164,11 @@ type source struct {
 // next reads a record. The end is io.EOF.
 func (c *source) next() error {
 	if c.s != nil {
-		if c.at == len(c.s.refs) {
+		if c.at == len(c.s.buffer) {
 			return io.EOF
 		}
-		r := c.s.refs[c.at]
+		c.held = c.s.buffer[c.at]
 		c.at++
-		c.held = Record{c.s.key(r), c.s.record(r)[r.key:]}
 		return nil
 	}
 	if c.left == 0 {

@@ -14,7 +14,7 @@
 //	leaf, err := record.SignRow(row, key)        // exact bytes, one log leaf
 //	row, err = record.VerifyRow(leaf, key.Public())
 //
-// A Writer seals and appends, a Record is opened and read. The log itself is package tlog's. That
+// A Record is opened and read; package seal appends to it. The log itself is package tlog's. That
 // nothing is missing from a record, and nothing was added, is for package audit to find; package
-// view answers for one host without reading the rest.
+// hostindex answers for one host without reading the rest.
 package record

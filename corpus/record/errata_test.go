@@ -36,17 +36,11 @@ func TestErrataCorrectRows(t *testing.T) {
 		record.ErrataOf(feed).Correct(h.Rows)
 		now = append(now, h.Rows...)
 	}
-	var room record.HistoryRoom
-	for raw, err := range r.RawHistories() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		h, err := raw.ParseIn(&room)
+	for h, err := range r.Histories() {
 		if err != nil {
 			t.Fatal(err)
 		}
 		signed = append(signed, h.Rows...)
-		record.ErrataOf(feed).Correct(h.Rows) // the next one is parsed into this memory
 	}
 	for i, want := range []struct {
 		verdict, reason, fault, evidence string

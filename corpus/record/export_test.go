@@ -15,11 +15,6 @@ import (
 
 // What tests from outside see of the inside.
 
-// Remembers reports whether a part was checked before.
-func (r *Record) Remembers(sequence int64, part int) bool {
-	return r.reread.of(sequence, part).Load() != 0
-}
-
 // Liar writes what nobody would sign.
 type Liar struct {
 	Dir, Origin      string

@@ -67,6 +67,24 @@ func TestEveryChangedByteOfARowIsRefused(t *testing.T) {
 	})
 }
 
+// TestARowHasOneSpelling signs rows that mean what a row means and are spelt in another way.
+func TestARowHasOneSpelling(t *testing.T) {
+	k := recordtest.Key(t, 1)
+	body, _, _ := bytes.Cut(recordtest.SignRow(t, recordtest.ReadyRow(), k), []byte(`,"signature":`))
+	for old, other := range map[string]string{
+		"": "", `,"week"`: `, "week"`, `"door.example"`: `"d\u006for.example"`, `"sequence":3`: `"sequence":3.0`,
+		`"listed":true`: `"listed":true,"late":false`, `"fault":"none"`: `"fault":"none","more":1`,
+		`"host":"door.example"`: `"host":"door.example","host":"door.example"`, `"sequence"`: `"Sequence"`,
+		`"sequence":3,"week":"2026-W47"`: `"week":"2026-W47","sequence":3`, `"failed":[]`: `"failed":null`,
+	} {
+		payload := bytes.Replace(body, []byte(old), []byte(other), 1)
+		raw := fmt.Appendf(nil, `%s,"signature":"%x"}`, payload, []byte(k.Sign(append(payload, '}'))))
+		if _, err := record.VerifyRow(raw, k.Public()); (err == nil) != (old == "") {
+			t.Errorf("%s for %s: %v", other, old, err)
+		}
+	}
+}
+
 func TestRowShape(t *testing.T) {
 	k := recordtest.Key(t, 1)
 	for name, change := range map[string]func(*record.Row){

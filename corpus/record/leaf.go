@@ -70,7 +70,7 @@ func (r *Record) Leaves(ctx context.Context, round Round) iter.Seq2[[]byte, erro
 		index := NewHostIndex(round.Sequence, r.HostEntries(round.Sequence-1), nil)
 		defer index.Close()
 		place := round.FirstLeaf
-		for raw, err := range r.raws(round) {
+		for raw, err := range r.RawRows(round.Sequence) {
 			if err == nil {
 				err = ctx.Err()
 			}

@@ -96,8 +96,8 @@ func (o Observation) JudgedBy() string {
 func (o Observation) Check() error {
 	switch {
 	case o.Format != ObservationFormat:
-		return fmt.Errorf("checking observation: format is %.80q, not %q; hint: of a newer one, use a newer release",
-			o.Format, ObservationFormat)
+		return fmt.Errorf("checking observation: format is %.80q, not %q; hint: %w", o.Format, ObservationFormat,
+			ErrNewer)
 	case o.Number < 1 || o.Number > 999_999_999:
 		return fmt.Errorf("checking observation: number %d", o.Number)
 	case !IsSecond(o.At):

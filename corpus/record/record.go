@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"iter"
 	"path"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -56,13 +54,16 @@ func PartPath(sequence int64, i int) string {
 	return roundPath(sequence, fmt.Sprintf("part-%04d.jsonl", i+1))
 }
 
+// ErrNewer is what is in error with a format or a battery that this release does not know. It reads
+// behind "hint: ".
+var ErrNewer = errors.New("of a newer one, use a newer release")
+
 // Record is the signed record, opened read-only. It may be used by several goroutines at once.
 type Record struct {
 	Log    *tlog.Log
 	fsys   fs.FS
 	ring   attest.Ring
 	rounds []Round
-	reread *reread
 }
 
 // Open opens a record: it verifies every header, the chain and the log's last checkpoint. Rows are
@@ -91,7 +92,6 @@ func Open(fsys fs.FS, ring attest.Ring) (*Record, error) {
 		}
 		r.rounds = append(r.rounds, round)
 	}
-	r.reread = newReread(r.rounds)
 	var err error
 	if r.Log, err = tlog.Open(fsys, ring); err != nil {
 		err = fmt.Errorf("%s: %w", tlog.Path("checkpoint"), err)
@@ -165,17 +165,10 @@ func (r *Record) Part(sequence int64, i int) ([][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading part: %w", err)
 	}
-	again := newRereadSum(r.reread.key)
-	again.Write(raw)
-	known, sum := r.reread.of(sequence, i), again.end()
-	if sum != 0 && known.Load() == sum {
-		return splitRows(raw), nil
-	}
 	rows, err := SplitPart(raw, round.Parts[i])
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", PartPath(sequence, i), err)
 	}
-	known.Store(sum)
 	return rows, nil
 }
 
@@ -188,11 +181,16 @@ type StoredRow struct {
 	Corrected *Correction
 }
 
-// raws yields the exact bytes of a round's rows, one part in memory at a time.
-func (r *Record) raws(round Round) iter.Seq2[[]byte, error] {
+// RawRows yields the exact bytes of a round's rows, sorted by host, one part in memory at a time.
+func (r *Record) RawRows(sequence int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
+		round, ok := r.Round(sequence)
+		if !ok {
+			yield(nil, fmt.Errorf("reading rows: no round %d", sequence))
+			return
+		}
 		for i := range round.Parts {
-			rows, err := r.Part(round.Sequence, i)
+			rows, err := r.Part(sequence, i)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -206,45 +204,17 @@ func (r *Record) raws(round Round) iter.Seq2[[]byte, error] {
 	}
 }
 
-// RawRows yields the exact bytes of a round's rows, sorted by host. Each is valid until the next
-// one is asked for. As with RawHistories, an error behind them says that they do not count.
-func (r *Record) RawRows(sequence int64) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		round, ok := r.Round(sequence)
-		if !ok {
-			yield(nil, fmt.Errorf("reading rows: no round %d", sequence))
-			return
-		}
-		c := newRowCursor(r, &round)
-		defer c.close() // it was only read
-		for {
-			if err := c.next(); err != nil {
-				yield(nil, err)
-				return
-			}
-			if c.host == nil || !yield(c.raw, nil) {
-				return
-			}
-		}
-	}
-}
-
 // Rows yields the rows of a round, sorted by host, one part in memory at a time. What is yielded is
 // what the header commits to, which was signed and sealed in its own form: the rows' signatures and
 // spelling are for package audit.
 func (r *Record) Rows(sequence int64) iter.Seq2[StoredRow, error] {
 	return func(yield func(StoredRow, error) bool) {
-		round, ok := r.Round(sequence)
-		if !ok {
-			yield(StoredRow{}, fmt.Errorf("reading rows: no round %d", sequence))
-			return
-		}
-		leaf, of := round.FirstLeaf, newRowsOf(&round)
-		for raw, err := range r.raws(round) {
+		round, _ := r.Round(sequence)
+		leaf := round.FirstLeaf
+		for raw, err := range r.RawRows(sequence) {
 			var row StoredRow
 			if err == nil {
-				err = of.parse(&row, string(raw), leaf, new(rowRoom))
-				row.Raw = raw
+				row, err = round.parseRow(raw, leaf)
 			}
 			if !yield(row, err) || err != nil {
 				return
@@ -254,45 +224,15 @@ func (r *Record) Rows(sequence int64) iter.Seq2[StoredRow, error] {
 	}
 }
 
-// rowsOf reads rows of one round.
-type rowsOf struct {
-	*Round
-	lead string // what each row of it begins with, up to its host
-}
-
-func newRowsOf(r *Round) *rowsOf {
-	// Go spells text that is printable and needs no escape as JSON does.
-	return &rowsOf{r, fmt.Sprintf(`{"format":%q,"origin":%q,"sequence":%d,"week":%q,"host":`, RowFormat, r.Origin,
-		r.Sequence, r.Week)}
-}
-
-// hostOf is hostOf for a row that is likely to be of the round.
-func (r *rowsOf) hostOf(raw []byte) ([]byte, error) {
-	if n := len(r.lead); len(raw) > n && string(raw[:n]) == r.lead && raw[n] == '"' {
-		if end := bytes.IndexByte(raw[n+1:], '"'); end >= 0 {
-			return raw[n+1 : n+1+end], nil
-		}
-	}
-	return hostOf(raw)
-}
-
-// parse reads a row that the header commits to, all but Raw.
-func (r *rowsOf) parse(row *StoredRow, text string, leaf int64, room *rowRoom) error {
-	row.Leaf, row.Corrected = leaf, nil
-	if rest, ok := strings.CutPrefix(text, r.lead); ok {
-		row.Row = Row{Format: RowFormat, Origin: r.Origin, Sequence: r.Sequence, Week: r.Week}
-		c := scanner{rest: rest, room: room}
-		if c.afterHead(&row.Row, &room.like) {
-			return nil
-		}
-	}
-	row.Row = Row{}
-	err := json.Unmarshal([]byte(text), &row.Row, json.RejectUnknownMembers(true))
+// parseRow reads a row that the header commits to.
+func (r *Round) parseRow(raw []byte, leaf int64) (StoredRow, error) {
+	row := StoredRow{Raw: raw, Leaf: leaf}
+	err := json.Unmarshal(raw, &row.Row, json.RejectUnknownMembers(true))
 	if err == nil {
 		err = r.Belongs(&row.Row)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", PartPath(r.Sequence, int((leaf-r.FirstLeaf)/MaxPartRows)), err)
+		return row, fmt.Errorf("%s: %w", PartPath(r.Sequence, int((leaf-r.FirstLeaf)/MaxPartRows)), err)
 	}
-	return nil
+	return row, nil
 }

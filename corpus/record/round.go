@@ -163,15 +163,12 @@ func SplitPart(raw []byte, p Part) ([][]byte, error) {
 	if len(raw) == 0 || raw[len(raw)-1] != '\n' {
 		return nil, rule.PartRows.By(errPartNewline)
 	}
-	rows := splitRows(raw)
+	rows := bytes.Split(raw[:len(raw)-1], []byte{'\n'})
 	if int64(len(rows)) != p.Rows {
 		return nil, rule.PartRows.Errorf("reading part: %d rows instead of %d", len(rows), p.Rows)
 	}
 	return rows, nil
 }
-
-// splitRows cuts a part at its newlines, of which the last byte is one.
-func splitRows(raw []byte) [][]byte { return bytes.Split(raw[:len(raw)-1], []byte{'\n'}) }
 
 var (
 	errPartDigest  = errors.New("reading part: its digest is not the one the round commits to")
@@ -256,11 +253,11 @@ func VerifyRound(raw []byte, pub ed25519.PublicKey) (Round, error) {
 func (r Round) Check() error {
 	broken := rule.RoundForm
 	fail := func(format string, args ...any) error {
-		return broken.Errorf("checking round %d: %s", r.Sequence, fmt.Sprintf(format, args...))
+		return broken.Errorf("checking round %d: %w", r.Sequence, fmt.Errorf(format, args...))
 	}
 	switch {
 	case r.Format != RoundFormat:
-		return fail("format is %q, not %q; hint: of a newer one, use a newer release", r.Format, RoundFormat)
+		return fail("format is %q, not %q; hint: %w", r.Format, RoundFormat, ErrNewer)
 	case r.Origin == "" || r.KID == "" || r.Battery == "":
 		return fail("origin, battery and kid must be present")
 	case TextBytes(r.Origin) > maxOrigin:

@@ -105,8 +105,7 @@ func ParseWords(raw []byte) (Said, error) {
 		return fail(err)
 	}
 	if f.Format != WordsFormat {
-		return fail(fmt.Errorf("format is %.80q, not %q; hint: of a newer one, use a newer release", f.Format,
-			WordsFormat))
+		return fail(fmt.Errorf("format is %.80q, not %q; hint: %w", f.Format, WordsFormat, ErrNewer))
 	}
 	s := Said{SHA256: saltedDigest(f.Salt, f.Text), Salt: f.Salt, Text: f.Text}
 	if err := s.check(); err != nil {

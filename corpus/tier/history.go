@@ -7,8 +7,6 @@
 package tier
 
 import (
-	"slices"
-
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
 )
@@ -76,27 +74,10 @@ type History struct {
 	Refreshes                                []record.Observation
 }
 
-// Room is memory that one host after the other is described in. The lists of a History are valid
-// until the next one is derived in it.
-type Room struct {
-	entries []Entry
-	changes []Change
-	gaps    Counts
-}
-
 // HistoryOf derives a history from all rounds, the host's rows, and the paid refreshes of the
 // host in the feed.
 func HistoryOf(rounds []record.Round, h record.History, feed []record.Observation) History {
-	return new(Room).History(rounds, h, feed)
-}
-
-// History is HistoryOf.
-func (m *Room) History(rounds []record.Round, h record.History, feed []record.Observation) History {
-	m.entries = slices.Grow(m.entries[:0], len(rounds))
-	if m.changes == nil {
-		m.changes, m.gaps = []Change{}, Counts{}
-	}
-	out := History{Host: h.Host, Entries: m.entries, Gaps: m.gaps[:0], Changes: m.changes[:0]}
+	out := History{Host: h.Host, Entries: make([]Entry, 0, len(rounds)), Gaps: Counts{}, Changes: []Change{}}
 	rows := h.Rows
 	seen := false
 	var before *record.StoredRow
@@ -140,7 +121,6 @@ func (m *Room) History(rounds []record.Round, h record.History, feed []record.Ob
 		}
 		out.Entries = append(out.Entries, e)
 	}
-	m.changes, m.gaps = out.Changes, out.Gaps
 	if out.Rounds = out.ProbedRounds + out.Missed; out.Rounds > 0 {
 		out.Percent = out.ProbedRounds * 100 / out.Rounds
 	}

@@ -8,9 +8,10 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/hostindex"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/view"
+	"store.example/agentstore/corpus/tier"
 )
 
 // digests are the forms in which the record may hold an address, 0x and 40 digits or base58 of a
@@ -126,7 +127,7 @@ func NoReading(address string) AddressReading {
 // Address reads what the record holds about an address, on every network that any row names beside
 // one. It makes no request. base is the site's address.
 func (s *State) Address(base, address string) (AddressReading, error) {
-	head := s.View.Head()
+	head := s.Index.Head()
 	all := digests(address, head.Networks)
 	out := AddressReading{RoundsInChain: len(s.Rounds), NetworksAsked: len(all),
 		NetworksLeftOut: head.NetworksAll - int64(len(head.Networks)),
@@ -135,7 +136,7 @@ func (s *State) Address(base, address string) (AddressReading, error) {
 		if o, ok := s.Note(p); ok && (out.StandingNote == nil || out.StandingNote.Observation < o.Number) {
 			out.StandingNote = NoteOf(o)
 		}
-		sum, err := s.View.Address(p)
+		sum, err := s.Index.Address(p)
 		if err != nil {
 			return out, err
 		}
@@ -146,7 +147,7 @@ func (s *State) Address(base, address string) (AddressReading, error) {
 		if sum.Hosts == 0 || len(out.Doors) == MaxDoors {
 			continue
 		}
-		for d, err := range s.View.Doors(p) {
+		for d, err := range s.Index.Doors(p) {
 			if err != nil {
 				return out, err
 			}
@@ -167,7 +168,7 @@ func (s *State) Address(base, address string) (AddressReading, error) {
 	return out, nil
 }
 
-func (s *State) door(base string, p record.PayTo, d view.AddressDoor) (AddressDoor, error) {
+func (s *State) door(base string, p record.PayTo, d hostindex.AddressDoor) (AddressDoor, error) {
 	last := d.Sequences[len(d.Sequences)-1]
 	out := AddressDoor{Host: d.Host, Network: p.Network, FirstWeek: d.FirstWeek, LastWeek: d.LastWeek,
 		Rounds:   len(d.Sequences),
@@ -187,7 +188,7 @@ func (s *State) door(base string, p record.PayTo, d view.AddressDoor) (AddressDo
 			Snapshot:        s.Rounds[row.Sequence-1].Digest.String(),
 			RowSHA256:       attest.Digest(sha256.Sum256(row.Raw)).String(), EntryURL: base +
 				derive.RoundPath(row.Sequence)})
-		if !derive.Observed(&row.Row) {
+		if !tier.Observed(&row.Row) {
 			continue
 		}
 		if before != nil {

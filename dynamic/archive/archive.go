@@ -1,10 +1,10 @@
 // Package archive keeps the signed record open for a server. A server asks it by host, by address
 // and by digest; each request takes one State, which does not change, and the archive replaces it
-// as a whole when the record grows: new observations at once, a new round when its view is in
-// force. What it answers comes from the view (see view.View) and from the feed of observations,
-// which is held in memory; rounds are never held.
+// as a whole when the record grows: new observations at once, a new round when its index is in
+// force. What it answers comes from the index (see hostindex.Index) and from the feed of
+// observations, which is held in memory; rounds are never held.
 //
-//	a, err := archive.Open(ctx, archive.Config{Record: "corpus", View: "var/view", Ring: ring})
+//	a, err := archive.Open(ctx, archive.Config{Record: "corpus", Index: "var/view", Ring: ring})
 //	go a.Run(ctx)
 //	if s := a.Now(); s != nil { … } // nil while there is no round
 package archive
@@ -26,14 +26,14 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/hostindex"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/view"
 )
 
 // Config says where a record is.
 type Config struct {
 	Record string // the record's folder
-	View   string // the folder of its views
+	Index  string // the folder of its index
 	Ring   attest.Ring
 	Log    *slog.Logger  // nil: nothing is logged
 	Every  time.Duration // how often Run looks; 0 is 5 s
@@ -49,7 +49,7 @@ type Archive struct {
 	seen string     // what the state in force was read from
 }
 
-// Open opens a record, after building its view where there is none or an older one. A view that
+// Open opens a record, after building its index where there is none or an older one. An index that
 // cannot be built stops it only if there is no older one.
 func Open(ctx context.Context, cfg Config) (*Archive, error) {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
@@ -60,11 +60,11 @@ func Open(ctx context.Context, cfg Config) (*Archive, error) {
 		return nil, err
 	}
 	if len(record.Rounds()) > 0 {
-		if err := view.Build(ctx, record, cfg.View); err != nil {
-			if _, older := view.Open(os.DirFS(cfg.View)); older != nil {
+		if err := hostindex.Build(ctx, record, cfg.Index); err != nil {
+			if _, older := hostindex.Open(cfg.Index); older != nil {
 				return nil, err
 			}
-			cfg.Log.Error("view of the record not built, the older one stays", "err", err)
+			cfg.Log.Error("index of the record not built, the older one stays", "err", err)
 		}
 	}
 	return a, a.Refresh()
@@ -97,8 +97,8 @@ func (a *Archive) Run(ctx context.Context) error {
 	}
 }
 
-// Refresh looks whether the record or its view moved and, if so, puts the new state in force. On an
-// error the old one stays.
+// Refresh looks whether the record or its index moved and, if so, puts the new state in force. On
+// an error the old one stays.
 func (a *Archive) Refresh() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -117,11 +117,11 @@ func (a *Archive) Refresh() error {
 	return nil
 }
 
-// mark changes whenever the log or the view in force does.
+// mark changes whenever the log or the index in force does.
 func (a *Archive) mark() (string, error) {
 	h := sha256.New()
 	for _, name := range []string{filepath.Join(a.cfg.Record, "log", "checkpoint"),
-		filepath.Join(a.cfg.View, "current")} {
+		filepath.Join(a.cfg.Index, "current")} {
 		b, err := os.ReadFile(name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("following the record: %w", err)
@@ -140,8 +140,8 @@ func (a *Archive) open() (*record.Record, error) {
 	return opened, nil
 }
 
-// read makes a state of what is on disk, nil for a record without rounds or whose view is not built
-// yet.
+// read makes a state of what is on disk, nil for a record without rounds or whose index is not
+// built yet.
 func (a *Archive) read() (*State, error) {
 	opened, err := a.open()
 	if err != nil {
@@ -151,26 +151,26 @@ func (a *Archive) read() (*State, error) {
 	if len(rounds) == 0 {
 		return nil, nil
 	}
-	v, err := view.Open(os.DirFS(a.cfg.View))
-	if errors.Is(err, view.ErrNone) {
+	x, err := hostindex.Open(a.cfg.Index)
+	if errors.Is(err, hostindex.ErrNone) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	stale, err := v.Check(opened)
+	stale, err := x.Check(opened)
 	if err != nil {
 		return nil, err
 	}
 	if stale {
-		a.cfg.Log.Warn("the view of the record is older than its newest round; build it", "view", v.Head().Sequence(),
+		a.cfg.Log.Warn("the index of the record is older than its newest round; build it", "index", x.Head().Sequence(),
 			"rounds", len(rounds))
 	}
 	feed, err := a.feed(opened)
 	if err != nil {
 		return nil, derive.Mend(fmt.Errorf("reading observations: %w", err))
 	}
-	return newState(opened, v, rounds[:v.Head().Sequence()], feed), nil
+	return newState(opened, x, rounds[:x.Head().Sequence()], feed), nil
 }
 
 // feed reads the observations: all of them at first, and then those behind the ones that are held,

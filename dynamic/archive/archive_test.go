@@ -19,11 +19,11 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/caip2"
 	"store.example/agentstore/corpus/corpustest"
-	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/hostindex"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
-	"store.example/agentstore/corpus/view"
+	"store.example/agentstore/corpus/tier"
 )
 
 const base = "https://store.test"
@@ -45,7 +45,7 @@ func openRecord(t *testing.T, w *seal.Writer) *record.Record {
 func openArchive(t *testing.T, w *seal.Writer) (*Archive, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "view")
-	a, err := Open(t.Context(), Config{Record: w.Dir, View: dir, Ring: w.Ring})
+	a, err := Open(t.Context(), Config{Record: w.Dir, Index: dir, Ring: w.Ring})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestFollowsTheRecord(t *testing.T) {
 	}
 	build := func() {
 		t.Helper()
-		if err := view.Build(t.Context(), openRecord(t, w), dir); err != nil {
+		if err := hostindex.Build(t.Context(), openRecord(t, w), dir); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -76,7 +76,7 @@ func TestFollowsTheRecord(t *testing.T) {
 	}
 	corpustest.Append(t, w, 3, 2)
 	if n := rounds(); n != 0 {
-		t.Errorf("%d rounds before there is a view", n)
+		t.Errorf("%d rounds before there is an index", n)
 	}
 	build()
 	if n := rounds(); n != 2 {
@@ -88,7 +88,7 @@ func TestFollowsTheRecord(t *testing.T) {
 	}
 	corpustest.Append(t, w, 3, 5)
 	if n := rounds(); n != 2 || len(old.Feed) != 0 || len(a.Now().Feed) != 2 {
-		t.Errorf("a stale view: %d rounds, %d observations, want 2 and 2", n, len(a.Now().Feed))
+		t.Errorf("a stale index: %d rounds, %d observations, want 2 and 2", n, len(a.Now().Feed))
 	}
 	build()
 	if n := rounds(); n != 5 {
@@ -108,8 +108,8 @@ func TestFollowsTheRecord(t *testing.T) {
 	if err := a.Refresh(); err == nil || a.Now() != held {
 		t.Errorf("a damaged pointer: %v", err)
 	}
-	// A new server makes the view anew.
-	b, err := Open(t.Context(), Config{Record: w.Dir, View: dir, Ring: w.Ring})
+	// A new server makes the index anew.
+	b, err := Open(t.Context(), Config{Record: w.Dir, Index: dir, Ring: w.Ring})
 	if err != nil || len(b.Now().Rounds) != 5 {
 		t.Errorf("opened over a damaged pointer: %v", err)
 	}
@@ -128,15 +128,15 @@ func TestRunTakesANewRound(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if n := len(a.Now().Rounds); n != 1 {
-			t.Errorf("%d rounds before the view moved", n)
+			t.Errorf("%d rounds before the index moved", n)
 		}
-		if err := view.Build(ctx, r, dir); err != nil {
+		if err := hostindex.Build(ctx, r, dir); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
 		if n := len(a.Now().Rounds); n != 2 {
-			t.Errorf("%d rounds after the view moved", n)
+			t.Errorf("%d rounds after the index moved", n)
 		}
 		stop()
 		if err := <-done; err != nil {
@@ -214,7 +214,7 @@ func TestStateSaysWhatTheRecordSays(t *testing.T) {
 		if !ok || err != nil {
 			t.Fatalf("%s: %v, %v", h.Host, ok, err)
 		}
-		if diff := cmp.Diff(derive.HostHistory(r.Rounds(), h, feed), got); diff != "" {
+		if diff := cmp.Diff(tier.HistoryOf(r.Rounds(), h, feed), got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", h.Host, diff)
 		}
 		for _, row := range h.Rows {
@@ -372,7 +372,7 @@ func TestAddressIsAskedOnEveryNetworkThatRowsName(t *testing.T) {
 	seal(2, map[string]*record.RowOffer{"a.example": cut})
 	fresh, err := record.Open(os.DirFS(w.Dir), w.Ring)
 	if err == nil {
-		err = view.Build(t.Context(), fresh, dir)
+		err = hostindex.Build(t.Context(), fresh, dir)
 	}
 	if err = errors.Join(err, a.Refresh()); err != nil {
 		t.Fatal(err)

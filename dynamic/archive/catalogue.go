@@ -15,6 +15,7 @@ import (
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // A Catalogue is the newest round as a list that can be filtered: one entry for each of its rows,
@@ -135,7 +136,7 @@ func (l *catalogues) add(c *Catalogue) *Catalogue {
 
 // stale reports whether there is a newer round, or an observation that may have moved a tier.
 func (c *Catalogue) stale(s *State, now time.Time) bool {
-	if c.Round.Sequence != s.View.Head().Sequence() {
+	if c.Round.Sequence != s.Index.Head().Sequence() {
 		return true
 	}
 	return now.Sub(c.made) >= catalogueEvery && slices.ContainsFunc(s.Feed[min(c.feed, len(s.Feed)):],
@@ -154,8 +155,7 @@ func newCatalogue(ctx context.Context, s *State) (*Catalogue, error) {
 		}
 		return at
 	}
-	var room derive.HostRoom
-	for h, err := range derive.Corrected(s.View.Recent(derive.WindowRounds), s.errata) {
+	for h, err := range derive.Corrected(s.Index.Recent(tier.WindowRounds), s.errata) {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -166,8 +166,8 @@ func newCatalogue(ctx context.Context, s *State) (*Catalogue, error) {
 		if row.Sequence != c.Round.Sequence {
 			continue
 		}
-		e := catalogueEntry{host: strings.Clone(h.Host), url: strings.ToLower(row.URL), verdict: row.Verdict, least: -1,
-			tier: derive.Tier(room.History(s.Rounds, h, s.About(h.Host))).Tier, protocols: list(row.Protocols)}
+		e := catalogueEntry{host: h.Host, url: strings.ToLower(row.URL), verdict: row.Verdict, least: -1,
+			tier: tier.Of(tier.HistoryOf(s.Rounds, h, s.About(h.Host))).Tier, protocols: list(row.Protocols)}
 		e.refuses = slices.ContainsFunc(row.Advisories,
 			func(name string) bool { return slices.Contains(refusedByDefault, name) })
 		e.networks, e.schemes = list(nil), list(nil)
@@ -249,7 +249,7 @@ func (a *Archive) Page(ctx context.Context, c *Catalogue, f Filter, after string
 	for i, e := range found {
 		names[i] = e.host
 	}
-	for h, err := range derive.Corrected(s.View.RecentOf(names, 2*cataloguesKept), s.errata) {
+	for h, err := range derive.Corrected(s.Index.RecentOf(names, 2*cataloguesKept), s.errata) {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -259,7 +259,7 @@ func (a *Archive) Page(ctx context.Context, c *Catalogue, f Filter, after string
 		e := found[len(p.Items)]
 		i := slices.IndexFunc(h.Rows, func(r record.StoredRow) bool { return r.Sequence == c.Round.Sequence })
 		if i < 0 {
-			return p, fmt.Errorf("listing round %d: the view has no row of %s", c.Round.Sequence, e.host)
+			return p, fmt.Errorf("listing round %d: the index has no row of %s", c.Round.Sequence, e.host)
 		}
 		p.Items = append(p.Items, CatalogueItem{Tier: e.tier, Row: h.Rows[i]})
 	}
@@ -296,9 +296,9 @@ func (s *State) advertise(c *Catalogue, address string) (map[string]bool, error)
 		return nil, nil
 	}
 	hosts := map[string]bool{}
-	for _, network := range append([]string{caip2.Other}, s.View.Head().Networks...) {
+	for _, network := range append([]string{caip2.Other}, s.Index.Head().Networks...) {
 		p := record.PayTo{Network: network, Digest: exchange.PayToDigest(network, address)}
-		for d, err := range s.View.Doors(p) {
+		for d, err := range s.Index.Doors(p) {
 			if err != nil {
 				return nil, err
 			}

@@ -50,7 +50,7 @@ func TestAHeadByAKeyThatWasGivenUpIsNotServed(t *testing.T) {
 	if err := a.Refresh(); !errors.Is(err, attest.ErrNotInForce) || len(a.Now().Rounds) != 2 {
 		t.Errorf("it is taken up: %v", err)
 	}
-	if _, err := Open(t.Context(), Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"),
+	if _, err := Open(t.Context(), Config{Record: w.Dir, Index: filepath.Join(t.TempDir(), "view"),
 		Ring: ring}); !errors.Is(err, attest.ErrNotInForce) {
 		t.Errorf("it is served from the start: %v", err)
 	}

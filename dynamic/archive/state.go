@@ -4,15 +4,16 @@ import (
 	"slices"
 
 	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/hostindex"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/view"
+	"store.example/agentstore/corpus/tier"
 )
 
 // State is the record at one moment. It does not change, but for what it keeps of its answers.
 type State struct {
 	Record *record.Record
-	View   *view.View
-	Rounds []record.Round // those that the view holds, oldest first
+	Index  *hostindex.Index
+	Rounds []record.Round // those that the index holds, oldest first
 	Feed   []record.Observation
 
 	errata   record.Errata
@@ -24,8 +25,8 @@ type State struct {
 	derive.Prover // of the record
 }
 
-func newState(rec *record.Record, view *view.View, rounds []record.Round, feed []record.Observation) *State {
-	s := &State{Record: rec, View: view, Rounds: rounds, Feed: feed, errata: record.ErrataOf(feed),
+func newState(rec *record.Record, index *hostindex.Index, rounds []record.Round, feed []record.Observation) *State {
+	s := &State{Record: rec, Index: index, Rounds: rounds, Feed: feed, errata: record.ErrataOf(feed),
 		byHost: map[string][]int32{}, notes: map[record.PayTo]int32{}, words: map[string]int32{},
 		evidence: map[string]int32{}, Prover: derive.Prover{Record: rec}}
 	for i, o := range feed {
@@ -79,27 +80,27 @@ func find[K comparable](feed []record.Observation, places map[K]int32, key K) (r
 }
 
 // Weeks are those for which there is a round, oldest first.
-func (s *State) Weeks() []string { return slices.Clone(s.View.Head().Weeks) }
+func (s *State) Weeks() []string { return slices.Clone(s.Index.Head().Weeks) }
 
 // Rows returns the rows of a host as errata correct them, oldest first; false for one that no round
 // ever named.
 func (s *State) Rows(host string) (record.History, bool, error) {
-	h, ok, err := s.View.Host(host)
+	h, ok, err := s.Index.Host(host)
 	s.errata.Correct(h.Rows)
 	return h, ok, err
 }
 
 // History derives what the record shows of a host; false for one that no round ever named.
-func (s *State) History(host string) (derive.History, bool, error) {
+func (s *State) History(host string) (tier.History, bool, error) {
 	rows, ok, err := s.Rows(host)
 	if err != nil || !ok {
-		return derive.History{Host: host}, false, err
+		return tier.History{Host: host}, false, err
 	}
-	return derive.HostHistory(s.Rounds, rows, s.About(host)), true, nil
+	return tier.HistoryOf(s.Rounds, rows, s.About(host)), true, nil
 }
 
 // Others tells at how many other hosts a round saw an address that one host advertised in it.
 func (s *State) Others(sequence int64, p record.PayTo) (int64, error) {
-	sum, err := s.View.Address(p)
+	sum, err := s.Index.Address(p)
 	return max(0, sum.In[sequence]-1), err
 }

@@ -16,11 +16,11 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/corpustest"
-	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/hostindex"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/seal"
-	"store.example/agentstore/corpus/view"
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/dynamic/archive"
 
 	"github.com/go-json-experiment/json"
@@ -56,7 +56,7 @@ func newListing(t testing.TB, w *seal.Writer) listing {
 	t.Helper()
 	l := listing{writer: w, view: filepath.Join(t.TempDir(), "view")}
 	var err error
-	l.archive, err = archive.Open(t.Context(), archive.Config{Record: w.Dir, View: l.view, Ring: w.Ring})
+	l.archive, err = archive.Open(t.Context(), archive.Config{Record: w.Dir, Index: l.view, Ring: w.Ring})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func (l listing) sealed(t testing.TB) {
 	t.Helper()
 	r, err := record.Open(os.DirFS(l.writer.Dir), l.writer.Ring)
 	if err == nil {
-		err = view.Build(t.Context(), r, l.view)
+		err = hostindex.Build(t.Context(), r, l.view)
 	}
 	if err == nil {
 		err = l.archive.Refresh()
@@ -220,7 +220,7 @@ func TestDiscoveryItemsCiteTheirRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, item := range page.Items {
-		h, _, err := l.archive.Now().View.Host(item.Host)
+		h, _, err := l.archive.Now().Index.Host(item.Host)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,8 +230,8 @@ func TestDiscoveryItemsCiteTheirRow(t *testing.T) {
 			!item.AtDoor || item.Proof != base+"/corpus/host/"+item.Host+".json" || len(leaf.Text()) == 0 {
 			t.Errorf("%+v: row %d, %v", item, row.Leaf, err)
 		}
-		if want, _, err := l.archive.Now().History(item.Host); err != nil || derive.Tier(want).Tier != item.Tier {
-			t.Errorf("%s is %s, want %s (%v)", item.Host, item.Tier, derive.Tier(want).Tier, err)
+		if want, _, err := l.archive.Now().History(item.Host); err != nil || tier.Of(want).Tier != item.Tier {
+			t.Errorf("%s is %s, want %s (%v)", item.Host, item.Tier, tier.Of(want).Tier, err)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/tier"
 
 	"github.com/go-json-experiment/json"
 )
@@ -131,7 +131,7 @@ func TestDiscoveryFiltersAtTheirEdges(t *testing.T) {
 		keeps func(listed) bool
 	}
 	filters := []filter{}
-	for _, tier := range derive.Tiers() {
+	for _, tier := range tier.Names() {
 		filters = append(filters, filter{"tier=" + tier, func(i listed) bool { return i.Tier == tier }})
 	}
 	for _, verdict := range []string{"ready", "not_ready", "unreachable", "not_probed"} {

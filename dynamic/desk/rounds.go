@@ -11,6 +11,7 @@ import (
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/dynamic/archive"
 )
 
@@ -77,12 +78,12 @@ func (r Rounds) Host(_ context.Context, host string) (Held, error) {
 			VerdictChange{Week: c.Week, At: s.Rounds[c.Sequence-1].TakenAt,
 				From: probe.Verdict(c.From), To: probe.Verdict(c.To), Battery: c.Battery})
 	}
-	t := derive.Tier(h)
+	t := tier.Of(h)
 	held.Tier = &Tier{Name: t.Tier, Line: t.Label, Fraction: Fraction{Ready: int(t.Ready), Rounds: int(t.Rounds),
 		FirstWeek: t.From, LastWeek: t.To}}
 	held.Passport = r.passport(t, now)
 	for i := len(h.Entries) - 1; i >= 0; i-- {
-		if e := h.Entries[i]; e.Probed == derive.Probed {
+		if e := h.Entries[i]; e.Probed == tier.Probed {
 			held.LastProbed = r.cite(s, *e.Row)
 			held.PaymentAddress, err = paymentAddress(s, *e.Row)
 			break
@@ -98,7 +99,7 @@ func (r Rounds) Host(_ context.Context, host string) (Held, error) {
 
 // passport says what the newest signed observation is worth now; nil if nothing in the window
 // observed the host.
-func (r Rounds) passport(t derive.Standing, now time.Time) *Passport {
+func (r Rounds) passport(t tier.Standing, now time.Time) *Passport {
 	l := t.Latest
 	if l == nil {
 		return nil
@@ -119,7 +120,7 @@ func (r Rounds) passport(t derive.Standing, now time.Time) *Passport {
 		p.Decision = DecisionLook
 	case l.Verdict != record.VerdictReady:
 		p.Decision = DecisionBroken
-	case t.Tier == derive.TierIndeterminate:
+	case t.Tier == tier.TierIndeterminate:
 		p.Decision = DecisionLook
 	default:
 		p.Decision = DecisionReady
@@ -176,7 +177,7 @@ func (r Rounds) Row(_ context.Context, host, week string) (*Cited, []string, err
 	}
 	for i := len(h.Rows) - 1; i >= 0; i-- {
 		row := h.Rows[i]
-		if week == "" && !derive.Observed(&row.Row) || week != "" && row.Week != week {
+		if week == "" && !tier.Observed(&row.Row) || week != "" && row.Week != week {
 			continue
 		}
 		c := r.cite(s, row)
@@ -219,7 +220,7 @@ func (r Rounds) Reading(_ context.Context, host string) (*LastReading, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	l := derive.Tier(h).Latest
+	l := tier.Of(h).Latest
 	if l == nil {
 		return nil, nil
 	}
@@ -249,7 +250,7 @@ func (r Rounds) Declared(_ context.Context, host, url string) (probe.Declaration
 		return probe.Declaration{}, err
 	}
 	for _, row := range slices.Backward(h.Rows) {
-		if row.URL != url || row.ProbeMethod == nil || !derive.Observed(&row.Row) {
+		if row.URL != url || row.ProbeMethod == nil || !tier.Observed(&row.Row) {
 			continue
 		}
 		if m := row.ProbeMethod; m.Used == http.MethodPost && m.DeclaredBy != probe.DeclaredByAllow {

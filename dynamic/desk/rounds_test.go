@@ -34,7 +34,7 @@ func sealed(t *testing.T) (desk.Rounds, *seal.Writer) {
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
 		Ring:   attest.SpecimenRing()}
 	corpustest.Append(t, w, 3, corpustest.Weeks)
-	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"),
+	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, Index: filepath.Join(t.TempDir(), "view"),
 		Ring: w.Ring})
 	if err != nil {
 		t.Fatal(err)
@@ -264,7 +264,7 @@ func TestBadgeShowsTheRecord(t *testing.T) {
 
 func TestRoundsBeforeTheFirst(t *testing.T) {
 	dir := t.TempDir()
-	a, err := archive.Open(t.Context(), archive.Config{Record: dir, View: filepath.Join(t.TempDir(), "v"),
+	a, err := archive.Open(t.Context(), archive.Config{Record: dir, Index: filepath.Join(t.TempDir(), "v"),
 		Ring: attest.SpecimenRing()})
 	if err != nil {
 		t.Fatal(err)
@@ -314,7 +314,7 @@ func TestRecordSaysHowADoorIsAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"),
+	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, Index: filepath.Join(t.TempDir(), "view"),
 		Ring: w.Ring})
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package view_test
+package hostindex_test
 
 import (
 	"context"
@@ -6,35 +6,35 @@ import (
 	"os"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/hostindex"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/view"
 )
 
-// A view is built once from a record, and answers by host and by address from then on.
+// An index is built once from a record, and answers by host and by address from then on.
 func Example() {
 	r, err := record.Open(os.DirFS(".."), attest.SpecimenRing())
 	if err != nil {
 		panic(err)
 	}
-	dir, err := os.MkdirTemp("", "view")
+	dir, err := os.MkdirTemp("", "index")
 	if err != nil {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	if err := view.Build(context.Background(), r, dir); err != nil {
+	if err := hostindex.Build(context.Background(), r, dir); err != nil {
 		panic(err)
 	}
-	v, err := view.Open(os.DirFS(dir))
+	x, err := hostindex.Open(dir)
 	if err != nil {
 		panic(err)
 	}
-	stale, err := v.Check(r)
+	stale, err := x.Check(r)
 	fmt.Println("stale:", stale, err)
-	for host, err := range v.Hosts("") {
+	for host, err := range x.Hosts("") {
 		if err != nil {
 			panic(err)
 		}
-		history, ok, err := v.Host(host)
+		history, ok, err := x.Host(host)
 		fmt.Println(history.Host == host, ok, err)
 		break
 	}
