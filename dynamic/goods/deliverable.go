@@ -32,8 +32,8 @@ func (m *Made) Deliver(kind string, v any) {
 	m.Deliverable = head
 }
 
-// delivered reads what Deliver wrote.
-func delivered[T any](m *Made) (v T, err error) {
+// Delivered reads what Deliver wrote.
+func Delivered[T any](m *Made) (v T, err error) {
 	err = json.Unmarshal(m.Deliverable, &v)
 	return v, err
 }

@@ -39,11 +39,12 @@ var pass = Kind{
 		if o.Inputs["pass_id"] != "" {
 			message = "Thank you again. The pass has thirty days more."
 		}
-		return made(o, passed{HowTo: "Buy again with pass_id: thirty days more, for one more payment. Nothing renews " +
+		return MadeOf(o, passed{HowTo: "Buy again with pass_id: thirty days more, for one more payment. Nothing " +
+			"renews " +
 			"by itself."}, message, ""), nil
 	},
 	Settle: func(_ Maker, tx ledger.Tx, o *Order, g *Made) error {
-		d, err := delivered[passed](g)
+		d, err := Delivered[passed](g)
 		if err != nil {
 			return err
 		}
@@ -73,7 +74,7 @@ var pass = Kind{
 		Class: attest.ClassPass, Prefix: "pass_", Path: "/api/patronage/",
 		Continues: func(o *Order) string { return o.Inputs["pass_id"] },
 		Payload: func(o *Order, g *Made, f Facts) (any, error) {
-			d, err := delivered[passed](g)
+			d, err := Delivered[passed](g)
 			return attest.Pass{PassID: f.ID, Class: attest.ClassPass, PatronNumber: f.PatronNumber, Date: f.Date,
 				Name: o.Inputs["agent_name"], Starts: d.Starts, Ends: d.Ends, FromTheStore: f.Store}, err
 		},

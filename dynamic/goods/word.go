@@ -62,14 +62,14 @@ var word = Kind{
 			}
 			epitaph = e.Text
 		}
-		g := made(o, retired{text{epitaph}, o.Word}, fmt.Sprintf("%q has stopped work. It stands on "+
+		g := MadeOf(o, retired{text{epitaph}, o.Word}, fmt.Sprintf("%q has stopped work. It stands on "+
 			"the register when the record is next published.", o.Word),
 			fmt.Sprintf("%s. %s", o.Word, epitaph))
 		g.Tag = o.Word
 		return g, nil
 	},
 	Complete: func(m Maker, tx ledger.Tx, o *Order, g *Made) error {
-		d, err := delivered[retired](g)
+		d, err := Delivered[retired](g)
 		if err != nil {
 			return err
 		}
