@@ -15,6 +15,7 @@ import (
 	"store.example/agentstore/dynamic/buyer"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/keeper"
+	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/services"
 )
 
@@ -154,9 +155,7 @@ const launchEvery = time.Minute
 // it cannot pay for.
 func (s *Shop) watchLaunchWallet(m *dynamic.Metrics) func(context.Context) error {
 	return func(ctx context.Context) error {
-		tick := time.NewTicker(launchEvery)
-		defer tick.Stop()
-		for {
+		return schedule.Every(ctx, launchEvery, func(ctx context.Context) {
 			if _, err := s.launch.purse.Open(ctx); err != nil && ctx.Err() == nil {
 				s.Log.Warn("the wallet of launch checks could not be read", "err", err)
 			}
@@ -164,12 +163,7 @@ func (s *Shop) watchLaunchWallet(m *dynamic.Metrics) func(context.Context) error
 			for _, b := range list {
 				m.LaunchWallet(b.Network, b.Atomic)
 			}
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick.C:
-			}
-		}
+		})
 	}
 }
 

@@ -59,23 +59,14 @@ func (t *Till) Run(ctx context.Context, others ...schedule.Job) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	beside.Go(func() { _ = t.cfg.Gas.Run(ctx) }) // it ends with ctx and has no other error
-	beside.Go(func() { t.watchShut(ctx) })
+	beside.Go(func() { _ = schedule.Every(ctx, t.cfg.Poll, t.watchShut) })
 	return due.Run(ctx)
 }
 
 // watchShut keeps what is known of closed networks up to date.
 func (t *Till) watchShut(ctx context.Context) {
-	tick := time.NewTicker(t.cfg.Poll)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if err := t.noteShut(ctx); err != nil && ctx.Err() == nil {
-			t.cfg.Log.Error("whether the store is closed could not be read", "err", err)
-		}
+	if err := t.noteShut(ctx); err != nil && ctx.Err() == nil {
+		t.cfg.Log.Error("whether the store is closed could not be read", "err", err)
 	}
 }
 
