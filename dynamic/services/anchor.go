@@ -101,16 +101,10 @@ func (s *Services) anchor() goods.Kind {
 			g.Attests = "sha256:" + o.Inputs["digest"]
 			return g, nil
 		},
-		Settle: func(_ goods.Maker, tx ledger.Tx, o *goods.Order, g *goods.Made) error {
-			d, err := goods.Delivered[stamped](g)
-			if err != nil {
-				return err
-			}
-			if d.Before, err = stampKnown(tx, d.Digest); err == nil {
-				g.Deliver(o.Good.Kind, d)
-			}
+		Settle: settled(func(tx ledger.Tx, _ *goods.Order, d *stamped) (err error) {
+			d.Before, err = stampKnown(tx, d.Digest)
 			return err
-		},
+		}),
 		Complete: func(_ goods.Maker, tx ledger.Tx, o *goods.Order, _ *goods.Made) error {
 			return wantStamp(tx, o.Inputs["digest"])
 		},

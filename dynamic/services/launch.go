@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/buyer"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
@@ -194,12 +193,10 @@ func (s *Services) launch() goods.Kind {
 			g.Saw = r.Host
 			return g, nil
 		},
-		Settle: func(_ goods.Maker, _ ledger.Tx, o *goods.Order, g *goods.Made) error {
-			d, err := goods.Delivered[goods.Launched](g)
+		Settle: settled(func(_ ledger.Tx, o *goods.Order, d *goods.Launched) error {
 			d.DueAt = stamp(o.Settled.Add(launchWithin))
-			g.Deliver(o.Good.Kind, d)
-			return err
-		},
+			return nil
+		}),
 		Promise: func(_ goods.Maker, tx ledger.Tx, o *goods.Order, g *goods.Made) error {
 			d, err := goods.Delivered[goods.Launched](g)
 			if err != nil {
@@ -212,11 +209,7 @@ func (s *Services) launch() goods.Kind {
 			}
 			return launches.put(tx, l.Order, LaunchRecord{Launch: l}, tx.Now())
 		},
-		Artifact: &goods.Artifact{Class: attest.ClassOrder, Prefix: "order_", Path: "/api/order/",
-			Payload: func(o *goods.Order, g *goods.Made, f goods.Facts) (any, error) {
-				d, err := goods.Delivered[goods.Launched](g)
-				return orderOf(o, f, launchWithin, d.Target, d.DueAt, d.CompletedAt, d.Answer), err
-			}},
+		Artifact: orders(launchWithin),
 	}
 }
 

@@ -72,8 +72,8 @@ func (s *Services) buy(ctx context.Context, task schedule.Task, rec LaunchRecord
 		return s.laterLaunch(ctx, task, rec, now, goods.LaunchOutcome{
 			NotWalked: "the store's wallet could pay on no network at the time"})
 	case res != nil && res.Free:
-		return s.laterLaunch(ctx, task, rec, now, goods.LaunchOutcome{NotWalked: "it delivers without asking for a payment",
-			AtDoor: true})
+		return s.laterLaunch(ctx, task, rec, now, goods.LaunchOutcome{
+			NotWalked: "it delivers without asking for a payment", AtDoor: true})
 	case res == nil && errors.Is(err, buyer.ErrBusy): // a process that died holds it for some minutes yet
 		return s.putLaunch(ctx, task, rec, now.Add(lookAgain))
 	case res == nil:
@@ -112,7 +112,8 @@ func sent(r *buyer.Result) *Sent {
 	return p
 }
 
-// laterLaunch puts off a purchase for which nothing was signed, until there is no more patience with it.
+// laterLaunch puts off a purchase for which nothing was signed, until there is no more patience
+// with it.
 func (s *Services) laterLaunch(ctx context.Context, task schedule.Task, rec LaunchRecord, now time.Time,
 	out goods.LaunchOutcome) error {
 	if now.Before(rec.Starts.Add(launchPatience)) {

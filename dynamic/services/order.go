@@ -7,19 +7,56 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
 )
 
-// orderOf is what is signed of an order that completes itself: what was promised and by when, and
-// once it is completed, when that was and the digest of what came of it.
-func orderOf(o *goods.Order, f goods.Facts, within time.Duration, asked, due, completed, answer string) attest.Order {
-	sum := sha256.Sum256([]byte(asked))
-	v := attest.Order{OrderID: f.ID, Class: attest.ClassOrder, PatronNumber: f.PatronNumber, Date: f.Date,
-		Item: o.Good.ID, Status: "queued", PaidUSDC: f.PaidUSDC, WindowHours: int(within / time.Hour), DueAt: due,
-		Asked: "sha256:" + hex.EncodeToString(sum[:]), FromTheStore: f.Store}
-	if completed != "" {
-		v.Status, v.CompletedAt, v.Answer = "completed", completed, answer
+// with is a step of a kind that needs its deliverable.
+func with[T any](f func(m goods.Maker, tx ledger.Tx, o *goods.Order, d T) error) func(goods.Maker, ledger.Tx,
+	*goods.Order, *goods.Made) error {
+	return func(m goods.Maker, tx ledger.Tx, o *goods.Order, g *goods.Made) error {
+		d, err := goods.Delivered[T](g)
+		if err != nil {
+			return err
+		}
+		return f(m, tx, o, d)
 	}
-	return v
+}
+
+// settled is the step that says in a deliverable what only a paid order knows.
+func settled[T any](f func(tx ledger.Tx, o *goods.Order, d *T) error) func(goods.Maker, ledger.Tx, *goods.Order,
+	*goods.Made) error {
+	return func(_ goods.Maker, tx ledger.Tx, o *goods.Order, g *goods.Made) error {
+		d, err := goods.Delivered[T](g)
+		if err == nil {
+			err = f(tx, o, &d)
+		}
+		if err == nil {
+			g.Deliver(o.Good.Kind, d)
+		}
+		return err
+	}
+}
+
+// orders are what is signed of orders that complete themselves: what was promised and by when, and
+// once one is completed, when that was and the digest of what came of it.
+func orders(within time.Duration) *goods.Artifact {
+	return &goods.Artifact{Class: attest.ClassOrder, Prefix: "order_", Path: "/api/order/",
+		Payload: func(o *goods.Order, g *goods.Made, f goods.Facts) (any, error) {
+			d, err := goods.Delivered[struct {
+				Target      string `json:"target"`
+				DueAt       string `json:"due_at"`
+				CompletedAt string `json:"completed_at"`
+				Answer      string `json:"answer_digest"`
+			}](g)
+			asked := sha256.Sum256([]byte(d.Target))
+			v := attest.Order{OrderID: f.ID, Class: attest.ClassOrder, PatronNumber: f.PatronNumber, Date: f.Date,
+				Item: o.Good.ID, Status: "queued", PaidUSDC: f.PaidUSDC, WindowHours: int(within / time.Hour),
+				DueAt: d.DueAt, Asked: "sha256:" + hex.EncodeToString(asked[:]), FromTheStore: f.Store}
+			if d.CompletedAt != "" {
+				v.Status, v.CompletedAt, v.Answer = "completed", d.CompletedAt, d.Answer
+			}
+			return v, err
+		}}
 }
 
 // digestOf is the digest of what came of an order.

@@ -71,85 +71,38 @@ type promisedVisit struct {
 
 // phantom is the kind of phantom checks.
 func (s *Services) phantom() goods.Kind {
-	able := func(_ goods.Maker, good content.Good) error {
-		if s.cfg.Visits == nil {
-			return &goods.Away{Item: good.ID}
-		}
-		return nil
-	}
-	// target is what is ordered in its one spelling, at a host that a visit may wait for.
-	target := func(m goods.Maker, tx ledger.Tx, good content.Good, inputs map[string]string) (host string, err error) {
-		if err := able(m, good); err != nil {
-			return "", err
-		}
-		_, host, err = s.visitTarget(inputs["url"])
-		if err == nil {
-			err = aimed.free(tx, host)
-		}
+	k := aimed.kind(s.cfg.Visits != nil, func(inputs map[string]string) (string, error) {
+		_, host, err := s.visitTarget(inputs["url"])
 		return host, err
-	}
-	giveUp := func(_ goods.Maker, tx ledger.Tx, o *goods.Order) error {
-		if s.cfg.Visits == nil {
-			return nil
+	})
+	k.Name, k.Delivers, k.Undo = content.KindPhantom, promisedVisit{}, k.Release
+	k.Make = func(_ context.Context, _ goods.Maker, o *goods.Order) (*goods.Made, error) {
+		url, host, err := s.visitTarget(o.Inputs["url"])
+		if err != nil {
+			return nil, err
 		}
-		_, host, err := s.visitTarget(o.Inputs["url"])
-		if err != nil { // it was none when it was ordered either
-			return nil
-		}
-		return aimed.give(tx, host, o.ID)
+		g := goods.MadeOf(o, promisedVisit{URL: url, HowTo: "GET artifact.url says how it stands: scheduled, then " +
+			"what was seen, signed, or that it was missed and why."},
+			"Noted. Somebody will look in when nobody expects him.", "")
+		g.Saw = host
+		return g, nil
 	}
-	return goods.Kind{
-		Name: content.KindPhantom, Delivers: promisedVisit{}, Able: able,
-		Available: func(m goods.Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error {
-			if inputs == nil {
-				return able(m, good)
-			}
-			_, err := target(m, tx, good, inputs)
-			return err
-		},
-		Reserve: func(m goods.Maker, tx ledger.Tx, o *goods.Order) error {
-			host, err := target(m, tx, o.Good, o.Inputs)
-			if err != nil {
-				return err
-			}
-			return tx.Set(aimed.key(host, o.ID), nil)
-		},
-		Release: giveUp, Undo: giveUp,
-		Make: func(_ context.Context, _ goods.Maker, o *goods.Order) (*goods.Made, error) {
-			url, host, err := s.visitTarget(o.Inputs["url"])
-			if err != nil {
-				return nil, err
-			}
-			g := goods.MadeOf(o, promisedVisit{URL: url, HowTo: "GET artifact.url says how it stands: scheduled, " +
-				"then what was seen, signed, or that it was missed and why."},
-				"Noted. Somebody will look in when nobody expects him.", "")
-			g.Saw = host
-			return g, nil
-		},
-		Settle: func(_ goods.Maker, _ ledger.Tx, o *goods.Order, g *goods.Made) error {
+	k.Settle = settled(func(_ ledger.Tx, o *goods.Order, d *promisedVisit) error {
+		d.DueAt = stamp(o.Settled.Add(VisitAfter))
+		return nil
+	})
+	k.Complete = with(func(_ goods.Maker, tx ledger.Tx, o *goods.Order, d promisedVisit) error {
+		at := o.Settled.Add(VisitAfter).UTC().Truncate(time.Second)
+		return visits.put(tx, o.Artifact, Visit{ID: o.Artifact, Purchase: o.ID, URL: d.URL, Due: at}, at)
+	})
+	k.Artifact = &goods.Artifact{Class: attest.ClassCheck, Prefix: "check_", Path: "/api/phantom/",
+		Payload: func(o *goods.Order, g *goods.Made, f goods.Facts) (any, error) {
 			d, err := goods.Delivered[promisedVisit](g)
-			d.DueAt = stamp(o.Settled.Add(VisitAfter))
-			g.Deliver(o.Good.Kind, d)
-			return err
-		},
-		Complete: func(_ goods.Maker, tx ledger.Tx, o *goods.Order, g *goods.Made) error {
-			d, err := goods.Delivered[promisedVisit](g)
-			if err != nil {
-				return err
-			}
-			at := o.Settled.Add(VisitAfter).UTC().Truncate(time.Second)
-			return visits.put(tx, o.Artifact, Visit{ID: o.Artifact, Purchase: o.ID, URL: d.URL, Due: at}, at)
-		},
-		Artifact: &goods.Artifact{
-			Class: attest.ClassCheck, Prefix: "check_", Path: "/api/phantom/",
-			Payload: func(o *goods.Order, g *goods.Made, f goods.Facts) (any, error) {
-				d, err := goods.Delivered[promisedVisit](g)
-				return attest.Look{CheckID: f.ID, Class: attest.ClassCheck, PatronNumber: f.PatronNumber,
-					Date: f.Date, Status: attest.CheckScheduled, URL: d.URL, DueAt: d.DueAt,
-					Name: o.Inputs["agent_name"], FromTheStore: f.Store}, err
-			},
-		},
-	}
+			return attest.Look{CheckID: f.ID, Class: attest.ClassCheck, PatronNumber: f.PatronNumber, Date: f.Date,
+				Status: attest.CheckScheduled, URL: d.URL, DueAt: d.DueAt, Name: o.Inputs["agent_name"],
+				FromTheStore: f.Store}, err
+		}}
+	return k
 }
 
 // visitTarget is an address in its one spelling, and its host. One that is never visited is a

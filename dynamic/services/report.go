@@ -49,17 +49,17 @@ func (s *Sent) verdict(moved bool) string {
 // finding is what a report says of a purchase. What a door says of itself is its word, and told as
 // such.
 type finding struct {
-	URL        string   `json:"url"`
-	Method     string   `json:"method"`
-	Protocol   string   `json:"protocol"`
-	Network    string   `json:"network"`
-	USDC       string   `json:"usdc"`
-	CapUSDC    string   `json:"cap_usdc"`
-	SignedAt   string   `json:"signed_at"`
-	ValidUntil string   `json:"valid_until"`
-	Answer     *said    `json:"answer"`     // null: none came while the payment was good
-	Settlement *settled `json:"settlement"` // null: the money did not move, and can move no more
-	Week       string   `json:"week"`
+	URL        string      `json:"url"`
+	Method     string      `json:"method"`
+	Protocol   string      `json:"protocol"`
+	Network    string      `json:"network"`
+	USDC       string      `json:"usdc"`
+	CapUSDC    string      `json:"cap_usdc"`
+	SignedAt   string      `json:"signed_at"`
+	ValidUntil string      `json:"valid_until"`
+	Answer     *said       `json:"answer"`     // null: none came while the payment was good
+	Settlement *settlement `json:"settlement"` // null: the money did not move, and can move no more
+	Week       string      `json:"week"`
 }
 
 type said struct {
@@ -74,7 +74,7 @@ type said struct {
 	Receipt         string `json:"receipt"`
 }
 
-type settled struct {
+type settlement struct {
 	Transaction string `json:"transaction"`
 	Block       uint64 `json:"block"`
 	BlockTime   string `json:"block_time"`
@@ -103,7 +103,7 @@ func report(rec LaunchRecord, proof *rail.Proof) (attest.Audit, error) {
 		seen.Failed = "deadline"
 	}
 	if proof != nil {
-		f.Settlement = &settled{Transaction: proof.Tx, Block: proof.Block, BlockTime: stamp(proof.BlockTime),
+		f.Settlement = &settlement{Transaction: proof.Tx, Block: proof.Block, BlockTime: stamp(proof.BlockTime),
 			Final: true}
 	}
 	verdict := s.verdict(proof != nil)

@@ -108,89 +108,45 @@ func (s *Services) watch(name string, hours, of, grace int64) goods.Kind {
 			Inputs: map[string]string{"url": o.Inputs["url"]}, Target: target,
 			Starts: o.Settled.UTC().Truncate(time.Second), Hours: hours, Of: of, Minutes: grace}
 	}
-	// free is the host of what is ordered, which may be under one more watch.
-	free := func(tx ledger.Tx, good content.Good, inputs map[string]string) (host string, err error) {
-		if err := s.reader.Able(good); err != nil {
-			return "", err
-		}
-		if _, host, err = s.cfg.Readings.Target(watchBattery, inputs); err == nil {
-			err = watched.free(tx, host)
-		}
+	k := watched.kind(s.cfg.Readings != nil, func(inputs map[string]string) (string, error) {
+		_, host, err := s.cfg.Readings.Target(watchBattery, inputs)
 		return host, err
-	}
-	give := func(tx ledger.Tx, o *goods.Order) error {
-		if s.cfg.Readings == nil {
-			return nil
+	})
+	give := k.Release
+	k.Name, k.Delivers, k.Later = name, goods.Watched{}, true
+	k.Release = func(m goods.Maker, tx ledger.Tx, o *goods.Order) error {
+		if o.Artifact != "" { // it was promised
+			if err := watches.drop(tx, o.Artifact); err != nil {
+				return err
+			}
 		}
-		_, host, err := s.cfg.Readings.Target(watchBattery, o.Inputs)
+		return give(m, tx, o)
+	}
+	k.Make = func(_ context.Context, _ goods.Maker, o *goods.Order) (*goods.Made, error) {
+		target, host, err := s.cfg.Readings.Target(watchBattery, o.Inputs)
 		if err != nil {
-			return nil // it had none
+			return nil, err
 		}
-		return watched.give(tx, host, o.ID)
+		g := goods.MadeOf(o, goods.Watched{Target: target, Readings: of, EveryHours: hours,
+			HowTo: "order_url lists every reading with its report, as they come. It ends by itself after seven days."},
+			fmt.Sprintf("Somebody is on watch: %d readings in seven days, the first at once.", of), "")
+		g.Saw = host
+		return g, nil
 	}
-	return goods.Kind{
-		Name: name, Delivers: goods.Watched{}, Later: true,
-		Able: func(_ goods.Maker, good content.Good) error { return s.reader.Able(good) },
-		Available: func(_ goods.Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error {
-			if inputs == nil {
-				return s.reader.Able(good)
-			}
-			_, err := free(tx, good, inputs)
-			return err
-		},
-		Reserve: func(_ goods.Maker, tx ledger.Tx, o *goods.Order) error {
-			host, err := free(tx, o.Good, o.Inputs)
-			if err != nil {
-				return err
-			}
-			return tx.Set(watched.key(host, o.ID), nil)
-		},
-		Release: func(_ goods.Maker, tx ledger.Tx, o *goods.Order) error {
-			if o.Artifact != "" { // it was promised
-				if err := watches.drop(tx, o.Artifact); err != nil {
-					return err
-				}
-			}
-			return give(tx, o)
-		},
-		Make: func(_ context.Context, _ goods.Maker, o *goods.Order) (*goods.Made, error) {
-			target, host, err := s.cfg.Readings.Target(watchBattery, o.Inputs)
-			if err != nil {
-				return nil, err
-			}
-			g := goods.MadeOf(o, goods.Watched{Target: target, Readings: of, EveryHours: hours,
-				HowTo: "order_url lists every reading with its report, as they come. It ends by itself after " +
-					"seven days."},
-				fmt.Sprintf("Somebody is on watch: %d readings in seven days, the first at once.", of), "")
-			g.Saw = host
-			return g, nil
-		},
-		Settle: func(_ goods.Maker, _ ledger.Tx, o *goods.Order, g *goods.Made) error {
-			d, err := goods.Delivered[goods.Watched](g)
-			t := plan(o, d.Target)
-			d.Starts, d.Ends, d.DueAt = stamp(t.Starts), stamp(t.Ends()), stamp(t.Ends().Add(watchLate))
-			g.Deliver(name, d)
-			return err
-		},
-		Promise: func(_ goods.Maker, tx ledger.Tx, o *goods.Order, g *goods.Made) error {
-			d, err := goods.Delivered[goods.Watched](g)
-			if err != nil {
-				return err
-			}
-			t := plan(o, d.Target)
-			return watches.put(tx, t.Order, Watch{Term: t, Slots: []Slot{}}, t.Starts)
-		},
-		Complete: func(m goods.Maker, tx ledger.Tx, o *goods.Order, g *goods.Made) error {
-			d, err := goods.Delivered[goods.Watched](g)
-			return errors.Join(err, give(tx, o), m.SendWord(tx, o, "order.completed", "completed", d))
-		},
-		Artifact: &goods.Artifact{Class: attest.ClassOrder, Prefix: "order_", Path: "/api/order/",
-			Payload: func(o *goods.Order, g *goods.Made, f goods.Facts) (any, error) {
-				d, err := goods.Delivered[goods.Watched](g)
-				within := time.Duration(d.Readings*d.EveryHours)*time.Hour + watchLate
-				return orderOf(o, f, within, d.Target, d.DueAt, d.CompletedAt, d.Answer), err
-			}},
-	}
+	k.Settle = settled(func(_ ledger.Tx, o *goods.Order, d *goods.Watched) error {
+		t := plan(o, d.Target)
+		d.Starts, d.Ends, d.DueAt = stamp(t.Starts), stamp(t.Ends()), stamp(t.Ends().Add(watchLate))
+		return nil
+	})
+	k.Promise = with(func(_ goods.Maker, tx ledger.Tx, o *goods.Order, d goods.Watched) error {
+		t := plan(o, d.Target)
+		return watches.put(tx, t.Order, Watch{Term: t, Slots: []Slot{}}, t.Starts)
+	})
+	k.Complete = with(func(m goods.Maker, tx ledger.Tx, o *goods.Order, d goods.Watched) error {
+		return errors.Join(give(m, tx, o), m.SendWord(tx, o, "order.completed", "completed", d))
+	})
+	k.Artifact = orders(time.Duration(hours*of)*time.Hour + watchLate)
+	return k
 }
 
 // keep takes a watch one step on: a slot, or its closing.
