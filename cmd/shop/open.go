@@ -219,7 +219,8 @@ func (s *Shop) openTill(o Options, metrics *dynamic.Metrics, guard *gas.Guard, h
 		s.runs = append(s.runs, s.watchLaunchWallet(metrics))
 	}
 	s.jobs = append(s.jobs, s.services.Jobs(s.Till)...)
-	return s.openKeeper()
+	s.openKeeper()
+	return nil
 }
 
 // openServer puts the rows of all instruments and the published tree behind one handler.
