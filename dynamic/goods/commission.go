@@ -98,15 +98,10 @@ func Commission(request string) Kind {
 		g.Attests = attests
 		return g, nil
 	}
-	k.Settle = func(_ Maker, tx ledger.Tx, o *Order, g *Made) error {
-		d, err := Delivered[handwork](g)
-		if err != nil {
-			return err
-		}
+	k.Settle = Settled(func(tx ledger.Tx, o *Order, d *handwork) error {
 		d.DueAt = moment(o.Settled.Add(time.Duration(d.WindowHours) * time.Hour))
-		g.Deliver(o.Good.Kind, d)
 		return tx.Delete(held)
-	}
+	})
 	return k
 }
 

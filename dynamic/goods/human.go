@@ -80,26 +80,17 @@ var human = Kind{
 		g.Attests = attests
 		return g, nil
 	},
-	Settle: func(_ Maker, tx ledger.Tx, o *Order, g *Made) error {
-		d, err := Delivered[handwork](g)
-		if err != nil {
-			return err
-		}
+	Settle: Settled(func(tx ledger.Tx, o *Order, d *handwork) error {
 		d.DueAt = moment(o.Settled.Add(time.Duration(d.WindowHours) * time.Hour))
-		g.Deliver(o.Good.Kind, d)
 		week, err := tx.Get(placeKey(o.ID))
 		if err != nil {
 			return err
 		}
 		return tx.Set(weekKey(o.Good.ID, string(week), o.ID), nil)
-	},
-	Complete: func(m Maker, tx ledger.Tx, o *Order, g *Made) error {
-		d, err := Delivered[handwork](g)
-		if err != nil {
-			return err
-		}
+	}),
+	Complete: With(func(m Maker, tx ledger.Tx, o *Order, d handwork) error {
 		return m.SendWord(tx, o, "order.completed", "completed", HumanGoods{d.Text, d.Link, d.File})
-	},
+	}),
 	Artifact: &Artifact{Class: attest.ClassOrder, Prefix: "order_", Path: "/api/order/", Payload: orderPayload},
 }
 

@@ -40,14 +40,9 @@ var pass = Kind{
 			message = "Thank you again. The pass has thirty days more."
 		}
 		return MadeOf(o, passed{HowTo: "Buy again with pass_id: thirty days more, for one more payment. Nothing " +
-			"renews " +
-			"by itself."}, message, ""), nil
+			"renews by itself."}, message, ""), nil
 	},
-	Settle: func(_ Maker, tx ledger.Tx, o *Order, g *Made) error {
-		d, err := Delivered[passed](g)
-		if err != nil {
-			return err
-		}
+	Settle: Settled(func(tx ledger.Tx, o *Order, d *passed) error {
 		from := o.Settled.UTC().Truncate(time.Second)
 		for e, err := range tx.Scan(ledger.Prefix(passKey(o.Artifact))) {
 			if err != nil {
@@ -66,9 +61,8 @@ var pass = Kind{
 			}
 		}
 		d.Starts, d.Ends = moment(from), moment(from.Add(PassTerm))
-		g.Deliver(o.Good.Kind, d)
 		return ledger.SetJSON(tx, passKey(o.Artifact, o.ID), passed{Starts: d.Starts, Ends: d.Ends})
-	},
+	}),
 	Undo: func(_ Maker, tx ledger.Tx, o *Order) error { return tx.Delete(passKey(o.Artifact, o.ID)) },
 	Artifact: &Artifact{
 		Class: attest.ClassPass, Prefix: "pass_", Path: "/api/patronage/",

@@ -68,14 +68,10 @@ var word = Kind{
 		g.Tag = o.Word
 		return g, nil
 	},
-	Complete: func(m Maker, tx ledger.Tx, o *Order, g *Made) error {
-		d, err := Delivered[retired](g)
-		if err != nil {
-			return err
-		}
+	Complete: With(func(m Maker, tx ledger.Tx, o *Order, d retired) error {
 		return m.Observe(tx, record.Observation{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: o.Word},
 			Epitaph: d.Text})
-	},
+	}),
 }
 
 // chooseWord is the buyer's word, or a waiting one of the pool. entry is the pool entry whose

@@ -101,7 +101,7 @@ func (s *Services) anchor() goods.Kind {
 			g.Attests = "sha256:" + o.Inputs["digest"]
 			return g, nil
 		},
-		Settle: settled(func(tx ledger.Tx, _ *goods.Order, d *stamped) (err error) {
+		Settle: goods.Settled(func(tx ledger.Tx, _ *goods.Order, d *stamped) (err error) {
 			d.Before, err = stampKnown(tx, d.Digest)
 			return err
 		}),

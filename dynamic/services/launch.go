@@ -93,17 +93,17 @@ type Sent struct {
 	Answer      *Answer   `json:"answer,omitzero"` // nil where none came while the payment was good
 }
 
-// Answer is what a door gave for its money.
+// Answer is what a door gave for its money, as its report says it.
 type Answer struct {
-	At          time.Time `json:"at"`
+	At          time.Time `json:"at"` // UTC, whole seconds
 	Status      int       `json:"status"`
-	ContentType string    `json:"content_type,omitzero"` // type and subtype
+	ContentType string    `json:"content_type"` // type and subtype
 	BodySHA256  string    `json:"body_sha256"`
 	BodyBytes   int       `json:"body_bytes"`
-	Cut         bool      `json:"cut,omitzero"` // it went on
+	Cut         bool      `json:"cut_there"` // it went on
 	// Settled is the door's word: yes, no or unknown. Receipt says what its signed receipt is
 	// worth.
-	Settled  string `json:"settled"`
+	Settled  string `json:"says_it_settled"`
 	Verified bool   `json:"receipt_verified"`
 	Receipt  string `json:"receipt"`
 }
@@ -193,7 +193,7 @@ func (s *Services) launch() goods.Kind {
 			g.Saw = r.Host
 			return g, nil
 		},
-		Settle: settled(func(_ ledger.Tx, o *goods.Order, d *goods.Launched) error {
+		Settle: goods.Settled(func(_ ledger.Tx, o *goods.Order, d *goods.Launched) error {
 			d.DueAt = stamp(o.Settled.Add(launchWithin))
 			return nil
 		}),

@@ -7,35 +7,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"
-	"store.example/agentstore/dynamic/ledger"
 )
-
-// with is a step of a kind that needs its deliverable.
-func with[T any](f func(m goods.Maker, tx ledger.Tx, o *goods.Order, d T) error) func(goods.Maker, ledger.Tx,
-	*goods.Order, *goods.Made) error {
-	return func(m goods.Maker, tx ledger.Tx, o *goods.Order, g *goods.Made) error {
-		d, err := goods.Delivered[T](g)
-		if err != nil {
-			return err
-		}
-		return f(m, tx, o, d)
-	}
-}
-
-// settled is the step that says in a deliverable what only a paid order knows.
-func settled[T any](f func(tx ledger.Tx, o *goods.Order, d *T) error) func(goods.Maker, ledger.Tx, *goods.Order,
-	*goods.Made) error {
-	return func(_ goods.Maker, tx ledger.Tx, o *goods.Order, g *goods.Made) error {
-		d, err := goods.Delivered[T](g)
-		if err == nil {
-			err = f(tx, o, &d)
-		}
-		if err == nil {
-			g.Deliver(o.Good.Kind, d)
-		}
-		return err
-	}
-}
 
 // orders are what is signed of orders that complete themselves: what was promised and by when, and
 // once one is completed, when that was and the digest of what came of it.

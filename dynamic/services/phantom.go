@@ -87,11 +87,11 @@ func (s *Services) phantom() goods.Kind {
 		g.Saw = host
 		return g, nil
 	}
-	k.Settle = settled(func(_ ledger.Tx, o *goods.Order, d *promisedVisit) error {
+	k.Settle = goods.Settled(func(_ ledger.Tx, o *goods.Order, d *promisedVisit) error {
 		d.DueAt = stamp(o.Settled.Add(VisitAfter))
 		return nil
 	})
-	k.Complete = with(func(_ goods.Maker, tx ledger.Tx, o *goods.Order, d promisedVisit) error {
+	k.Complete = goods.With(func(_ goods.Maker, tx ledger.Tx, o *goods.Order, d promisedVisit) error {
 		at := o.Settled.Add(VisitAfter).UTC().Truncate(time.Second)
 		return visits.put(tx, o.Artifact, Visit{ID: o.Artifact, Purchase: o.ID, URL: d.URL, Due: at}, at)
 	})

@@ -57,21 +57,9 @@ type finding struct {
 	CapUSDC    string      `json:"cap_usdc"`
 	SignedAt   string      `json:"signed_at"`
 	ValidUntil string      `json:"valid_until"`
-	Answer     *said       `json:"answer"`     // null: none came while the payment was good
+	Answer     *Answer     `json:"answer"`     // null: none came while the payment was good
 	Settlement *settlement `json:"settlement"` // null: the money did not move, and can move no more
 	Week       string      `json:"week"`
-}
-
-type said struct {
-	At              string `json:"at"`
-	Status          int    `json:"status"`
-	ContentType     string `json:"content_type"`
-	BodySHA256      string `json:"body_sha256"`
-	BodyBytes       int    `json:"body_bytes"`
-	Cut             bool   `json:"cut_there"`
-	SaysSettled     string `json:"says_it_settled"` // yes, no or unknown
-	ReceiptVerified bool   `json:"receipt_verified"`
-	Receipt         string `json:"receipt"`
 }
 
 type settlement struct {
@@ -92,12 +80,10 @@ func report(rec LaunchRecord, proof *rail.Proof) (attest.Audit, error) {
 	s := rec.Sent
 	f := finding{URL: visible.Text(rec.Door), Method: rec.Method, Protocol: "x402 version 2 (exact, EIP-3009)",
 		Network: s.Network, USDC: buyer.USDC(s.Amount), CapUSDC: content.FormatUSDC(LaunchCap),
-		SignedAt: stamp(s.SignedAt), ValidUntil: stamp(s.ValidBefore), Week: goods.ISOWeek(s.SignedAt)}
+		SignedAt: stamp(s.SignedAt), ValidUntil: stamp(s.ValidBefore), Week: goods.ISOWeek(s.SignedAt),
+		Answer: s.Answer}
 	seen := attest.Seen{Method: rec.Method, URL: f.URL, At: stamp(s.SignedAt)}
 	if a := s.Answer; a != nil {
-		f.Answer = &said{At: stamp(a.At), Status: a.Status, ContentType: a.ContentType, BodySHA256: a.BodySHA256,
-			BodyBytes: a.BodyBytes, Cut: a.Cut, SaysSettled: a.Settled, ReceiptVerified: a.Verified,
-			Receipt: visible.Text(a.Receipt)}
 		seen.Status, seen.BodySHA256, seen.BodyBytes = a.Status, a.BodySHA256, a.BodyBytes
 	} else {
 		seen.Failed = "deadline"

@@ -133,16 +133,16 @@ func (s *Services) watch(name string, hours, of, grace int64) goods.Kind {
 		g.Saw = host
 		return g, nil
 	}
-	k.Settle = settled(func(_ ledger.Tx, o *goods.Order, d *goods.Watched) error {
+	k.Settle = goods.Settled(func(_ ledger.Tx, o *goods.Order, d *goods.Watched) error {
 		t := plan(o, d.Target)
 		d.Starts, d.Ends, d.DueAt = stamp(t.Starts), stamp(t.Ends()), stamp(t.Ends().Add(watchLate))
 		return nil
 	})
-	k.Promise = with(func(_ goods.Maker, tx ledger.Tx, o *goods.Order, d goods.Watched) error {
+	k.Promise = goods.With(func(_ goods.Maker, tx ledger.Tx, o *goods.Order, d goods.Watched) error {
 		t := plan(o, d.Target)
 		return watches.put(tx, t.Order, Watch{Term: t, Slots: []Slot{}}, t.Starts)
 	})
-	k.Complete = with(func(m goods.Maker, tx ledger.Tx, o *goods.Order, d goods.Watched) error {
+	k.Complete = goods.With(func(m goods.Maker, tx ledger.Tx, o *goods.Order, d goods.Watched) error {
 		return errors.Join(give(m, tx, o), m.SendWord(tx, o, "order.completed", "completed", d))
 	})
 	k.Artifact = orders(time.Duration(hours*of)*time.Hour + watchLate)
