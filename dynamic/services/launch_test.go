@@ -275,6 +275,9 @@ func (w *world) came() (rec LaunchRecord, walk *record.PaidWalk) {
 		if tasks, err := schedule.Tasks(tx, LaunchJob); err != nil || len(tasks) > 0 {
 			w.t.Errorf("%d tasks are left: %v", len(tasks), err)
 		}
+		if p, err := ledger.GetJSON[launchPlace](tx, launchedKey(rec.Host)); err != nil || p.Until.IsZero() {
+			w.t.Errorf("its place at the host counts as %+v, %v", p, err)
+		}
 		o, err := ledger.GetJSON[record.Observation](tx, ledger.GoodsKey("test_seen"))
 		if walk = o.Walk; errors.Is(err, ledger.ErrNotFound) {
 			err = nil
