@@ -360,18 +360,14 @@ func TestALookWaitsForTheBudget(t *testing.T) {
 	}
 }
 
-// A store that visits nothing sells no visits: a buyer is told so before terms are made, and where
-// an order for one is claimed all the same.
+// A store that visits nothing sells no visits, and says so before terms are made and where an order
+// for one is claimed all the same.
 func TestVisitsAreAwayWhereNothingIsVisited(t *testing.T) {
-	k := New(Config{}).phantom()
-	good := content.Good{ID: "phantom_check", Kind: k.Name}
-	inputs := map[string]string{"url": "https://door.example/"}
-	for name, err := range map[string]error{
-		"listed":    k.Available(goods.Maker{}, nil, good, nil),
-		"asked for": k.Available(goods.Maker{}, nil, good, inputs),
-		"claimed":   k.Reserve(goods.Maker{}, nil, &goods.Order{ID: "a", Good: good, Inputs: inputs}),
-	} {
-		if away, is := errors.AsType[*goods.Away](err); !is || away.Item != good.ID {
+	k, m := New(Config{}).phantom(), goods.Maker{}
+	o := &goods.Order{Good: content.Good{ID: "phantom_check"}, Inputs: map[string]string{"url": "http://door.example"}}
+	for name, err := range map[string]error{"listed": k.Available(m, nil, o.Good, nil),
+		"asked for": k.Available(m, nil, o.Good, o.Inputs), "claimed": k.Reserve(m, nil, o)} {
+		if away, is := errors.AsType[*goods.Away](err); !is || away.Item != o.Good.ID {
 			t.Errorf("%s: %v, want that it is away", name, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package services
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,8 +39,9 @@ func openStreet(t *testing.T, says func(n int) (string, error)) *street {
 	return &street{t: t, says: says, db: ledger.NewMem(ledger.MemOptions{}), began: time.Now()}
 }
 
-func (*street) Target(string, map[string]string) (string, string, error) {
-	return "https://door.example.com/", "door.example.com", nil
+func (*street) Target(_ string, inputs map[string]string) (string, string, error) {
+	url := cmp.Or(inputs["url"], "https://door.example.com/")
+	return url, hostOf(url), nil
 }
 
 func (*street) Room(ledger.Tx, string, string) error { return nil }

@@ -12,6 +12,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/services"
 	"store.example/agentstore/dynamic/till"
 )
@@ -36,6 +37,13 @@ func (s *street) Read(context.Context, string, map[string]string) (*goods.Readin
 	return &goods.Reading{Target: "https://door.example/", Host: "door.example", ReadAt: at, Verdict: "ready",
 		Says: "Read.", Findings: []attest.Finding{{Checker: "preflight/v2", Report: jsontext.Value(`{}`)}},
 		Evidence: []attest.Seen{{Method: "GET", URL: "https://door.example/", At: at, Status: 402}}}, nil
+}
+
+// during has the store do what is due for a time.
+func (s shop) during(d time.Duration, jobs ...schedule.Job) {
+	ctx, stop := context.WithCancel(s.t.Context())
+	time.AfterFunc(d, stop)
+	_ = s.till.Run(ctx, jobs...) // it ends with ctx
 }
 
 const door = `,"url":"https://door.example/"`
@@ -74,15 +82,7 @@ func TestReadings(t *testing.T) {
 			s.buy("service_audit", "R-3", door)
 		}()
 		<-done
-		ctx, stop := context.WithCancel(t.Context())
-		stopped := make(chan struct{})
-		go func() {
-			defer close(stopped)
-			_ = s.till.Run(ctx) // it ends with ctx
-		}()
-		time.Sleep(2 * time.Minute)
-		stop()
-		<-stopped
+		s.during(2 * time.Minute)
 		if code, v := s.buy("service_audit", "R-3", door); code != 200 || at(v, "idempotent_replay") != true {
 			t.Errorf("after its process died: %d %v", code, v)
 		}
@@ -104,15 +104,8 @@ func TestATermOnAccount(t *testing.T) {
 		if code != 200 || at(v, "delivered") != false || at(v, "billed") != true || at(v, "certificate") != nil {
 			t.Fatalf("%d %v", code, v)
 		}
-		ctx, stop := context.WithCancel(t.Context())
-		stopped := make(chan struct{})
-		go func() {
-			defer close(stopped)
-			_ = s.till.Run(ctx, later.Jobs(s.till)...) // it ends with ctx
-		}()
-		time.Sleep(7*24*time.Hour + time.Hour)
-		stop()
-		if <-stopped; here.visits != 168 {
+		s.during(7*24*time.Hour+time.Hour, later.Jobs(s.till)...)
+		if here.visits != 168 {
 			t.Errorf("read %d times", here.visits)
 		}
 		code, v = s.buy("standing_watch", "T-1", door)
