@@ -288,9 +288,9 @@ var arrows = []arrow{
 	{from: "dynamic/trade", tests: []string{"corpus/attest", "cmd/devnet/npmtest", "dynamic", "dynamic/ledger/bolt",
 		"dynamic/ledger/postgres", "dynamic/rail", "dynamic/schedule", "dynamic/services"},
 		may: []string{"content", "content/api",
-		"dynamic/account",
-		"dynamic/budget", "dynamic/counter", "dynamic/goods", "dynamic/ledger", "dynamic/problem", "dynamic/route",
-		"dynamic/till"}},
+			"dynamic/account",
+			"dynamic/budget", "dynamic/counter", "dynamic/goods", "dynamic/ledger", "dynamic/problem", "dynamic/route",
+			"dynamic/till"}},
 }
 
 // A door says which packages may import a module, or a part of one, in their code and, beside
