@@ -151,7 +151,7 @@ func (s *Shop) editionOf(site *content.Site) (*dynamic.Edition, error) {
 		return nil, err
 	}
 	for _, g := range site.Goods {
-		if _, err := goods.Of(g); err != nil {
+		if _, err := goods.Of(goodsKinds(), g); err != nil {
 			return nil, err
 		}
 	}

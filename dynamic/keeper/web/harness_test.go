@@ -109,10 +109,7 @@ func newOffice(t *testing.T) *office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := keeper.New(keeper.Config{Till: o.till, DB: o.db, Rails: []rail.Rail{net1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := keeper.New(keeper.Config{Till: o.till, DB: o.db, Rails: []rail.Rail{net1}})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package look
+package services
 
 import (
 	"context"
@@ -15,11 +15,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
-	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -71,7 +71,7 @@ func (p *place) visits() []string {
 	return slices.Clone(p.came)
 }
 
-func open(t *testing.T, serve http.HandlerFunc) *place {
+func openPlace(t *testing.T, serve http.HandlerFunc) *place {
 	t.Helper()
 	p := &place{t: t, conns: make(chan net.Conn), closed: make(chan struct{}), serve: serve,
 		address: netip.MustParseAddr("8.8.4.4"), db: ledger.NewMem(ledger.MemOptions{})}
@@ -101,26 +101,11 @@ func open(t *testing.T, serve http.HandlerFunc) *place {
 // run runs processes until the returned function is called.
 func (p *place) run(n int) (stop func()) {
 	p.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	var done sync.WaitGroup
-	for range n {
-		v, err := New(Config{DB: p.db, Client: p.client, Sign: p.sign, Spend: p.spend,
-			Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		work, err := schedule.New(schedule.Config{DB: p.db, Jobs: []schedule.Job{v.Row()}, Log: v.cfg.Log,
-			Poll: 10 * time.Second})
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		done.Go(func() {
-			if err := work.Run(ctx); err != nil {
-				p.t.Error(err)
-			}
-		})
-	}
-	return func() { cancel(); done.Wait() }
+	return run(p.t, p.db, 10*time.Second, &signs{check: p.sign}, several(n, p.config())...)
+}
+
+func (p *place) config() Config {
+	return Config{DB: p.db, Visits: p.client, Spend: p.spend, Log: quiet}
 }
 
 // spend is the budget of the instruments, which is spent until a time.
@@ -133,24 +118,24 @@ func (p *place) spend(_ context.Context, url string) (bool, time.Duration, error
 	return !time.Now().Before(p.spent), time.Minute, nil
 }
 
-const id = "check_abcdefghij2345672345"
+const checkID = "check_abcdefghij2345672345"
 
 // sign signs as the till does.
 func (p *place) sign(_ context.Context, purchase string, c attest.Look, at time.Time) (*till.SignedArtifact, error) {
-	c.CheckID, c.Class, c.URL = id, attest.ClassCheck, "http://door.example.com/"
+	c.CheckID, c.Class, c.URL = checkID, attest.ClassCheck, "http://door.example.com/"
 	c.Promise = "sha256:" + strings.Repeat("ab", 32)
 	c.Date, c.DueAt = at.Format(time.RFC3339), p.due().Format(time.RFC3339)
 	proof, err := attest.SignPayload(attest.SpecimenKey(), c)
 	if err == nil {
 		_, err = attest.ParseArtifact([]byte(proof.SignedPayload))
 	}
-	return &till.SignedArtifact{ID: id, Class: attest.ClassCheck, Purchase: purchase, Proof: proof}, err
+	return &till.SignedArtifact{ID: checkID, Class: attest.ClassCheck, Purchase: purchase, Proof: proof}, err
 }
 
 func (p *place) due() (at time.Time) {
 	p.t.Helper()
 	if err := p.db.View(context.Background(), func(tx ledger.Tx) error {
-		rec, err := ledger.GetJSON[Record](tx, ledger.LookKey(id))
+		rec, err := ledger.GetJSON[Visit](tx, ledger.LookKey(checkID))
 		at = rec.Due
 		return err
 	}); err != nil {
@@ -166,17 +151,20 @@ func (p *place) update(f func(ledger.Tx) error) {
 	}
 }
 
-// sold writes down what was bought now, as the till's transactions do.
+// sold has a visit bought now, as the till's transactions do.
 func (p *place) sold() {
 	p.t.Helper()
-	q := Queue{Client: p.client}
-	url, host, err := q.Target("http://door.example.com")
+	k := New(p.config()).phantom()
+	o := &goods.Order{ID: "p1", Good: content.Good{Kind: k.Name}, Artifact: checkID,
+		Inputs: map[string]string{"url": "http://door.example.com"}}
+	g, err := k.Make(p.t.Context(), goods.Maker{}, o)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.update(func(tx ledger.Tx) error {
-		return errors.Join(q.Want(tx, goods.Look{ID: id, Purchase: "p1", URL: url, At: tx.Now().Add(goods.LookAfter)}),
-			tx.Set(goods.AimedKey(host, "p1"), nil),
+		o.Settled = tx.Now()
+		return errors.Join(k.Reserve(goods.Maker{}, tx, o), k.Settle(goods.Maker{}, tx, o, g),
+			k.Complete(goods.Maker{}, tx, o, g),
 			ledger.SetJSON(tx, ledger.PurchaseKey("p1"), till.Purchase{ID: "p1", State: till.Delivered}))
 	})
 }
@@ -195,7 +183,7 @@ func (p *place) told() (c *attest.Look, left int) {
 				left++
 			}
 		}
-		a, err := ledger.GetJSON[till.SignedArtifact](tx, ledger.LaterKey(id, "p1"))
+		a, err := ledger.GetJSON[till.SignedArtifact](tx, ledger.LaterKey(checkID, "p1"))
 		if errors.Is(err, ledger.ErrNotFound) {
 			return nil
 		}
@@ -235,10 +223,10 @@ func TestOneLookSixHoursLater(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := open(t, c.serve)
+				p := openPlace(t, c.serve)
 				stop := p.run(3)
 				p.sold()
-				time.Sleep(goods.LookAfter - time.Minute)
+				time.Sleep(VisitAfter - time.Minute)
 				if len(p.visits()) != 0 {
 					t.Errorf("looked too soon: %v", p.visits())
 				}
@@ -265,14 +253,14 @@ func TestMissedLooks(t *testing.T) {
 		do    func(p *place)
 		says  string // "" for nothing
 	}{
-		"interrupted": {goods.LookAfter, func(p *place) {
+		"interrupted": {VisitAfter, func(p *place) {
 			p.update(func(tx ledger.Tx) error {
-				rec, err := ledger.GetJSON[Record](tx, ledger.LookKey(id))
+				rec, err := ledger.GetJSON[Visit](tx, ledger.LookKey(checkID))
 				rec.Begun = tx.Now().Add(-time.Minute)
-				return errors.Join(err, ledger.SetJSON(tx, ledger.LookKey(id), rec))
+				return errors.Join(err, ledger.SetJSON(tx, ledger.LookKey(checkID), rec))
 			})
 		}, "was stopped while it looked"},
-		"past its grace": {goods.LookAfter + Grace + 2*time.Second, func(*place) {}, "stood still"},
+		"past its grace": {VisitAfter + VisitGrace + 2*time.Second, func(*place) {}, "stood still"},
 		"rebound": {0, func(p *place) { p.address = netip.MustParseAddr("169.254.169.254") },
 			"not a public address"},
 		"reversed": {0, func(p *place) {
@@ -283,7 +271,7 @@ func TestMissedLooks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := open(t, func(w http.ResponseWriter, _ *http.Request) {})
+				p := openPlace(t, func(w http.ResponseWriter, _ *http.Request) {})
 				p.sold()
 				time.Sleep(c.sleep)
 				c.do(p)
@@ -306,14 +294,14 @@ func TestMissedLooks(t *testing.T) {
 // Within its grace a late look is made, and says when.
 func TestLateLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := open(t, func(w http.ResponseWriter, _ *http.Request) {})
+		p := openPlace(t, func(w http.ResponseWriter, _ *http.Request) {})
 		p.sold()
 		due := p.due()
-		time.Sleep(goods.LookAfter + Grace - time.Minute)
+		time.Sleep(VisitAfter + VisitGrace - time.Minute)
 		stop := p.run(2)
 		time.Sleep(time.Hour)
 		stop()
-		at := due.Add(Grace - time.Minute).Format(time.RFC3339)
+		at := due.Add(VisitGrace - time.Minute).Format(time.RFC3339)
 		if seen, _ := p.told(); seen == nil || seen.Status != attest.CheckObserved || seen.LookedAt != at {
 			t.Errorf("told %+v, not at %s", seen, at)
 		}
@@ -323,14 +311,13 @@ func TestLateLook(t *testing.T) {
 // What is never looked at is refused when it is ordered.
 func TestTarget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := open(t, nil)
-		q := Queue{Client: p.client}
+		p := openPlace(t, nil)
 		for url, host := range map[string]string{
 			"http://A.Example.com/x?y=1": "a.example.com", "https://a.example.com": "a.example.com",
 			"http://a.example.com:8080/": "", "http://169.254.169.254/latest": "", "https://store.example/": "",
 			"gopher://a.example.com/": "", "http://localhost/": "", "https://u:p@a.example.com/": "",
 		} {
-			_, got, err := q.Target(url)
+			_, got, err := New(p.config()).visitTarget(url)
 			var bad *goods.BadInput
 			if got != host || (err == nil) != (host != "") || err != nil && !errors.As(err, &bad) {
 				t.Errorf("%s: %q, %v", url, got, err)
@@ -352,13 +339,13 @@ func TestALookWaitsForTheBudget(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := open(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "abc") })
+				p := openPlace(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "abc") })
 				p.sold()
 				p.mu.Lock()
 				p.spent = p.due().Add(c.spent)
 				p.mu.Unlock()
 				stop := p.run(2)
-				time.Sleep(goods.LookAfter + Grace + time.Hour)
+				time.Sleep(VisitAfter + VisitGrace + time.Hour)
 				stop()
 				got, left := p.told()
 				if got == nil || got.Status != c.status || len(p.visits()) != c.visits || left != 0 {
@@ -370,5 +357,18 @@ func TestALookWaitsForTheBudget(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A store that visits nothing sells no visits, and says so before terms are made and where an order
+// for one is claimed all the same.
+func TestVisitsAreAwayWhereNothingIsVisited(t *testing.T) {
+	k, m := New(Config{}).phantom(), goods.Maker{}
+	o := &goods.Order{Good: content.Good{ID: "phantom_check"}, Inputs: map[string]string{"url": "http://door.example"}}
+	for name, err := range map[string]error{"listed": k.Available(m, nil, o.Good, nil),
+		"asked for": k.Available(m, nil, o.Good, o.Inputs), "claimed": k.Reserve(m, nil, o)} {
+		if away, is := errors.AsType[*goods.Away](err); !is || away.Item != o.Good.ID {
+			t.Errorf("%s: %v, want that it is away", name, err)
+		}
 	}
 }

@@ -1,10 +1,10 @@
-package watch
+package services
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -34,13 +34,14 @@ type street struct {
 	down   time.Duration // how long a reading takes
 }
 
-func open(t *testing.T, says func(n int) (string, error)) *street {
+func openStreet(t *testing.T, says func(n int) (string, error)) *street {
 	t.Helper()
 	return &street{t: t, says: says, db: ledger.NewMem(ledger.MemOptions{}), began: time.Now()}
 }
 
-func (*street) Target(string, map[string]string) (string, string, error) {
-	return "https://door.example.com/", "door.example.com", nil
+func (*street) Target(_ string, inputs map[string]string) (string, string, error) {
+	url := cmp.Or(inputs["url"], "https://door.example.com/")
+	return url, hostOf(url), nil
 }
 
 func (*street) Room(ledger.Tx, string, string) error { return nil }
@@ -78,36 +79,16 @@ func (s *street) report(_ context.Context, purchase string, a attest.Audit, at t
 	return &till.SignedArtifact{ID: a.AuditID, Class: a.Class, Purchase: purchase, Proof: proof}, err
 }
 
-func (s *street) close(_ context.Context, _ string, sum goods.WatchSummary, _ time.Time) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = append(s.closed, sum)
-	return nil
-}
-
 // run runs processes until the returned function is called.
 func (s *street) run(n int) (stop func()) {
 	s.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	var done sync.WaitGroup
-	for range n {
-		k, err := New(Config{DB: s.db, Readings: s, Report: s.report, Close: s.close,
-			Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			s.t.Fatal(err)
+	return run(s.t, s.db, 10*time.Second, &signs{report: s.report, closed: func(g *goods.Made) {
+		d, err := goods.Delivered[goods.Watched](g)
+		if s.mu.Lock(); err == nil {
+			s.closed = append(s.closed, *d.Summary)
 		}
-		work, err := schedule.New(schedule.Config{DB: s.db, Jobs: []schedule.Job{k.Row()}, Log: k.cfg.Log,
-			Poll: 10 * time.Second})
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		done.Go(func() {
-			if err := work.Run(ctx); err != nil {
-				s.t.Error(err)
-			}
-		})
-	}
-	return func() { cancel(); done.Wait() }
+		s.mu.Unlock()
+	}}, several(n, Config{DB: s.db, Readings: s, Log: quiet})...)
 }
 
 func (s *street) update(f func(ledger.Tx) error) {
@@ -127,23 +108,24 @@ func (s *street) sold(hours, of, grace int64) {
 		s.t.Fatal(err)
 	}
 	s.update(func(tx ledger.Tx) error {
-		return errors.Join(Queue{}.Want(tx, goods.Watch{Order: order, Purchase: "p1", Item: "standing_watch",
-			Target: "https://door.example.com/", Starts: s.began.UTC().Truncate(time.Second), Hours: hours, Of: of,
-			Minutes: grace}),
+		starts := s.began.UTC().Truncate(time.Second)
+		return errors.Join(watches.put(tx, order, Watch{Slots: []Slot{}, Term: Term{Order: order, Purchase: "p1",
+			Item: "standing_watch", Target: "https://door.example.com/", Starts: starts, Hours: hours, Of: of,
+			Minutes: grace}}, starts),
 			ledger.SetJSON(tx, ledger.PurchaseKey("p1"), till.Purchase{ID: "p1", State: till.Promised}),
 			ledger.SetJSON(tx, ledger.ArtifactKey(order, "p1"), till.SignedArtifact{ID: order, Proof: proof}))
 	})
 }
 
-func (s *street) record() (rec Record, tasks int) {
+func (s *street) record() (rec Watch, tasks int) {
 	s.t.Helper()
 	s.update(func(tx ledger.Tx) (err error) {
-		all, err := schedule.Tasks(tx, Job)
+		all, err := schedule.Tasks(tx, watches.job)
 		tasks = len(all)
 		if err != nil {
 			return err
 		}
-		if rec, err = Read(tx, order); errors.Is(err, ledger.ErrNotFound) {
+		if rec, err = ReadWatch(tx, order); errors.Is(err, ledger.ErrNotFound) {
 			return nil
 		}
 		// Every slot has a report of its own, signed, which says the same.
@@ -171,7 +153,7 @@ func (s *street) record() (rec Record, tasks int) {
 // order is completed once.
 func TestEveryHourOfAWeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, func(n int) (string, error) {
+		s := openStreet(t, func(n int) (string, error) {
 			if n > 100 && n <= 110 {
 				return "not_ready", nil
 			}
@@ -203,7 +185,7 @@ func TestEveryHourOfAWeek(t *testing.T) {
 // nothing is made up for.
 func TestMissedSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, func(n int) (string, error) {
+		s := openStreet(t, func(n int) (string, error) {
 			switch n {
 			case 2:
 				return "", &goods.Unread{Code: goods.CodeOptedOut, Detail: "its own file says so"}
@@ -223,7 +205,7 @@ func TestMissedSlots(t *testing.T) {
 		time.Sleep(30 * time.Minute)
 		stop()
 		s.update(func(tx ledger.Tx) error { // slot 6 is begun by a process that dies
-			rec, err := Read(tx, order)
+			rec, err := ReadWatch(tx, order)
 			rec.Begun = rec.Due(rec.next())
 			return errors.Join(err, ledger.SetJSON(tx, ledger.WatchKey(order), rec))
 		})
@@ -252,11 +234,11 @@ func TestMissedSlots(t *testing.T) {
 // A watch whose payment was taken back ends; a clock that is put back reads nothing twice.
 func TestWatchEndsWithItsPayment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, func(int) (string, error) { return "ready", nil })
+		s := openStreet(t, func(int) (string, error) { return "ready", nil })
 		s.sold(1, 168, 30)
 		stop := s.run(2)
 		time.Sleep(150 * time.Minute)
-		s.update(func(tx ledger.Tx) error { return schedule.Put(tx, Job, order, tx.Now()) }) // before its time
+		s.update(func(tx ledger.Tx) error { return schedule.Put(tx, watches.job, order, tx.Now()) }) // before its time
 		time.Sleep(10 * time.Minute)
 		if len(s.visits) != 3 {
 			t.Errorf("visits %v", s.visits)

@@ -1,4 +1,4 @@
-package timestamp
+package services
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -97,34 +96,15 @@ type office struct {
 	stop      func()
 }
 
-func open(t *testing.T, replicas int, checks bool) *office {
+func openOffice(t *testing.T, replicas int, checks bool) *office {
 	t.Helper()
 	o := &office{t: t, db: ledger.NewMem(ledger.MemOptions{}),
 		calendars: []*calendar{newCalendar("https://a.example"), newCalendar("https://b.example")}}
-	ctx, cancel := context.WithCancel(context.Background())
-	var done sync.WaitGroup
-	for range replicas {
-		cfg := Config{DB: o.db, Calendars: []ots.Calendar{o.calendars[0], o.calendars[1]}, Difficulty: 1e-12,
-			Log: slog.New(slog.DiscardHandler)}
-		if checks {
-			cfg.Header = o.calendars[0].header
-		}
-		s, err := New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		work, err := schedule.New(schedule.Config{DB: o.db, Jobs: []schedule.Job{s.Row()}, Log: cfg.Log,
-			Poll: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
-		done.Go(func() {
-			if err := work.Run(ctx); err != nil {
-				t.Error(err)
-			}
-		})
+	cfg := AnchorConfig{Calendars: []ots.Calendar{o.calendars[0], o.calendars[1]}, Difficulty: 1e-12}
+	if checks {
+		cfg.Header = o.calendars[0].header
 	}
-	o.stop = func() { cancel(); done.Wait() }
+	o.stop = run(t, o.db, time.Minute, nil, several(replicas, Config{DB: o.db, Anchors: cfg, Log: quiet})...)
 	return o
 }
 
@@ -133,22 +113,22 @@ func (o *office) want(text string) string {
 	o.t.Helper()
 	sum := sha256.Sum256([]byte(text))
 	digest := hex.EncodeToString(sum[:])
-	if err := o.db.Update(o.t.Context(), func(tx ledger.Tx) error { return Queue{}.Want(tx, digest) }); err != nil {
+	if err := o.db.Update(o.t.Context(), func(tx ledger.Tx) error { return wantStamp(tx, digest) }); err != nil {
 		o.t.Fatal(err)
 	}
 	return digest
 }
 
 // after lets time pass, and is what is known of a digest then, and whether it is still worked on.
-func (o *office) after(d time.Duration, digest string) (rec Record, due bool) {
+func (o *office) after(d time.Duration, digest string) (rec Timestamp, due bool) {
 	o.t.Helper()
 	time.Sleep(d) // the bubble's clock
 	synctest.Wait()
 	if err := o.db.View(o.t.Context(), func(tx ledger.Tx) (err error) {
-		tasks, err := schedule.Tasks(tx, Job)
+		tasks, err := schedule.Tasks(tx, timestamps.job)
 		due = slices.ContainsFunc(tasks, func(t schedule.Task) bool { return t.ID == digest })
 		if err == nil {
-			rec, err = Read(tx, digest)
+			rec, err = timestamps.read(tx, digest)
 		}
 		return err
 	}); err != nil {
@@ -158,7 +138,7 @@ func (o *office) after(d time.Duration, digest string) (rec Record, due bool) {
 }
 
 // proves demands that a record's proof is of its digest and says what its status says.
-func (o *office) proves(rec Record, state string) {
+func (o *office) proves(rec Timestamp, state string) {
 	o.t.Helper()
 	p, err := ots.Parse(rec.Proof)
 	if err != nil || hex.EncodeToString(p.Digest[:]) != rec.Digest || rec.Status.State != state {
@@ -170,7 +150,7 @@ func (o *office) proves(rec Record, state string) {
 // block, and then nobody asks any more.
 func TestADigestIsTimestamped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := open(t, 3, true)
+		o := openOffice(t, 3, true)
 		defer o.stop()
 		digest := o.want("a")
 		o.want("a") // another buyer of the same
@@ -198,7 +178,7 @@ func TestADigestIsTimestamped(t *testing.T) {
 
 func (o *office) known(digest string) (known bool, err error) {
 	err = o.db.View(o.t.Context(), func(tx ledger.Tx) (err error) {
-		known, err = Queue{}.Known(tx, digest)
+		known, err = stampKnown(tx, digest)
 		return err
 	})
 	return known, err
@@ -207,14 +187,14 @@ func (o *office) known(digest string) (known bool, err error) {
 // Calendars that are away for ten days lose nothing, and are told one by one.
 func TestCalendarsAwayForTenDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := open(t, 1, false)
+		o := openOffice(t, 1, false)
 		defer o.stop()
 		for _, c := range o.calendars {
 			c.set(func(c *calendar) { c.down = true })
 		}
 		digests := []string{o.want("a"), o.want("b"), o.want("c")}
 		rec, due := o.after(10*24*time.Hour, digests[0])
-		if !due || rec.Proof != nil || rec.Status.State != Waiting || len(rec.Calendars) != 2 ||
+		if !due || rec.Proof != nil || rec.Status.State != stampWaiting || len(rec.Calendars) != 2 ||
 			rec.Calendars[0].State != "failed" || rec.Calendars[0].Problem == "" {
 			t.Errorf("while they are away: %+v, due %v", rec, due)
 		}
@@ -240,17 +220,17 @@ func TestCalendarsAwayForTenDays(t *testing.T) {
 // tree, or promises nothing, counts as no answer and is in nothing that is told.
 func TestCalendarsThatNeverAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := open(t, 1, false)
+		o := openOffice(t, 1, false)
 		defer o.stop()
 		o.calendars[0].set(func(c *calendar) { c.junk = []byte("<script>alert(1)</script>") })
 		o.calendars[1].set(func(c *calendar) { c.junk = bytes.Repeat([]byte{0x08}, 20_000) })
 		digest := o.want("a")
-		rec, due := o.after(Patience-time.Hour, digest)
-		if !due || rec.Status.State != Waiting {
+		rec, due := o.after(stampPatience-time.Hour, digest)
+		if !due || rec.Status.State != stampWaiting {
 			t.Errorf("on the last day: %+v, due %v", rec, due)
 		}
 		rec, due = o.after(13*time.Hour, digest)
-		if due || rec.Status.State != Abandoned || rec.Proof != nil || strings.Contains(rec.Calendars[0].Problem,
+		if due || rec.Status.State != stampAbandoned || rec.Proof != nil || strings.Contains(rec.Calendars[0].Problem,
 			"script") {
 			t.Errorf("after it: %+v, due %v", rec, due)
 		}

@@ -1,13 +1,13 @@
-package callback
+package services
 
 import "testing"
 
 // A client whose names take their time keeps four of the places where addresses are looked up, and
 // the others are everybody's.
 func TestLooksAreShared(t *testing.T) {
-	s := &Sender{asking: map[string]int{}}
-	for i := range looksEach + 2 {
-		if ok := s.ask("a", 1); ok != (i < looksEach) {
+	s := &sending{asking: map[string]int{}}
+	for i := range lookupsEach + 2 {
+		if ok := s.ask("a", 1); ok != (i < lookupsEach) {
 			t.Errorf("look %d of one client: %v", i, ok)
 		}
 	}

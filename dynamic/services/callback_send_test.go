@@ -1,4 +1,4 @@
-package callback
+package services
 
 import (
 	"context"
@@ -24,6 +24,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/schedule"
@@ -98,8 +99,8 @@ func (p *post) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.says(w, r, n)
 }
 
-// open makes a receiver that answers as says has it.
-func open(t *testing.T, says func(w http.ResponseWriter, r *http.Request, n int)) *post {
+// openPost makes a receiver that answers as says has it.
+func openPost(t *testing.T, says func(w http.ResponseWriter, r *http.Request, n int)) *post {
 	t.Helper()
 	p := &post{t: t, conns: make(chan net.Conn), closed: make(chan struct{}), began: time.Now(), says: says,
 		db: ledger.NewMem(ledger.MemOptions{})}
@@ -114,7 +115,7 @@ func open(t *testing.T, says func(w http.ResponseWriter, r *http.Request, n int)
 	var err error
 	p.client, err = fetch.New(fetch.Config{UserAgent: "store/1 (+https://store.example)", Resolver: p, Dialer: p,
 		Key: attest.SpecimenKey(), Agent: "https://store.example", OwnHosts: []string{"store.example"}, Roots: roots,
-		Timeout: Timeout, MaxBytes: MaxBytes})
+		Timeout: WordTimeout, MaxBytes: WordMaxBytes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,39 +123,21 @@ func open(t *testing.T, says func(w http.ResponseWriter, r *http.Request, n int)
 }
 
 // sender is one process of the store.
-func (p *post) sender() *Sender {
-	p.t.Helper()
-	s, err := New(Config{DB: p.db, Client: p.client, Key: attest.SpecimenKeyFor(attest.PurposeWebhook),
-		Token: func(string) string { return token }, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return s
+func (p *post) sender() *Services {
+	return New(Config{DB: p.db, Log: quiet, Callbacks: CallbackConfig{Client: p.client,
+		Key: attest.SpecimenKeyFor(attest.PurposeWebhook)}})
 }
 
 // run runs processes until the returned function is called.
-func (p *post) run(senders ...*Sender) (stop func()) {
+func (p *post) run(senders ...*Services) (stop func()) {
 	p.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	var done sync.WaitGroup
-	for _, s := range senders {
-		work, err := schedule.New(schedule.Config{DB: p.db, Jobs: []schedule.Job{s.Row()}, Log: s.cfg.Log})
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		done.Go(func() {
-			if err := work.Run(ctx); err != nil {
-				p.t.Error(err)
-			}
-		})
-	}
-	return func() { cancel(); done.Wait() }
+	return run(p.t, p.db, time.Second, &signs{}, senders...)
 }
 
 func (p *post) want(order, url string) {
 	p.t.Helper()
 	p.update(func(tx ledger.Tx) error {
-		return Queue{}.Want(tx, goods.Notice{Order: order, Purchase: "p1", URL: url, Type: "order.completed",
+		return Tell(tx, goods.Notice{Order: order, Purchase: "p1", URL: url, Type: "order.completed",
 			Data: goods.Told{OrderID: order, ItemID: "quick_judgment", Status: "completed",
 				Deliverable: goods.HumanGoods{Text: "Keep the <cat>."}}})
 	})
@@ -167,10 +150,10 @@ func (p *post) update(f func(ledger.Tx) error) {
 	}
 }
 
-func (p *post) record(order string) (rec Record) {
+func (p *post) record(order string) (rec Message) {
 	p.t.Helper()
 	if err := p.db.View(context.Background(), func(tx ledger.Tx) (err error) {
-		rec, err = Read(tx, order)
+		rec, err = ReadMessage(tx, order)
 		return err
 	}); err != nil {
 		p.t.Fatal(err)
@@ -178,7 +161,7 @@ func (p *post) record(order string) (rec Record) {
 	return rec
 }
 
-func (p *post) givenUp() (list []Record) {
+func (p *post) givenUp() (list []Message) {
 	p.t.Helper()
 	if err := p.db.View(context.Background(), func(tx ledger.Tx) (err error) {
 		list, err = ListGivenUp(tx)
@@ -195,7 +178,7 @@ func (p *post) all() []received {
 	return slices.Clone(p.got)
 }
 
-func outcomes(rec Record) (all []string) {
+func outcomes(rec Message) (all []string) {
 	for _, t := range rec.Tries {
 		all = append(all, t.Outcome)
 	}
@@ -206,7 +189,7 @@ func outcomes(rec Record) (all []string) {
 // time once, the same under one id, and then once more when its buyer asks.
 func TestEightTriesOver27Hours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := open(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		p := openPost(t, func(w http.ResponseWriter, r *http.Request, n int) {
 			if n > 8 {
 				w.WriteHeader(http.StatusNoContent)
 				return
@@ -226,7 +209,7 @@ func TestEightTriesOver27Hours(t *testing.T) {
 		}
 		want := []time.Duration{0, 0, 5 * time.Minute, 35 * time.Minute, 155 * time.Minute, 455 * time.Minute,
 			1055 * time.Minute, 1655 * time.Minute}
-		if !slices.Equal(at, want) || rec.State != GivenUp || rec.Made != 8 || len(rec.Tries) != 8 ||
+		if !slices.Equal(at, want) || rec.State != WordGivenUp || rec.Made != 8 || len(rec.Tries) != 8 ||
 			rec.Tries[7].Status != 307 || !strings.Contains(rec.Tries[7].Problem, "redirects") {
 			t.Errorf("told at %v, %+v", at, rec)
 		}
@@ -241,15 +224,15 @@ func TestEightTriesOver27Hours(t *testing.T) {
 		if list := p.givenUp(); len(list) != 1 || list[0].Order != "order_1" || !list[0].Last().Equal(rec.Tries[7].At) {
 			t.Errorf("given up: %+v", list)
 		}
-		p.update(func(tx ledger.Tx) error { _, err := Replay(tx, "order_1"); return err })
+		p.update(func(tx ledger.Tx) error { _, err := replay(tx, "order_1"); return err })
 		time.Sleep(30 * time.Second)
 		var soon *TooSoon
-		err := p.db.Update(t.Context(), func(tx ledger.Tx) error { _, err := Replay(tx, "order_1"); return err })
+		err := p.db.Update(t.Context(), func(tx ledger.Tx) error { _, err := replay(tx, "order_1"); return err })
 		if !errors.As(err, &soon) || soon.Wait > 30*time.Second {
 			t.Errorf("replayed within the minute: %v", err)
 		}
 		rec = p.record("order_1")
-		if rec.State != Delivered || rec.Made != 9 || len(p.all()) != 9 || p.all()[8].id != rec.ID {
+		if rec.State != WordDelivered || rec.Made != 9 || len(p.all()) != 9 || p.all()[8].id != rec.ID {
 			t.Errorf("after the replay %+v", rec)
 		}
 		if list := p.givenUp(); len(list) != 0 {
@@ -263,19 +246,20 @@ func TestEightTriesOver27Hours(t *testing.T) {
 // the same id; the log says that the outcome of the first is unknown.
 func TestKilledBetweenSendAndNote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := open(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
+		p := openPost(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
 			w.WriteHeader(http.StatusOK)
 		})
 		p.want("order_1", "https://a.example.com/hook")
 		dead := p.sender()
+		dead.Jobs(&signs{})
 		p.update(func(tx ledger.Tx) error { // as a killed process leaves it
-			task, err := ledger.GetJSON[schedule.Task](tx, ledger.TaskKey(Job, "order_1"))
+			task, err := ledger.GetJSON[schedule.Task](tx, ledger.TaskKey(messages.job, "order_1"))
 			task.Fence, task.Tries, task.Until = 1, 1, tx.Now().Add(25*time.Second)
-			return errors.Join(err, ledger.SetJSON(tx, ledger.TaskKey(Job, "order_1"), task))
+			return errors.Join(err, ledger.SetJSON(tx, ledger.TaskKey(messages.job, "order_1"), task))
 		})
-		task := schedule.Task{Job: Job, ID: "order_1", Fence: 1}
-		var rec Record
-		at, err := dead.begin(t.Context(), task, &rec)
+		task := schedule.Task{Job: messages.job, ID: "order_1", Fence: 1}
+		var rec Message
+		at, err := dead.beginTry(t.Context(), task, &rec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,15 +272,15 @@ func TestKilledBetweenSendAndNote(t *testing.T) {
 		time.Sleep(time.Minute)
 		rec = p.record("order_1")
 		got := p.all()
-		if len(got) != 2 || got[0].id != got[1].id || got[0].body != got[1].body || rec.State != Delivered ||
-			!slices.Equal(outcomes(rec), []string{Unknown, Taken}) {
+		if len(got) != 2 || got[0].id != got[1].id || got[0].body != got[1].body || rec.State != WordDelivered ||
+			!slices.Equal(outcomes(rec), []string{TryUnknown, TryTaken}) {
 			t.Errorf("sent %+v, %+v", got, rec)
 		}
 		// The dead one wakes up, and changes nothing.
-		if err := dead.note(t.Context(), task, Try{Outcome: Failed}); !errors.Is(err, schedule.ErrLost) {
+		if err := dead.endTry(t.Context(), task, counter.Try{Outcome: TryFailed}); !errors.Is(err, schedule.ErrLost) {
 			t.Errorf("noting late: %v", err)
 		}
-		if _, err := dead.begin(t.Context(), task, &rec); !errors.Is(err, schedule.ErrLost) {
+		if _, err := dead.beginTry(t.Context(), task, &rec); !errors.Is(err, schedule.ErrLost) {
 			t.Errorf("beginning late: %v", err)
 		}
 		stop()
@@ -306,9 +290,9 @@ func TestKilledBetweenSendAndNote(t *testing.T) {
 // A host that was asked as often as one host is asked is told later, and that is no try.
 func TestAHostThatWasAskedEnoughIsToldLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := open(t, func(http.ResponseWriter, *http.Request, int) {})
+		p := openPost(t, func(http.ResponseWriter, *http.Request, int) {})
 		s, asked := p.sender(), 0
-		s.cfg.Spend = func(_ context.Context, url string) (bool, time.Duration, error) {
+		s.cfg.Callbacks.Spend = func(_ context.Context, url string) (bool, time.Duration, error) {
 			asked++
 			if url != "https://example.com/hook" {
 				t.Errorf("asked for %s", url)
@@ -320,7 +304,8 @@ func TestAHostThatWasAskedEnoughIsToldLater(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		stop()
 		rec := p.record("order_abcdefghij2345672345")
-		if asked != 4 || len(p.got) != 1 || p.got[0].after < 3*time.Minute || rec.State != Delivered || rec.Made != 1 {
+		if asked != 4 || len(p.got) != 1 || p.got[0].after < 3*time.Minute || rec.State != WordDelivered ||
+			rec.Made != 1 {
 			t.Errorf("asked %d times, came %v, %+v", asked, p.got, rec)
 		}
 	})
@@ -330,18 +315,18 @@ func TestAHostThatWasAskedEnoughIsToldLater(t *testing.T) {
 // what came of the last is unknown.
 func TestKilledOverTheLastTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := open(t, func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(http.StatusOK) })
+		p := openPost(t, func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(http.StatusOK) })
 		p.want("order_1", "https://a.example.com/hook")
 		rec := p.record("order_1")
 		rec.Left, rec.Made = 0, 8
-		rec.Tries = []Try{{Number: 8, At: time.Now().UTC().Truncate(time.Second), Outcome: Begun}}
+		rec.Tries = []counter.Try{{Number: 8, At: time.Now().UTC().Truncate(time.Second), Outcome: TryBegun}}
 		p.update(func(tx ledger.Tx) error { return ledger.SetJSON(tx, ledger.CallbackKey("order_1"), rec) })
 		stop := p.run(p.sender(), p.sender())
 		time.Sleep(time.Hour)
 		stop()
 		rec = p.record("order_1")
-		if n := len(p.all()); n != 0 || rec.State != GivenUp || rec.Made != 8 ||
-			!slices.Equal(outcomes(rec), []string{Unknown}) {
+		if n := len(p.all()); n != 0 || rec.State != WordGivenUp || rec.Made != 8 ||
+			!slices.Equal(outcomes(rec), []string{TryUnknown}) {
 			t.Errorf("sent %d times more, %+v", n, rec)
 		}
 	})
@@ -361,7 +346,7 @@ func TestHostileReceivers(t *testing.T) {
 			"gone.example.com":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) },
 			"good.example.com":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) },
 		}
-		p := open(t, func(w http.ResponseWriter, r *http.Request, _ int) { hosts[r.Host](w, r) })
+		p := openPost(t, func(w http.ResponseWriter, r *http.Request, _ int) { hosts[r.Host](w, r) })
 		s := p.sender()
 		for i := range 40 { // more than there are workers, all at one host
 			p.want(fmt.Sprintf("order_%02d", i), "https://silent.example.com/")
@@ -371,8 +356,8 @@ func TestHostileReceivers(t *testing.T) {
 		}
 		stop := p.run(s)
 		time.Sleep(4 * time.Minute)
-		for host, want := range map[string]string{"endless.example.com": Taken,
-			"drips.example.com": Taken, "gone.example.com": Refused, "good.example.com": Taken} {
+		for host, want := range map[string]string{"endless.example.com": TryTaken,
+			"drips.example.com": TryTaken, "gone.example.com": TryRefused, "good.example.com": TryTaken} {
 			rec := p.record("order_" + host)
 			if len(rec.Tries) == 0 || rec.Tries[0].Outcome != want || rec.Tries[0].Millis > 10_500 {
 				t.Errorf("%s: %+v", host, rec)
@@ -382,7 +367,7 @@ func TestHostileReceivers(t *testing.T) {
 		for i := range 40 {
 			for _, try := range p.record(fmt.Sprintf("order_%02d", i)).Tries {
 				silent++
-				if try.Outcome != Begun && (try.Outcome != Failed || try.Millis > 10_500) {
+				if try.Outcome != TryBegun && (try.Outcome != TryFailed || try.Millis > 10_500) {
 					t.Errorf("silent: %+v", try)
 				}
 			}
@@ -390,7 +375,7 @@ func TestHostileReceivers(t *testing.T) {
 		if silent < 15 || silent > 25 { // one at a time
 			t.Errorf("%d tries at the silent one in four minutes", silent)
 		}
-		if rec := p.record("order_gone.example.com"); rec.State != GivenUp || rec.Made != 1 {
+		if rec := p.record("order_gone.example.com"); rec.State != WordGivenUp || rec.Made != 1 {
 			t.Errorf("gone: %+v", rec)
 		}
 		if rec := p.record("order_good.example.com"); rec.Tries[0].At.Sub(p.began) > time.Minute {
@@ -402,7 +387,8 @@ func TestHostileReceivers(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		rec := p.record("order_rebound")
 		sent := slices.ContainsFunc(p.all(), func(r received) bool { return r.id == rec.ID })
-		if sent || rec.Tries[0].Outcome != Failed || !strings.Contains(rec.Tries[0].Problem, "not a public address") {
+		if sent || rec.Tries[0].Outcome != TryFailed ||
+			!strings.Contains(rec.Tries[0].Problem, "not a public address") {
 			t.Errorf("rebound: %+v", rec)
 		}
 		stop()
@@ -429,7 +415,7 @@ func endless(w http.ResponseWriter, pause time.Duration) {
 // What cannot be told is refused before anybody pays.
 func TestCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := open(t, nil)
+		p := openPost(t, nil)
 		s := p.sender()
 		for url, want := range map[string]string{
 			"https://a.example.com/hook":      "",
@@ -444,14 +430,14 @@ func TestCheck(t *testing.T) {
 			"javascript:alert(1)":             "not an absolute URL",
 			"https://a.example.com/#fragment": "fragment",
 		} {
-			got := s.Check(t.Context(), "client", url)
+			got := s.CheckCallback(t.Context(), "client", url)
 			if (got == "") != (want == "") || !strings.Contains(got, want) {
 				t.Errorf("%s: %q, want %q", url, got, want)
 			}
 		}
 		inside := netip.MustParseAddr("10.1.2.3")
 		p.address.Store(&inside)
-		got := s.Check(t.Context(), "client", "https://a.example.com/")
+		got := s.CheckCallback(t.Context(), "client", "https://a.example.com/")
 		if !strings.Contains(got, "not a public address") {
 			t.Errorf("a name that leads inside: %q", got)
 		}

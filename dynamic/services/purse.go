@@ -1,4 +1,4 @@
-package launch
+package services
 
 import (
 	"context"
@@ -8,12 +8,11 @@ import (
 	"sync/atomic"
 
 	"store.example/agentstore/dynamic/buyer"
-	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/rail"
 )
 
-// Low is what the wallet should have on a network: twenty purchases.
-const Low = 20 * goods.LaunchCap
+// PurseLow is what the wallet should have on a network: twenty purchases.
+const PurseLow = 20 * LaunchCap
 
 // Purse is the wallet, on the networks on which it pays: those of the store whose token knows
 // authorizations.
@@ -73,7 +72,7 @@ func (p *Purse) Open(ctx context.Context) (open []Mark, err error) {
 		}
 		if e != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", info.Name, e))
-		} else if f.Balance.Cmp(big.NewInt(goods.LaunchCap)) >= 0 {
+		} else if f.Balance.Cmp(big.NewInt(LaunchCap)) >= 0 {
 			open = append(open, Mark{info.Network, info.Asset, head.Block})
 		}
 	}

@@ -1,9 +1,8 @@
-package launch
+package services
 
 import (
 	"fmt"
 	"net/url"
-	"time"
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
@@ -24,11 +23,11 @@ const Checker = "launch-check/v1"
 
 // The verdicts of a purchase, by whether the door delivered and whether the money moved.
 const (
-	Delivered  = "delivered"               // both
-	NotCharged = "delivered_not_charged"   // the good, and the money did not move
-	Charged    = "charged_not_delivered"   // the money, and no good
-	Refused    = "refused_and_not_charged" // an answer that is not the good, and the money did not move
-	Unanswered = "unanswered"              // neither
+	doorDelivered  = "delivered"               // both
+	doorNotCharged = "delivered_not_charged"   // the good, and the money did not move
+	doorCharged    = "charged_not_delivered"   // the money, and no good
+	doorRefused    = "refused_and_not_charged" // an answer that is not the good, and the money did not move
+	doorUnanswered = "unanswered"              // neither
 )
 
 // verdict is that of a purchase.
@@ -36,46 +35,34 @@ func (s *Sent) verdict(moved bool) string {
 	delivered := s.Answer != nil && s.Answer.Status/100 == 2
 	switch {
 	case delivered && moved:
-		return Delivered
+		return doorDelivered
 	case delivered:
-		return NotCharged
+		return doorNotCharged
 	case moved:
-		return Charged
+		return doorCharged
 	case s.Answer != nil:
-		return Refused
+		return doorRefused
 	}
-	return Unanswered
+	return doorUnanswered
 }
 
 // finding is what a report says of a purchase. What a door says of itself is its word, and told as
 // such.
 type finding struct {
-	URL        string   `json:"url"`
-	Method     string   `json:"method"`
-	Protocol   string   `json:"protocol"`
-	Network    string   `json:"network"`
-	USDC       string   `json:"usdc"`
-	CapUSDC    string   `json:"cap_usdc"`
-	SignedAt   string   `json:"signed_at"`
-	ValidUntil string   `json:"valid_until"`
-	Answer     *said    `json:"answer"`     // null: none came while the payment was good
-	Settlement *settled `json:"settlement"` // null: the money did not move, and can move no more
-	Week       string   `json:"week"`
+	URL        string      `json:"url"`
+	Method     string      `json:"method"`
+	Protocol   string      `json:"protocol"`
+	Network    string      `json:"network"`
+	USDC       string      `json:"usdc"`
+	CapUSDC    string      `json:"cap_usdc"`
+	SignedAt   string      `json:"signed_at"`
+	ValidUntil string      `json:"valid_until"`
+	Answer     *Answer     `json:"answer"`     // null: none came while the payment was good
+	Settlement *settlement `json:"settlement"` // null: the money did not move, and can move no more
+	Week       string      `json:"week"`
 }
 
-type said struct {
-	At              string `json:"at"`
-	Status          int    `json:"status"`
-	ContentType     string `json:"content_type"`
-	BodySHA256      string `json:"body_sha256"`
-	BodyBytes       int    `json:"body_bytes"`
-	Cut             bool   `json:"cut_there"`
-	SaysSettled     string `json:"says_it_settled"` // yes, no or unknown
-	ReceiptVerified bool   `json:"receipt_verified"`
-	Receipt         string `json:"receipt"`
-}
-
-type settled struct {
+type settlement struct {
 	Transaction string `json:"transaction"`
 	Block       uint64 `json:"block"`
 	BlockTime   string `json:"block_time"`
@@ -89,22 +76,20 @@ var cannot = []string{
 }
 
 // report is the report of a purchase: what came back, and what was read before.
-func report(rec Record, proof *rail.Proof) (attest.Audit, error) {
+func report(rec LaunchRecord, proof *rail.Proof) (attest.Audit, error) {
 	s := rec.Sent
 	f := finding{URL: visible.Text(rec.Door), Method: rec.Method, Protocol: "x402 version 2 (exact, EIP-3009)",
-		Network: s.Network, USDC: buyer.USDC(s.Amount), CapUSDC: content.FormatUSDC(goods.LaunchCap),
-		SignedAt: moment(s.SignedAt), ValidUntil: moment(s.ValidBefore), Week: goods.ISOWeek(s.SignedAt)}
-	seen := attest.Seen{Method: rec.Method, URL: f.URL, At: moment(s.SignedAt)}
+		Network: s.Network, USDC: buyer.USDC(s.Amount), CapUSDC: content.FormatUSDC(LaunchCap),
+		SignedAt: stamp(s.SignedAt), ValidUntil: stamp(s.ValidBefore), Week: goods.ISOWeek(s.SignedAt),
+		Answer: s.Answer}
+	seen := attest.Seen{Method: rec.Method, URL: f.URL, At: stamp(s.SignedAt)}
 	if a := s.Answer; a != nil {
-		f.Answer = &said{At: moment(a.At), Status: a.Status, ContentType: a.ContentType, BodySHA256: a.BodySHA256,
-			BodyBytes: a.BodyBytes, Cut: a.Cut, SaysSettled: a.Settled, ReceiptVerified: a.Verified,
-			Receipt: visible.Text(a.Receipt)}
 		seen.Status, seen.BodySHA256, seen.BodyBytes = a.Status, a.BodySHA256, a.BodyBytes
 	} else {
 		seen.Failed = "deadline"
 	}
 	if proof != nil {
-		f.Settlement = &settled{Transaction: proof.Tx, Block: proof.Block, BlockTime: moment(proof.BlockTime),
+		f.Settlement = &settlement{Transaction: proof.Tx, Block: proof.Block, BlockTime: stamp(proof.BlockTime),
 			Final: true}
 	}
 	verdict := s.verdict(proof != nil)
@@ -112,7 +97,7 @@ func report(rec Record, proof *rail.Proof) (attest.Audit, error) {
 	if err != nil {
 		return attest.Audit{}, fmt.Errorf("reporting a purchase: %w", err)
 	}
-	r := goods.Reading{Target: rec.Target, Host: rec.Host, ReadAt: moment(s.SignedAt), Verdict: verdict,
+	r := goods.Reading{Target: rec.Target, Host: rec.Host, ReadAt: stamp(s.SignedAt), Verdict: verdict,
 		Findings: []attest.Finding{{Checker: Checker, Verdict: verdict, Report: raw}}, Evidence: []attest.Seen{seen},
 		Cannot: cannot}
 	if before := rec.Reading; before != nil {
@@ -127,11 +112,9 @@ func report(rec Record, proof *rail.Proof) (attest.Audit, error) {
 // maxFinding bounds what is said of a purchase, in bytes.
 const maxFinding = 16 << 10
 
-func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
 // walked is a purchase as the record has it. Of its address the query is left out: it may be the
 // buyer's secret.
-func walked(rec Record, proof *rail.Proof) record.Observation {
+func walked(rec LaunchRecord, proof *rail.Proof) record.Observation {
 	w := &record.PaidWalk{Host: rec.Host, URL: "https://" + rec.Host + "/", Network: rec.Sent.Network,
 		Transaction: proof.Tx, USDC: buyer.USDC(rec.Sent.Amount)}
 	if u, err := url.Parse(rec.Door); err == nil {
@@ -147,5 +130,5 @@ func walked(rec Record, proof *rail.Proof) record.Observation {
 	return record.Observation{Kind: record.ObservationPaidWalk, Walk: w}
 }
 
-// Headers are those of a purchase that the guarded client lets through.
-var Headers = fetch.Rule{Headers: []string{"PAYMENT-SIGNATURE", "Idempotency-Key"}}
+// DoorHeaders are those of a purchase that the guarded client lets through.
+var DoorHeaders = fetch.Rule{Headers: []string{"PAYMENT-SIGNATURE", "Idempotency-Key"}}

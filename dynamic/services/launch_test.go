@@ -1,4 +1,4 @@
-package launch
+package services
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"math/big"
 	"net/http"
 	"slices"
@@ -29,7 +28,6 @@ import (
 )
 
 const (
-	order = "order_abcdefghij2345672345"
 	base  = "eip155:8453"
 	payTo = "0x52908400098527886E0F7030069857D2E4169EE7"
 )
@@ -189,18 +187,32 @@ func newWorld(t *testing.T) *world {
 }
 
 // walker is a process on a ledger.
-func (w *world) walker(db ledger.DB) *Walker {
+func (w *world) walker(db ledger.DB) *Services {
 	key, err := wallet.ParseKey(strings.Repeat("7", 64))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	made, err := New(Config{DB: db, Purse: &Purse{Account: key.Address().String(), Rails: []rail.Rail{w.chain}},
+	return New(Config{BaseURL: "https://store.example", DB: db, Log: quiet, Launches: LaunchConfig{
+		Purse: &Purse{Account: key.Address().String(), Rails: []rail.Rail{w.chain}},
 		Buyer: func(tokens []buyer.Token) (Buyer, error) {
-			return buyer.New(buyer.Config{Wallet: key, Journal: buyer.InLedger(db, Job), Ceiling: goods.LaunchCap,
+			return buyer.New(buyer.Config{Wallet: key, Journal: buyer.InLedger(db, LaunchJob), Ceiling: LaunchCap,
 				MaxValidity: MaxValidity, Timeout: AskFor, Tokens: tokens, Client: &http.Client{Transport: w}})
 		},
-		Report: func(_ context.Context, purchase string, a attest.Audit, at time.Time) (*till.SignedArtifact, error) {
-			a.AuditID, a.PatronNumber, a.Date = "audit_abcdefghij2345672345", 1, moment(at)
+		Observe: func(tx ledger.Tx, o record.Observation) error {
+			o.Format, o.Number, o.At = record.ObservationFormat, 1, stamp(tx.Now())
+			if err := o.Check(); err != nil {
+				return err
+			}
+			return ledger.SetJSON(tx, ledger.GoodsKey("test_seen"), o)
+		},
+		Ended: func(verdict string) { w.ended = append(w.ended, verdict) }}})
+}
+
+// signs is the till that it was sold at.
+func (w *world) signs() *signs {
+	return &signs{
+		report: func(_ context.Context, purchase string, a attest.Audit, at time.Time) (*till.SignedArtifact, error) {
+			a.AuditID, a.PatronNumber, a.Date = "audit_abcdefghij2345672345", 1, stamp(at)
 			proof, err := attest.SignPayload(attest.SpecimenKey(), a)
 			if err == nil {
 				_, err = attest.ParseArtifact([]byte(proof.SignedPayload))
@@ -208,24 +220,14 @@ func (w *world) walker(db ledger.DB) *Walker {
 			w.reports = append(w.reports, a)
 			return &till.SignedArtifact{ID: a.AuditID, Class: a.Class, Purchase: purchase, Proof: proof}, err
 		},
-		Close: func(_ context.Context, _ string, o goods.LaunchOutcome, _ time.Time) error {
-			w.closed = append(w.closed, o)
-			return nil
-		},
-		Observe: func(tx ledger.Tx, o record.Observation) error {
-			o.Format, o.Number, o.At = record.ObservationFormat, 1, moment(tx.Now())
-			if err := o.Check(); err != nil {
-				return err
+		closed: func(g *goods.Made) {
+			d, err := goods.Delivered[goods.Launched](g)
+			if err != nil {
+				w.t.Error(err)
 			}
-			return ledger.SetJSON(tx, ledger.GoodsKey("test_seen"), o)
+			w.closed = append(w.closed, d.LaunchOutcome)
 		},
-		URL:   func(audit string) string { return "https://store.example/api/service-audit/" + audit },
-		Ended: func(verdict string) { w.ended = append(w.ended, verdict) },
-		Log:   slog.New(slog.DiscardHandler)})
-	if err != nil {
-		w.t.Fatal(err)
 	}
-	return made
 }
 
 // run runs a process on a ledger for a time. It stops early where the ledger dies.
@@ -236,8 +238,8 @@ func (w *world) run(db ledger.DB, d time.Duration) {
 	if k, is := db.(*killed); is {
 		k.die = cancel
 	}
-	work, err := schedule.New(schedule.Config{DB: db, Jobs: []schedule.Job{w.walker(db).Row()},
-		Log: slog.New(slog.DiscardHandler), Poll: 5 * time.Second})
+	work, err := schedule.New(schedule.Config{DB: db, Jobs: w.walker(db).Jobs(w.signs()),
+		Log: quiet, Poll: 5 * time.Second})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -248,13 +250,14 @@ func (w *world) run(db ledger.DB, d time.Duration) {
 func (w *world) sold() {
 	w.t.Helper()
 	at := time.Now().UTC().Truncate(time.Second)
-	read := moment(at)
+	read := stamp(at)
 	err := w.db.Update(context.Background(), func(tx ledger.Tx) error {
-		return errors.Join(Queue{}.Want(tx, goods.Launch{Order: order, Purchase: "p1", Item: "launch_check",
+		return errors.Join(launches.put(tx, order, LaunchRecord{Launch: Launch{Order: order, Purchase: "p1",
+			Item:   "launch_check",
 			Target: door, Host: "door.example.com", Door: door, Method: "GET", Starts: at,
 			Reading: &goods.Reading{Target: door, ReadAt: read, Verdict: "ready",
 				Findings: []attest.Finding{{Checker: "preflight/v2", Verdict: "ready", Report: []byte(`{}`)}},
-				Evidence: []attest.Seen{{Method: "GET", URL: door, At: read, Status: 402}}}}),
+				Evidence: []attest.Seen{{Method: "GET", URL: door, At: read, Status: 402}}}}}, tx.Now()),
 			ledger.SetJSON(tx, ledger.PurchaseKey("p1"), till.Purchase{ID: "p1", State: till.Promised}))
 	})
 	if err != nil {
@@ -263,14 +266,17 @@ func (w *world) sold() {
 }
 
 // came is what a purchase came to; everything that is due must be done.
-func (w *world) came() (rec Record, walk *record.PaidWalk) {
+func (w *world) came() (rec LaunchRecord, walk *record.PaidWalk) {
 	w.t.Helper()
 	err := w.db.View(context.Background(), func(tx ledger.Tx) (err error) {
-		if rec, err = Read(tx, order); err != nil {
+		if rec, err = ReadLaunch(tx, order); err != nil {
 			return err
 		}
-		if tasks, err := schedule.Tasks(tx, Job); err != nil || len(tasks) > 0 {
+		if tasks, err := schedule.Tasks(tx, LaunchJob); err != nil || len(tasks) > 0 {
 			w.t.Errorf("%d tasks are left: %v", len(tasks), err)
+		}
+		if p, err := ledger.GetJSON[launchPlace](tx, launchedKey(rec.Host)); err != nil || p.Until.IsZero() {
+			w.t.Errorf("its place at the host counts as %+v, %v", p, err)
 		}
 		o, err := ledger.GetJSON[record.Observation](tx, ledger.GoodsKey("test_seen"))
 		if walk = o.Walk; errors.Is(err, ledger.ErrNotFound) {
@@ -291,7 +297,7 @@ func (w *world) spent() int64 {
 		w.t.Errorf("%d payments were presented", n)
 	}
 	spent := 1_000_000 - w.chain.balance
-	if spent > goods.LaunchCap {
+	if spent > LaunchCap {
 		w.t.Errorf("%d left the wallet", spent)
 	}
 	return spent
@@ -328,19 +334,19 @@ func TestWhatADoorDoes(t *testing.T) {
 		verdict string // or why nothing was bought
 		spent   int64
 	}{
-		"sells":                 {func(*world) {}, Delivered, 50_000},
+		"sells":                 {func(*world) {}, doorDelivered, 50_000},
 		"asks more in the end":  {func(w *world) { w.price = 50_001 }, "it asks for more than 0.05 USDC", 0},
-		"redirects":             {unpaid(response(302, ""), nil), Why(&buyer.DoorError{}), 0},
+		"redirects":             {unpaid(response(302, ""), nil), WhyUnsigned(&buyer.DoorError{}), 0},
 		"gives it away":         {unpaid(response(200, "x"), nil), "it delivers without asking for a payment", 0},
-		"answers nothing":       {unpaid(nil, errLost), Why(errLost), 0},
-		"takes and is silent":   {takes(0, nil, errLost), Charged, 50_000},
-		"takes and says no":     {takes(0, response(402, "{}"), nil), Charged, 50_000},
-		"refuses":               {takes(never, response(402, "{}"), nil), Refused, 0},
-		"delivers, takes none":  {takes(never, response(200, "x"), nil), NotCharged, 0},
-		"never answers":         {takes(never, nil, errLost), Unanswered, 0},
-		"hangs":                 {func(w *world) { w.hangs = true }, Unanswered, 0},
-		"settles at last":       {takes(4*time.Minute, response(403, ""), nil), Charged, 50_000},
-		"settles past its time": {takes(6*time.Minute, response(403, ""), nil), Refused, 0},
+		"answers nothing":       {unpaid(nil, errLost), WhyUnsigned(errLost), 0},
+		"takes and is silent":   {takes(0, nil, errLost), doorCharged, 50_000},
+		"takes and says no":     {takes(0, response(402, "{}"), nil), doorCharged, 50_000},
+		"refuses":               {takes(never, response(402, "{}"), nil), doorRefused, 0},
+		"delivers, takes none":  {takes(never, response(200, "x"), nil), doorNotCharged, 0},
+		"never answers":         {takes(never, nil, errLost), doorUnanswered, 0},
+		"hangs":                 {func(w *world) { w.hangs = true }, doorUnanswered, 0},
+		"settles at last":       {takes(4*time.Minute, response(403, ""), nil), doorCharged, 50_000},
+		"settles past its time": {takes(6*time.Minute, response(403, ""), nil), doorRefused, 0},
 		"our wallet is empty": {func(w *world) { w.chain.balance = 0 },
 			"the store's wallet could pay on no network at the time", 1_000_000},
 	} {
@@ -352,14 +358,14 @@ func TestWhatADoorDoes(t *testing.T) {
 				w.run(w.db, 3*time.Hour)
 				rec, walk := w.came()
 				out := rec.Outcome.LaunchOutcome
-				if c.spent <= goods.LaunchCap && w.spent() != c.spent || len(w.closed) != 1 || w.closed[0] != out ||
+				if c.spent <= LaunchCap && w.spent() != c.spent || len(w.closed) != 1 || w.closed[0] != out ||
 					len(w.ended) != 1 {
 					t.Errorf("spent %d, closed %+v as %v", w.spent(), w.closed, w.ended)
 				}
 				if out.Verdict+out.NotWalked != c.verdict {
 					t.Errorf("came to %q, want %q", out.Verdict+out.NotWalked, c.verdict)
 				}
-				if moved := out.Transaction != ""; moved != (c.spent == goods.LaunchCap) || moved != (walk != nil) {
+				if moved := out.Transaction != ""; moved != (c.spent == LaunchCap) || moved != (walk != nil) {
 					t.Errorf("transaction %q, on the record %+v", out.Transaction, walk)
 				}
 				if out.Owed() != (name == "our wallet is empty") {
@@ -443,7 +449,7 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 			}
 			w.run(w.db, 3*time.Hour)
 			rec, walk := w.came()
-			if rec.Outcome.Verdict != Delivered && rec.Outcome.Verdict != Charged || walk == nil ||
+			if rec.Outcome.Verdict != doorDelivered && rec.Outcome.Verdict != doorCharged || walk == nil ||
 				w.spent() != 50_000 {
 				t.Errorf("killed after %d writes: %+v, walk %+v", writes, rec.Outcome, walk)
 			}
