@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"encoding/json/v2"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,8 +14,6 @@ import (
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/templates"
-
-	"github.com/go-json-experiment/json"
 )
 
 // The pages of the free instruments. What they say of checks, defects and practice doors is derived

@@ -3,15 +3,14 @@ package generator
 import (
 	"bytes"
 	"cmp"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,8 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"

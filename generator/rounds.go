@@ -2,14 +2,13 @@ package generator
 
 import (
 	"bufio"
+	"encoding/json/v2"
 	"fmt"
 	"io"
 	"iter"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
