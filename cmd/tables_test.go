@@ -113,7 +113,7 @@ var arrows = []arrow{
 	{from: "corpus/practice", may: []string{"corpus/probe"}, tests: []string{"corpus/exchange"}},
 	{from: "corpus/attest", may: []string{"corpus/rule"}},
 	{from: "corpus/attest/attesttest", may: []string{"corpus/attest"}},
-	{from: "corpus/attest/filetree", may: []string{"corpus/attest", "corpus/extsort"},
+	{from: "corpus/attest/filetree", may: []string{"corpus/attest"},
 		tests: []string{"corpus/attest/attesttest"}},
 	{from: "corpus/attest/paidpage", may: []string{"corpus/attest"}},
 	{from: "corpus/attest/base58"},
@@ -187,6 +187,7 @@ var arrows = []arrow{
 			"corpus/judge", "corpus/audit", "corpus/exchange", "corpus/ots", "corpus/probe"}},
 	{from: "generator/bucket"},
 	{from: "generator/gitpack"},
+	{from: "generator/buildcache", may: []string{"corpus/attest"}},
 
 	{from: "dynamic", may: []string{"content/...", "corpus/...", "dynamic/...", "templates", "templates/drawing"}},
 	{from: "dynamic/account", may: []string{"dynamic/ledger"}},
@@ -364,7 +365,6 @@ var doors = []door{
 	{module: "golang.org/x/net/dns", tests: []string{"corpus/fetch"}},
 	{module: "golang.org/x/sync", only: []string{"*"}},
 	{module: "golang.org/x/term", only: []string{"cmd/store"}},
-	{module: "golang.org/x/sys", only: []string{"corpus/filelock", "generator"}},
 	{module: "golang.org/x/text", only: []string{"dynamic/goods"}},
 	{module: "rsc.io/qr", only: []string{"templates"}},
 

@@ -13,35 +13,30 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/filetree"
-	"store.example/agentstore/corpus/extsort"
+	"store.example/agentstore/generator/buildcache"
 )
 
-// build is one run. Its fields are set before the workers start; what they
-// share guards itself, and the rest belongs to the goroutine that collects.
+// build is one run. Its fields are set before the workers start.
 type build struct {
-	in      *Input
-	s       *source
-	rows    []output
-	tree    *tree
-	private *private
-	twins   *twins
-	old     *buildRecord // nil: everything is rendered, and the tree is swept
-	next    *recordWriter
-	report  Report
-	spare   sync.Pool // of *[]item
-	faults  []error   // of the prose
-	// expected is how many files the tree held before, if that is known.
-	expected int
-
+	in       *Input
+	s        *source
+	rows     []output
+	tree     *tree
+	private  *private
+	twins    *twins
 	manifest *filetree.Tree
-	// gone are the names of files that nothing names any more, stale the digests
-	// of files that are replaced or gone, published those of all files, if twins
-	// are kept and must be swept.
-	gone, stale, published *extsort.Sorter
+	old      *buildcache.Cache          // nil: everything is rendered, and the tree is swept
+	before   map[string]buildcache.File // of old
+
+	mu     sync.Mutex // guards what follows while workers run
+	next   *buildcache.Cache
+	report Report
+	looked int // files that were looked at, made or not
 }
 
-// spoolMemory is how much of a list of files waits in memory.
-const spoolMemory = 4 << 20
+// manifestRow is the row of the build cache that remembers the manifest's own files. No output has
+// this name.
+const manifestRow = "files of the manifest"
 
 func newBuild(in *Input) (*build, error) {
 	rows := in.outputs
@@ -58,8 +53,7 @@ func newBuild(in *Input) (*build, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &build{in: in, s: s, rows: rows, gone: extsort.New(spoolMemory), stale: extsort.New(spoolMemory),
-		published: extsort.New(spoolMemory)}
+	b := &build{in: in, s: s, rows: rows, manifest: filetree.NewTree(attest.PublicLayout()), next: buildcache.New()}
 	if !in.PublicPools {
 		b.private = newPrivate(in.Site, s.words)
 	}
@@ -75,18 +69,9 @@ func newBuild(in *Input) (*build, error) {
 }
 
 func (b *build) close() error {
-	err := errors.Join(b.tree.close(), b.gone.Close(), b.stale.Close(), b.published.Close())
+	err := b.tree.close()
 	if b.twins != nil {
 		err = errors.Join(err, b.twins.close())
-	}
-	if b.old != nil {
-		err = errors.Join(err, b.old.close())
-	}
-	if b.next != nil {
-		err = errors.Join(err, b.next.drop())
-	}
-	if b.manifest != nil {
-		err = errors.Join(err, b.manifest.Close())
 	}
 	return err
 }
@@ -95,64 +80,35 @@ func (b *build) run(ctx context.Context) (Report, error) {
 	if err := b.ours(); err != nil {
 		return Report{}, err
 	}
-	if err := b.begin(); err != nil {
-		return Report{}, err
+	if b.in.Record != "" && !b.in.Full {
+		b.old = buildcache.Open(b.in.Record, b.tree.headDigest())
+		b.before = b.old.Files()
 	}
 	if err := b.checkProse(ctx); err != nil {
 		return Report{}, err
 	}
-	if err := b.render(ctx, b.rows); err != nil {
+	// What a failed build leaves must not pass for what the cache says.
+	if b.in.Record != "" && !b.in.aside {
+		if err := os.Remove(b.in.Record); err != nil && !isMissing(err) {
+			return Report{}, fmt.Errorf("setting the build cache aside: %w", err)
+		}
+	}
+	if err := b.render(ctx); err != nil {
 		return Report{}, err
 	}
 	if err := b.apart(ctx); err != nil {
 		return Report{}, err
 	}
-	if err := b.removeGone(); err != nil {
-		return Report{}, err
-	}
 	if err := b.seal(); err != nil {
 		return Report{}, err
 	}
-	if err := b.next.save(b.tree.headDigest()); err != nil {
+	if err := b.removeGone(); err != nil {
 		return Report{}, err
 	}
-	return b.report, b.sweepTwins()
-}
-
-// begin opens the last build's record and manifest, if they are of the tree.
-// What a failed build leaves must not pass for what the record says, so a record
-// is taken away before the tree is touched.
-func (b *build) begin() (err error) {
-	layout := attest.PublicLayout()
-	if b.in.Record != "" && !b.in.Full {
-		b.old = openRecord(b.in.Record)
+	if b.in.Record != "" {
+		return b.report, b.next.Save(b.in.Record)
 	}
-	if b.old != nil && b.old.fits(b.tree) {
-		b.manifest, err = filetree.OpenTree(b.tree.fsys(), layout)
-		if err == nil {
-			b.expected = int(b.manifest.Files())
-		}
-	}
-	if b.manifest == nil || err != nil {
-		// Without a manifest to go on from, every file must be told to a new one.
-		if b.old != nil {
-			if err := b.old.close(); err != nil {
-				return err
-			}
-			b.old = nil
-		}
-		b.manifest = filetree.NewTree(layout)
-	}
-	if b.in.Record != "" && !b.in.aside {
-		b.tree.before = func() error {
-			if err := os.Remove(b.in.Record); err != nil && !isMissing(err) {
-				return fmt.Errorf("setting the build record aside: %w", err)
-			}
-			return nil
-		}
-	}
-	b.next, err = createRecord(b.in.Record)
-	return err
+	return b.report, nil
 }
 
 // paths are the files of the unit with this key.
@@ -164,116 +120,73 @@ func (o *output) paths(key string) []string {
 	return names
 }
 
-// removeGone removes the files that nothing names any more.
-func (b *build) removeGone() error {
-	for r, err := range b.gone.Sorted() {
-		if err != nil {
-			return err
-		}
-		name := string(r.Key)
-		if err := b.tree.remove(name); err != nil {
-			return err
-		}
-		if err := b.manifest.Delete(name); err != nil {
-			return err
-		}
-		b.report.Deleted++
-	}
-	return nil
-}
-
-// seal signs the manifest, writes what differs of it and, in a full build,
-// removes what the tree should not hold.
+// seal signs the manifest and writes what differs of it.
 func (b *build) seal() error {
-	m, gone, err := b.manifest.SealTo(b.in.Key, filetree.Meta{BaseURL: b.s.base, ContentDigest: b.in.Site.Digest},
-		func(f filetree.File) error {
-			changed, err := b.tree.place(f.Path, f.Body)
-			if changed {
-				b.report.Written++
-			}
-			return err
-		})
+	sealed, err := b.manifest.Seal(b.in.Key, filetree.Meta{BaseURL: b.s.base, ContentDigest: b.in.Site.Digest})
 	if err != nil {
 		return err
 	}
-	for _, name := range gone {
-		if err := b.tree.remove(name); err != nil {
-			return err
-		}
-	}
-	if b.old == nil && !b.tree.fresh {
-		deleted, err := b.tree.sweep(m)
+	for _, f := range sealed.Write {
+		changed, err := b.tree.place(f.Path, f.Body)
 		if err != nil {
 			return err
 		}
-		b.report.Deleted += deleted
+		if changed {
+			b.report.Written++
+		}
+		sum := sha(f.Body)
+		b.next.Put(manifestRow, f.Path, buildcache.Unit{Files: []buildcache.File{
+			{Path: f.Path, SHA256: string(sum[:]), Size: int64(len(f.Body))}}})
 	}
-	b.report.Files = int(m.Files) + len(m.Parts) + 1
+	m := sealed.Manifest
+	b.next.Head = b.tree.headDigest()
+	b.report.Files = int(m.Files) + len(sealed.Write)
 	b.report.Bytes = m.Bytes
 	b.report.Root = m.Root.String()
 	return nil
 }
 
-// sweepTwins removes the twins that no file has any more: after a full build
-// by looking at all of them, otherwise by looking at what was replaced.
-func (b *build) sweepTwins() error {
-	if b.twins == nil {
-		return nil
+// removeGone removes the files that nothing names any more, and the twins of what no file holds:
+// after a full build by looking at all that is there, otherwise by what the build before made.
+func (b *build) removeGone() error {
+	now, sums := b.next.Files(), make(map[attest.Digest]bool)
+	for _, f := range now {
+		sums[f.Sum()] = true
 	}
 	if b.old == nil {
-		return b.twins.sweep(b.published)
-	}
-	if b.stale.Len() == 0 {
-		return nil
-	}
-	now := openRecord(b.in.Record)
-	if now == nil {
-		return errBroken
-	}
-	err := b.stillPublished(now)
-	return errors.Join(err, now.close())
-}
-
-// stillPublished drops the twins of stale digests, but for those that a file
-// has. Few are looked up, many are sorted beside those of all files.
-func (b *build) stillPublished(now *buildRecord) error {
-	const few = 1 << 12
-	if b.stale.Len() <= few {
-		left := make(map[attest.Digest]bool)
-		for r, err := range b.stale.Sorted() {
-			if err != nil {
-				return err
-			}
-			left[attest.Digest(r.Key)] = true
+		var err error
+		if !b.tree.fresh {
+			b.report.Deleted, err = b.tree.sweep(func(name string) bool {
+				_, named := now[name]
+				return named || name == attest.PublicLayout().Cosignatures() // others' are not ours to remove
+			})
 		}
-		if err := now.sums(func(sum attest.Digest) bool { delete(left, sum); return true }); err != nil {
-			return err
+		if err == nil && b.twins != nil {
+			err = b.twins.sweep(sums)
 		}
-		for sum := range left {
-			if err := b.twins.drop(sum); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	var failed error
-	err := now.sums(func(sum attest.Digest) bool {
-		failed = b.published.Add(sum[:], nil)
-		return failed == nil
-	})
-	if err := errors.Join(err, failed); err != nil {
 		return err
 	}
-	return without(b.stale, b.published, func(key []byte) error { return b.twins.drop(attest.Digest(key)) })
+	for name, f := range b.before {
+		if _, named := now[name]; !named {
+			if err := b.tree.remove(name); err != nil {
+				return err
+			}
+			b.report.Deleted++
+		}
+		if b.twins != nil && !sums[f.Sum()] {
+			if err := b.twins.drop(f.Sum()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // sha is the SHA-256 of b.
 func sha(b []byte) attest.Digest { return sha256.Sum256(b) }
 
 // isMissing reports whether err says that something is not there.
-func isMissing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, os.ErrNotExist)
-}
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // isNotEmpty reports whether a folder could not be replaced because it holds
 // something.

@@ -10,10 +10,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/filelock"
 )
 
 // A served site is a folder of trees and a pointer:
@@ -329,6 +331,20 @@ func removeFlat(siteDir string) error {
 		}
 	}
 	return nil
+}
+
+// take locks an open folder for its holder alone, until it is closed, and reports whether it could:
+// a server that reads a tree, or another build, has it otherwise. Where folders cannot be locked, a
+// server has as long to follow the pointer as the last trees are kept.
+func take(dir *os.File) (bool, error) {
+	err := filelock.TryLock(dir)
+	switch {
+	case errors.Is(err, filelock.ErrHeld):
+		return false, nil
+	case errors.Is(err, errors.ErrUnsupported), runtime.GOOS == "windows":
+		return true, nil
+	}
+	return err == nil, err
 }
 
 // removeOld keeps the current tree and the newest others.

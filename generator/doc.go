@@ -4,7 +4,7 @@
 //
 // What is published is decided in one table, outputs; a new file is a row of
 // it. A build is a function of its [Input]: it reads no clock, sorts
-// everything, and writes only bytes that change. With a build record it
+// everything, and writes only bytes that change. With a build cache it
 // renders only what depends on something that changed, and is tested to end
 // with the same tree as a full build.
 //
@@ -62,7 +62,7 @@ type Input struct {
 	// Record is the file that remembers what the last build made from what,
 	// "" for a full build every time. It is trusted as long as the tree's
 	// signed root is the one it remembers; edits by hand inside the tree are
-	// found and undone by a build without a record.
+	// found and undone by a build without it.
 	Record string
 	// Settings are the tables of a store's configuration, in their order, for the page about them.
 	Settings []Setting
@@ -77,12 +77,12 @@ type Input struct {
 	PublicPools bool
 	// Workers is how many files are made at once, 0 for one a processor.
 	Workers int
-	// Progress is called now and then, from one goroutine, with the files
+	// Progress is called now and then, never twice at once, with the files
 	// looked at, made or not, and as many as there may be; nil for no one to tell.
 	Progress func(done, total int)
 
 	// aside says that the tree is thrown away if the build fails, so that the
-	// record stays as it is until then.
+	// cache stays as it is until then.
 	aside bool
 	// reload is put into the head of each page while the site is watched.
 	reload templates.Markup

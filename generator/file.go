@@ -16,7 +16,7 @@ import (
 type outfile struct {
 	name      string // in the tree
 	mediaType string
-	old       *attest.Digest // what it was by the build record, nil if not known
+	old       *attest.Digest // what it was by the build cache, nil if not known
 	sum       attest.Digest
 	size      int64
 	changed   bool // its bytes were written
@@ -28,7 +28,8 @@ const inMemory = 1 << 20
 
 // file makes one file: renders it, lets it be written piece by piece, or copies
 // it from the record.
-func (b *build) file(row *output, u unit, made attest.Digest, o *outfile) error {
+func (b *build) file(u unit, made attest.Digest, o *outfile) error {
+	row := u.row
 	switch {
 	case row.render != nil:
 		body, err := row.render(b.s, u, o.mediaType, made)

@@ -34,9 +34,6 @@ var markupBuffers = sync.Pool{New: func() any { return new(markupBuffer) }}
 // prose is a text for a page with a frame.
 func (s *source) prose(text string, around frame) (templates.Prose, error) {
 	text = s.Site.Expand(text)
-	if html, ok := s.checked.LoadAndDelete(text); ok && around.plain {
-		return templates.Prose{Markdown: text, HTML: html.(templates.Markup)}, nil
-	}
 	html, err := markup(text, around)
 	return templates.Prose{Markdown: text, HTML: html}, err
 }

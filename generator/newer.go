@@ -13,6 +13,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/generator/buildcache"
 )
 
 // ErrNewerRelease is wrapped when a newer release has written what a build would go on from. This
@@ -45,7 +46,7 @@ func (in *Input) memoryIsNewer() error {
 	}
 	defer f.Close()
 	mark, _ := bufio.NewReaderSize(f, 64).ReadSlice('\n') // without an end it is no mark
-	if err := higher(in.Record, string(mark), recordMagic); err != nil {
+	if err := higher(in.Record, string(mark), buildcache.Format); err != nil {
 		return fmt.Errorf("%w; hint: %s", err, backward)
 	}
 	return nil

@@ -51,8 +51,6 @@ type output struct {
 	render func(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error)
 	write  func(s *source, u unit, mediaType string, w io.Writer) error
 	copy   func(u unit) string
-	// check says what is wrong with a unit; nil for nothing to check.
-	check func(u unit) []error
 	// sum is the SHA-256 of a file that was rendered, where its renderer has worked
 	// it out; nil for nowhere.
 	sum func(u unit, mediaType string) (attest.Digest, bool)
@@ -62,8 +60,6 @@ type output struct {
 	prose   string
 	program *programPage
 
-	// large says that a unit takes much memory or time: each goes to a worker by itself.
-	large bool
 	// bare says that the units do not depend on the shared parts of the pages.
 	bare bool
 	// files are the representations when the row has no document.
@@ -200,7 +196,7 @@ func shopRows() []output {
 		{name: "deprecation", deps: depsDeprecation, render: renderDeprecation},
 		{name: "robots", deps: depsRobots, render: renderRobots},
 		{name: "sitemap", stream: sitemapUnit, render: renderSitemap},
-		{name: "sitemap_parts", stream: sitemapParts, render: renderSitemapPart, large: true,
+		{name: "sitemap_parts", stream: sitemapParts, render: renderSitemapPart,
 			files: []api.Representation{{MediaType: api.XML, Path: "sitemaps/{part}.xml"}}},
 		{name: "signing_key", deps: depsRing, render: renderSigningKey},
 		{name: "did", deps: depsRing, render: renderDID},
@@ -214,8 +210,8 @@ func shopRows() []output {
 		{name: "preview_store", render: ready(templates.Preview), bare: true},
 		{name: "not_found", deps: depsPage("404"), render: renderNotFound},
 		{name: "cdn_headers", deps: depsHeaders, render: renderHeaders},
-		{name: "round", stream: roundUnits, write: writeRound, large: true, bare: true},
-		{name: "round_parts", stream: partUnits, write: writePart, large: true, bare: true},
+		{name: "round", stream: roundUnits, write: writeRound, bare: true},
+		{name: "round_parts", stream: partUnits, write: writePart, bare: true},
 		{name: "round_headers", stream: sealedFiles("/header.json", 0), copy: copied, bare: true},
 		{name: "host_index", stream: sealedFiles("/hosts/", 2), copy: copied, bare: true},
 		{name: "key_ring", stream: recordRing, render: renderHeld, bare: true},

@@ -34,8 +34,6 @@ type source struct {
 	words  []templates.RetiredWord
 
 	rows []output // the table
-	// of templates.Markup, by the prose that it was made from, until a page takes it
-	checked sync.Map
 	// of places, by the path of the page that has them
 	placed        sync.Map
 	documentation func() [][]listed            // worked out once

@@ -9,9 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strings"
+	"slices"
 	"sync"
-	"sync/atomic"
 
 	"store.example/agentstore/corpus/attest"
 )
@@ -21,25 +20,11 @@ import (
 // anew, so that another tree may share it by a hard link.
 type tree struct {
 	root *os.Root
-	dir  *os.File // the same folder
-	fd   int      // of dir, for system calls
 	// fresh says that the folder was empty, so that there is nothing to sweep.
 	fresh bool
-	// before is called once, before the first change of the tree; nil for no one.
-	before  func() error
-	touched atomic.Bool
-	touch   sync.Mutex
 
 	mu   sync.Mutex
-	made map[string]bool     // folders known to exist, the latest of them
-	tops map[string]*os.Root // open folders at the top, so that each file below need not pass through it
-
-	// above is the folder in which a folder was made last, since many are made in one.
-	above struct {
-		sync.RWMutex
-		name string
-		root *os.Root // nil for none
-	}
+	made map[string]bool // folders known to exist
 }
 
 func openTree(dir string) (*tree, error) {
@@ -50,101 +35,19 @@ func openTree(dir string) (*tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the published tree: %w", err)
 	}
-	self, err := root.Open(".")
+	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the published tree: %w", err), root.Close())
+		return nil, errors.Join(fmt.Errorf("listing the published tree: %w", err), root.Close())
 	}
-	_, err = self.ReadDir(1)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, errors.Join(fmt.Errorf("listing the published tree: %w", err), self.Close(), root.Close())
-	}
-	return &tree{root: root, dir: self, fd: int(self.Fd()), fresh: err != nil, made: map[string]bool{".": true},
-		tops: make(map[string]*os.Root)}, nil
+	return &tree{root: root, fresh: len(entries) == 0, made: map[string]bool{".": true}}, nil
 }
 
-func (t *tree) close() error {
-	err := errors.Join(t.dir.Close(), t.root.Close())
-	for _, top := range t.tops {
-		err = errors.Join(err, top.Close())
-	}
-	return errors.Join(err, t.leave())
-}
-
-// near returns an open folder close above name, and name from there. The
-// folder of name must exist.
-func (t *tree) near(name string) (*os.Root, string, error) {
-	top, rest, deep := strings.Cut(name, "/")
-	if !deep {
-		return t.root, name, nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	root := t.tops[top]
-	if root == nil {
-		var err error
-		if root, err = t.root.OpenRoot(top); err != nil {
-			return nil, "", err
-		}
-		t.tops[top] = root
-	}
-	return root, rest, nil
-}
-
-// forget drops what is remembered of a folder that is gone.
-func (t *tree) forget(dir string) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for known := range t.made {
-		if known == dir || strings.HasPrefix(known, dir+"/") {
-			delete(t.made, known)
-		}
-	}
-	if top := t.tops[dir]; top != nil {
-		delete(t.tops, dir)
-		return errors.Join(top.Close(), t.leave())
-	}
-	return t.leave()
-}
-
-// leave closes the folder in which a folder was made last.
-func (t *tree) leave() error {
-	t.above.Lock()
-	defer t.above.Unlock()
-	if t.above.root == nil {
-		return nil
-	}
-	err := t.above.root.Close()
-	t.above.root = nil
-	return err
-}
+func (t *tree) close() error { return t.root.Close() }
 
 func (t *tree) fsys() fs.FS { return t.root.FS() }
 
-// knownFolders is how many folders are known to exist at once.
-const knownFolders = 4096
-
-// touching is called before every change.
-func (t *tree) touching() error {
-	if t.before == nil || t.touched.Load() {
-		return nil
-	}
-	t.touch.Lock()
-	defer t.touch.Unlock()
-	if t.touched.Load() {
-		return nil
-	}
-	if err := t.before(); err != nil {
-		return err
-	}
-	t.touched.Store(true)
-	return nil
-}
-
 // place makes a file hold body and reports whether it did not before.
 func (t *tree) place(name string, body []byte) (changed bool, err error) {
-	if err := t.touching(); err != nil {
-		return false, err
-	}
 	if err := t.folder(path.Dir(name)); err != nil {
 		return false, err
 	}
@@ -192,9 +95,6 @@ type draft struct {
 
 // begin opens a draft of a file. It must be ended by settle or drop.
 func (t *tree) begin(name string) (*draft, error) {
-	if err := t.touching(); err != nil {
-		return nil, err
-	}
 	if err := t.folder(path.Dir(name)); err != nil {
 		return nil, err
 	}
@@ -232,20 +132,13 @@ func (d *draft) settle(size int64) (changed bool, err error) {
 func (d *draft) drop() error { return d.t.root.Remove(d.temp) }
 
 func (t *tree) create(name string, body []byte) error {
-	if err := createBeneath(t.fd, name, body); !errors.Is(err, errors.ErrUnsupported) {
-		return err
-	}
-	root, name, err := t.near(name)
-	if err != nil {
-		return err
-	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := t.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
 	if _, err := f.Write(body); err != nil {
 		// A short file must not pass for the whole one.
-		return errors.Join(err, f.Close(), root.Remove(name))
+		return errors.Join(err, f.Close(), t.root.Remove(name))
 	}
 	return f.Close()
 }
@@ -258,7 +151,10 @@ func (t *tree) holds(name string, size int64, want io.Reader) (bool, error) {
 		return false, fmt.Errorf("reading %s: %w", name, err)
 	}
 	if info.IsDir() {
-		if err := errors.Join(t.root.RemoveAll(name), t.forget(name)); err != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.made = map[string]bool{".": true}
+		if err := t.root.RemoveAll(name); err != nil {
 			return false, fmt.Errorf("clearing the folder at %s: %w", name, err)
 		}
 		return false, nil
@@ -298,74 +194,35 @@ func equalReaders(a, b io.Reader, size int64) (bool, error) {
 	return true, nil
 }
 
-// folder makes a folder and those above it. A file in its way is removed: the
-// table says what stands where.
+// folder makes a folder and those above it. What else is in its way is removed: the table says what
+// stands where.
 func (t *tree) folder(dir string) error {
 	t.mu.Lock()
-	known := t.made[dir]
-	t.mu.Unlock()
-	if known {
-		return nil
+	defer t.mu.Unlock()
+	var missing []string
+	for ; !t.made[dir]; dir = path.Dir(dir) {
+		missing = append(missing, dir)
 	}
-	if err := t.folder(path.Dir(dir)); err != nil {
-		return err
-	}
-	err := t.mkdir(dir)
-	if errors.Is(err, fs.ErrExist) {
-		info, statErr := t.root.Lstat(dir)
-		switch {
-		case statErr != nil:
-			err = statErr
-		case info.IsDir():
-			err = nil
-		default:
-			err = errors.Join(t.root.Remove(dir), t.root.Mkdir(dir, 0o755))
+	for _, dir := range slices.Backward(missing) {
+		err := t.root.Mkdir(dir, 0o755)
+		if errors.Is(err, fs.ErrExist) {
+			var info fs.FileInfo
+			if info, err = t.root.Lstat(dir); err == nil && !info.IsDir() {
+				err = errors.Join(t.root.Remove(dir), t.root.Mkdir(dir, 0o755))
+			}
 		}
+		if err != nil {
+			return fmt.Errorf("making folder %s: %w", dir, err)
+		}
+		t.made[dir] = true
 	}
-	if err != nil {
-		return fmt.Errorf("making folder %s: %w", dir, err)
-	}
-	t.mu.Lock()
-	if len(t.made) >= knownFolders {
-		clear(t.made)
-		t.made["."] = true
-	}
-	t.made[dir] = true
-	t.mu.Unlock()
 	return nil
-}
-
-func (t *tree) mkdir(dir string) error {
-	parent, name := path.Dir(dir), path.Base(dir)
-	t.above.RLock()
-	if t.above.root != nil && t.above.name == parent {
-		defer t.above.RUnlock()
-		return t.above.root.Mkdir(name, 0o755)
-	}
-	t.above.RUnlock()
-	t.above.Lock()
-	defer t.above.Unlock()
-	if t.above.root == nil || t.above.name != parent {
-		root, err := t.root.OpenRoot(parent)
-		if err != nil {
-			return err
-		}
-		if t.above.root != nil {
-			err = t.above.root.Close()
-		}
-		t.above.name, t.above.root = parent, root
-		if err != nil {
-			return err
-		}
-	}
-	return t.above.root.Mkdir(name, 0o755)
 }
 
 // remove takes a file away, and folders that it leaves empty.
 func (t *tree) remove(name string) error {
-	if err := t.touching(); err != nil {
-		return err
-	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if err := t.root.Remove(name); err != nil && !isMissing(err) {
 		return fmt.Errorf("removing %s: %w", name, err)
 	}
@@ -373,11 +230,43 @@ func (t *tree) remove(name string) error {
 		if t.root.Remove(dir) != nil {
 			break // not empty, or gone already
 		}
-		if err := t.forget(dir); err != nil {
-			return fmt.Errorf("removing %s: %w", dir, err)
-		}
+		delete(t.made, dir)
 	}
 	return nil
+}
+
+// sweep removes every file that is not wanted, and every folder without files, and counts what it
+// removed.
+func (t *tree) sweep(wanted func(name string) bool) (deleted int, err error) {
+	var stray []string
+	empty := make(map[string]bool) // folders in which nothing was found yet
+	err = fs.WalkDir(t.fsys(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		delete(empty, path.Dir(name))
+		if d.IsDir() {
+			empty[name] = name != "."
+		} else if !wanted(name) {
+			stray = append(stray, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("listing the published tree: %w", err)
+	}
+	for name, is := range empty {
+		if is {
+			stray = append(stray, name)
+		}
+	}
+	for _, name := range stray {
+		if err := t.remove(name); err != nil {
+			return deleted, err
+		}
+		deleted++
+	}
+	return deleted, nil
 }
 
 // headDigest is the digest of the tree's signed manifest, zero without one.

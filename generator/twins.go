@@ -3,7 +3,6 @@ package generator
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +15,6 @@ import (
 	"github.com/andybalholm/brotli"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/extsort"
 )
 
 // twins are the precompressed forms of published files, outside the published
@@ -190,48 +188,24 @@ func (t *twins) drop(sum attest.Digest) error {
 // is there is somebody's, and stays.
 var isTwin = regexp.MustCompile(`^(?:[0-9a-f]{64}\.(?:gz|br)|\.[0-9a-f]{64}\.(?:gz|br)\.new)$`)
 
-// sweep removes all twins but those of published files, whose digests the
-// sorter holds.
-func (t *twins) sweep(published *extsort.Sorter) (err error) {
-	wanted, found := extsort.New(spoolMemory), extsort.New(spoolMemory)
-	defer func() { err = errors.Join(err, wanted.Close(), found.Close()) }()
-	for r, err := range published.Sorted() {
-		for _, form := range twinForms {
-			if err == nil {
-				err = wanted.Add(append(hex.AppendEncode(nil, r.Key), form.ext...), nil)
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	dir, err := t.root.Open(".")
+// sweep removes all twins but those of published files.
+func (t *twins) sweep(published map[attest.Digest]bool) error {
+	entries, err := fs.ReadDir(t.root.FS(), ".")
 	if err != nil {
 		return fmt.Errorf("listing twins: %w", err)
 	}
-	defer dir.Close()
-	for {
-		const some = 1024
-		entries, end := dir.ReadDir(some)
-		for _, e := range entries {
-			if !isTwin.MatchString(e.Name()) {
-				continue
-			}
-			if err := found.Add([]byte(e.Name()), nil); err != nil {
-				return err
-			}
-		}
-		if errors.Is(end, io.EOF) {
-			break
-		}
-		if end != nil {
-			return fmt.Errorf("listing twins: %w", end)
+	wanted := make(map[string]bool)
+	for sum := range published {
+		for _, form := range twinForms {
+			wanted[sum.String()+form.ext] = true
 		}
 	}
-	return without(found, wanted, func(name []byte) error {
-		if err := t.root.RemoveAll(string(name)); err != nil {
-			return fmt.Errorf("removing twin: %w", err)
+	for _, e := range entries {
+		if name := e.Name(); isTwin.MatchString(name) && !wanted[name] {
+			if err := t.root.RemoveAll(name); err != nil {
+				return fmt.Errorf("removing twin: %w", err)
+			}
 		}
-		return nil
-	})
+	}
+	return nil
 }

@@ -221,11 +221,9 @@ func (w *workTree) entry(f gitFile) (*index.Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking at %s: %w", f.path, err)
 	}
-	e := &index.Entry{
+	return &index.Entry{
 		Name: f.path, Hash: f.hash, Mode: filemode.Regular, Size: uint32(info.Size()), ModifiedAt: info.ModTime(),
-	}
-	fillSystem(e, info)
-	return e, nil
+	}, nil
 }
 
 // saveIndex replaces the index under git's own lock.
