@@ -132,7 +132,7 @@ func (b *build) git(ctx context.Context) error {
 	}
 	report, err := bulk.Repository(ctx, b.in.Corpus, b.s.record, filepath.Join(b.in.OutDir, gitFolder),
 		bulk.RepositoryOptions{Name: b.in.Bulk.Name, Email: b.in.Bulk.Email, Signer: b.in.Bulk.Signer,
-			Workers: b.in.workers(), Beside: beside})
+			Beside: beside})
 	if err != nil {
 		return err
 	}

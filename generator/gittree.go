@@ -3,6 +3,7 @@ package generator
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -14,8 +15,6 @@ import (
 	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/object"
 	"golang.org/x/sync/errgroup"
 
 	"store.example/agentstore/generator/gitpack"
@@ -67,27 +66,20 @@ func (p *publication) read(ctx context.Context) error {
 				return err
 			}
 		}
-		f.hash, f.size = gitpack.Sum(plumbing.BlobObject, body), int64(len(body))
+		f.hash, f.size = plumbing.ComputeHash(plumbing.BlobObject, body), int64(len(body))
 		return nil
 	})
 }
 
 // attributes has the repository say that no git changes the ends of lines, as Git for Windows
 // would, unless it has attributes already: a clone whose lines end otherwise is NOT verified.
-func (p *publication) attributes() error {
+func (p *publication) attributes() {
 	const name = ".gitattributes"
-	if p.head != nil {
-		tree, err := p.head.Tree()
-		if err != nil {
-			return fmt.Errorf("reading the newest commit: %w", err)
-		}
-		if slices.ContainsFunc(tree.Entries, func(e object.TreeEntry) bool { return e.Name == name }) {
-			return nil
-		}
+	if _, ok := p.committed[name]; ok {
+		return
 	}
 	body := []byte(bytesAsTheyAre)
-	p.beside = []gitFile{{path: name, body: body, hash: gitpack.Sum(plumbing.BlobObject, body), size: int64(len(body))}}
-	return nil
+	p.beside = []gitFile{{path: name, body: body, hash: p.w.Body(body), size: int64(len(body))}}
 }
 
 // each calls do with every index below n, on several workers, until one fails.
@@ -115,126 +107,51 @@ func each(ctx context.Context, n, workers int, do func(i int) error) error {
 
 // trees builds the repository's tree with the folders in their places. What is
 // not in the newest commit is added to what is to be stored.
-func (p *publication) trees() (plumbing.Hash, error) {
-	b := treeBuilder{p: p, known: make(map[plumbing.Hash]bool)}
-	root := new(gitpack.Tree)
-	if p.head != nil {
-		tree, err := p.head.Tree()
-		if err != nil {
-			return plumbing.ZeroHash, fmt.Errorf("reading the newest commit: %w", err)
-		}
-		if err := b.keep(root, tree, ""); err != nil {
-			return plumbing.ZeroHash, err
+func (p *publication) trees(ctx context.Context) (plumbing.Hash, error) {
+	files, old := maps.Clone(p.committed), make(gitpack.Files)
+	for name, e := range p.committed {
+		if p.placed(name) {
+			old[name] = e
+			delete(files, name)
 		}
 	}
+	read := 0
 	for i := range p.files {
 		f := &p.files[i]
-		if err := root.Set(f.path, f.hash); err != nil {
-			return plumbing.ZeroHash, fmt.Errorf("%w: %w", ErrInput, err)
-		}
-		switch old, ok := b.old[f.path]; {
-		case ok && old == f.hash:
-		default:
+		files.Set(f.path, f.hash)
+		if old[f.path] != files[f.path] { // an equal file of another mode is a change
 			p.report.Changed++
-			if !b.known[f.hash] {
-				b.known[f.hash] = true
-				p.pending = append(p.pending, gitpack.Object{Kind: plumbing.BlobObject, Hash: f.hash, File: f.source})
-			}
 		}
-		delete(b.old, f.path)
+		delete(old, f.path)
+		p.w.File(f.hash, f.size, f.source, func(name string) ([]byte, error) {
+			if read++; p.in.Progress != nil && read%1024 == 0 {
+				p.in.Progress(read, len(p.files))
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			return os.ReadFile(name)
+		})
 	}
 	for _, f := range p.beside {
-		if err := root.Set(f.path, f.hash); err != nil {
-			return plumbing.ZeroHash, fmt.Errorf("%w: %w", ErrInput, err)
-		}
-		p.pending = append(p.pending, gitpack.Object{Kind: plumbing.BlobObject, Hash: f.hash, Body: f.body})
+		files.Set(f.path, f.hash)
 	}
-	p.report.Deleted = len(b.old)
-	if p.work != nil {
-		p.work.deleted = slices.Sorted(maps.Keys(b.old))
+	p.report.Deleted = len(old)
+	p.deleted = slices.Sorted(maps.Keys(old))
+	root, err := p.w.Tree(files)
+	if errors.Is(err, gitpack.ErrTree) {
+		err = fmt.Errorf("%w: %w", ErrInput, err)
 	}
-	return root.Encode(func(o gitpack.Object) {
-		if !b.known[o.Hash] {
-			b.known[o.Hash] = true
-			p.pending = append(p.pending, o)
-		}
-	}), nil
+	return root, err
 }
 
-// treeBuilder remembers what the newest commit holds.
-type treeBuilder struct {
-	p     *publication
-	known map[plumbing.Hash]bool
-	old   map[string]plumbing.Hash // files of the places
-}
-
-// keep takes over what stands outside the places, and remembers what stands
-// inside.
-func (b *treeBuilder) keep(node *gitpack.Tree, tree *object.Tree, at string) error {
-	b.known[tree.Hash] = true
-	for _, e := range tree.Entries {
-		name := path.Join(at, e.Name)
-		_, placed := b.p.in.Folders[name]
-		above := slices.ContainsFunc(slices.Collect(maps.Keys(b.p.in.Folders)), func(place string) bool {
-			return strings.HasPrefix(place, name+"/")
-		})
-		switch {
-		case placed && e.Mode != filemode.Dir:
-			b.rememberFile(e, name)
-			continue
-		case !placed && !above, e.Mode != filemode.Dir:
-			if !placed && !above {
-				node.Put(e)
-			}
-			continue
-		}
-		child, err := object.GetTree(b.p.storage, e.Hash)
-		if err != nil {
-			return fmt.Errorf("reading tree %s: %w", name, err)
-		}
-		if placed {
-			if err := b.remember(child, name); err != nil {
-				return err
-			}
-			continue
-		}
-		sub := new(gitpack.Tree)
-		if err := b.keep(sub, child, name); err != nil {
-			return err
-		}
-		node.Hang(e.Name, sub)
-	}
-	return nil
-}
-
-// rememberFile notes one file of the newest commit.
-func (b *treeBuilder) rememberFile(e object.TreeEntry, name string) {
-	if b.old == nil {
-		b.old = make(map[string]plumbing.Hash)
-	}
-	b.known[e.Hash] = true
-	b.old[name] = e.Hash
-	if e.Mode != filemode.Regular {
-		b.old[name] = plumbing.ZeroHash // an equal file of another mode is a change
-	}
-}
-
-func (b *treeBuilder) remember(tree *object.Tree, at string) error {
-	b.known[tree.Hash] = true
-	for _, e := range tree.Entries {
-		name := at + "/" + e.Name
-		if e.Mode != filemode.Dir {
-			b.rememberFile(e, name)
-			continue
-		}
-		b.known[e.Hash] = true
-		child, err := object.GetTree(b.p.storage, e.Hash)
-		if err != nil {
-			return fmt.Errorf("reading tree %s: %w", name, err)
-		}
-		if err := b.remember(child, name); err != nil {
-			return err
+// placed reports whether a file of the newest commit stands in one of the places, or in the way of
+// one.
+func (p *publication) placed(name string) bool {
+	for place := range p.in.Folders {
+		if name == place || strings.HasPrefix(name, place+"/") || strings.HasPrefix(place, name+"/") {
+			return true
 		}
 	}
-	return nil
+	return false
 }

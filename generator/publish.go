@@ -93,15 +93,13 @@ func Publish(ctx context.Context, in PublishInput) (PublishReport, error) {
 	if err := p.read(ctx); err != nil {
 		return PublishReport{}, err
 	}
-	if err := p.attributes(); err != nil {
-		return PublishReport{}, err
-	}
+	p.attributes()
 	if p.work != nil {
 		if err := p.work.strangers(slices.Concat(p.files, p.beside)); err != nil {
 			return PublishReport{}, err
 		}
 	}
-	root, err := p.trees()
+	root, err := p.trees(ctx)
 	if err != nil {
 		return PublishReport{}, err
 	}
@@ -113,7 +111,7 @@ func Publish(ctx context.Context, in PublishInput) (PublishReport, error) {
 	if err != nil {
 		return PublishReport{}, err
 	}
-	if err := p.store(ctx); err != nil {
+	if err := p.store(); err != nil {
 		return PublishReport{}, err
 	}
 	if err := p.move(commit); err != nil {
@@ -139,10 +137,12 @@ type publication struct {
 	work    *workTree           // nil for a bare repository
 	private *private
 
-	files   []gitFile // of the folders, by path
-	beside  []gitFile // that the folders do not hold
-	pending []gitpack.Object
-	report  PublishReport
+	w         *gitpack.Writer
+	committed gitpack.Files // by the newest commit
+	files     []gitFile     // of the folders, by path
+	beside    []gitFile     // that the folders do not hold
+	deleted   []string      // files of the newest commit that the new one has not
+	report    PublishReport
 }
 
 func openPublication(in PublishInput) (*publication, error) {
@@ -173,7 +173,8 @@ func openPublication(in PublishInput) (*publication, error) {
 	if !ok {
 		return nil, fmt.Errorf("opening the publication repository: not kept in files")
 	}
-	p := &publication{in: in, repo: repo, storage: storage, branch: plumbing.NewBranchReferenceName(in.Branch)}
+	p := &publication{in: in, repo: repo, storage: storage, branch: plumbing.NewBranchReferenceName(in.Branch),
+		w: gitpack.NewWriter(), committed: make(gitpack.Files)}
 	if in.Site != nil && !in.PublicPools {
 		words, err := readWords(in.Corpus, in.Ring)
 		if err != nil {
@@ -226,12 +227,15 @@ func (p *publication) check() error {
 		if p.head, err = p.repo.CommitObject(p.ref.Hash()); err != nil {
 			return fmt.Errorf("reading the newest commit: %w", err)
 		}
+		if p.committed, err = p.w.List(p.head); err != nil {
+			return err
+		}
 	}
 	if err := p.checkUpstream(); err != nil {
 		return err
 	}
 	if p.work != nil {
-		return p.work.check(p.head)
+		return p.work.check(p.committed)
 	}
 	return nil
 }
@@ -280,19 +284,14 @@ func (p *publication) checkUpstream() error {
 	return nil
 }
 
-// commit encodes and signs the commit and adds it to what is to be stored.
+// commit signs the commit and adds it to what is to be stored.
 func (p *publication) commit(root plumbing.Hash) (plumbing.Hash, error) {
 	who := object.Signature{Name: p.in.Name, Email: p.in.Email, When: p.in.When.UTC()}
 	c := &object.Commit{Author: who, Committer: who, Message: p.in.Message, TreeHash: root}
 	if p.head != nil {
 		c.ParentHashes = []plumbing.Hash{p.head.Hash}
 	}
-	o, err := gitpack.Commit(c, p.in.Signer)
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	p.pending = append(p.pending, o)
-	return o.Hash, nil
+	return p.w.Commit(c, p.in.Signer)
 }
 
 // fewObjects is up to how many objects are written one by one, so that small
@@ -300,33 +299,16 @@ func (p *publication) commit(root plumbing.Hash) (plumbing.Hash, error) {
 const fewObjects = 256
 
 // store writes the pending objects: a few loose, many as one pack.
-func (p *publication) store(ctx context.Context) error {
-	p.report.Objects = len(p.pending)
-	if len(p.pending) > fewObjects {
-		dir := filepath.Join(p.storage.Filesystem().Root(), "objects", "pack")
-		_, err := gitpack.WritePack(ctx, dir, p.pending, gitpack.Options{Workers: p.workers(), Progress: p.in.Progress})
+func (p *publication) store() error {
+	pending := p.w.Pending()
+	p.report.Objects = len(pending)
+	if len(pending) > fewObjects {
+		_, err := p.w.WritePack(filepath.Join(p.storage.Filesystem().Root(), "objects", "pack"))
 		return err
 	}
-	for _, o := range p.pending {
-		body, err := o.Bytes()
-		if err != nil {
-			return err
-		}
-		obj := p.storage.NewEncodedObject()
-		obj.SetType(o.Kind)
-		obj.SetSize(int64(len(body)))
-		w, err := obj.Writer()
-		if err == nil {
-			_, err = w.Write(body)
-		}
-		if err == nil {
-			err = w.Close()
-		}
-		if err == nil {
-			_, err = p.storage.SetEncodedObject(obj)
-		}
-		if err != nil {
-			return fmt.Errorf("storing object %s: %w", o.Hash, err)
+	for _, o := range pending {
+		if _, err := p.storage.SetEncodedObject(o); err != nil {
+			return fmt.Errorf("storing object %s: %w", o.Hash(), err)
 		}
 	}
 	return nil
@@ -380,4 +362,16 @@ type gitFile struct {
 	body   []byte // nil: read from source
 	hash   plumbing.Hash
 	size   int64
+}
+
+// bytes reads the file again, which must be what it was.
+func (f *gitFile) bytes() ([]byte, error) {
+	if f.body != nil {
+		return f.body, nil
+	}
+	b, err := os.ReadFile(f.source)
+	if err == nil && plumbing.ComputeHash(plumbing.BlobObject, b) != f.hash {
+		err = fmt.Errorf("%w: %s; hint: try again", gitpack.ErrChanged, f.source)
+	}
+	return b, err
 }

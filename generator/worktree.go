@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
-	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 
 	"store.example/agentstore/generator/gitpack"
@@ -26,7 +24,6 @@ type workTree struct {
 	tree    *tree // the same folder, for writing
 	storage *filesystem.Storage
 	index   *index.Index
-	deleted []string
 }
 
 func openWorkTree(dir string, storage *filesystem.Storage) (*workTree, error) {
@@ -50,7 +47,7 @@ var unfinished = []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISE
 // check refuses a work tree that holds anything the commit does not: staged or
 // changed files anywhere, and files in the published places that git does not
 // know.
-func (w *workTree) check(head *object.Commit) error {
+func (w *workTree) check(committed gitpack.Files) error {
 	dirty := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s; hint: git -C %s status", ErrDirty, fmt.Sprintf(format, args...), w.dir)
 	}
@@ -58,16 +55,6 @@ func (w *workTree) check(head *object.Commit) error {
 	for _, name := range unfinished {
 		if _, err := os.Lstat(filepath.Join(gitDir, name)); err == nil {
 			return dirty("something is under way (%s)", name)
-		}
-	}
-	committed := make(map[string]object.TreeEntry)
-	if head != nil {
-		tree, err := head.Tree()
-		if err != nil {
-			return fmt.Errorf("reading the newest commit: %w", err)
-		}
-		if err := listTree(w.storage, tree, "", committed); err != nil {
-			return err
 		}
 	}
 	if len(w.index.Entries) != len(committed) {
@@ -83,25 +70,6 @@ func (w *workTree) check(head *object.Commit) error {
 		}
 		if !same {
 			return dirty("%s is changed", e.Name)
-		}
-	}
-	return nil
-}
-
-// listTree collects every file below a tree.
-func listTree(storage *filesystem.Storage, tree *object.Tree, at string, into map[string]object.TreeEntry) error {
-	for _, e := range tree.Entries {
-		name := path.Join(at, e.Name)
-		if e.Mode != filemode.Dir {
-			into[name] = e
-			continue
-		}
-		child, err := object.GetTree(storage, e.Hash)
-		if err != nil {
-			return fmt.Errorf("reading tree %s: %w", name, err)
-		}
-		if err := listTree(storage, child, name, into); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -139,7 +107,7 @@ func (w *workTree) unchanged(e *index.Entry) (bool, error) {
 			return false, fmt.Errorf("looking at %s: %w", e.Name, err)
 		}
 	}
-	return gitpack.Sum(plumbing.BlobObject, body) == e.Hash, nil
+	return plumbing.ComputeHash(plumbing.BlobObject, body) == e.Hash, nil
 }
 
 // strangers refuses files in the way of the publication that git does not
@@ -159,7 +127,7 @@ func (w *workTree) strangers(files []gitFile) error {
 		}
 		if err == nil && info.Mode().IsRegular() {
 			if body, err := w.tree.root.ReadFile(f.path); err == nil &&
-				gitpack.Sum(plumbing.BlobObject, body) == f.hash {
+				plumbing.ComputeHash(plumbing.BlobObject, body) == f.hash {
 				continue
 			}
 		}
@@ -171,15 +139,15 @@ func (w *workTree) strangers(files []gitFile) error {
 // update brings files and index to the commit that was made. Only what was
 // known to git and unchanged is replaced or removed.
 func (w *workTree) update(p *publication) error {
-	for _, name := range w.deleted {
+	for _, name := range p.deleted {
 		if err := w.tree.remove(name); err != nil {
 			return err
 		}
 	}
 	old := make(map[string]*index.Entry, len(w.index.Entries))
 	var entries []*index.Entry
-	gone := make(map[string]bool, len(w.deleted))
-	for _, name := range w.deleted {
+	gone := make(map[string]bool, len(p.deleted))
+	for _, name := range p.deleted {
 		gone[name] = true
 	}
 	files := slices.Concat(p.files, p.beside)
@@ -198,7 +166,7 @@ func (w *workTree) update(p *publication) error {
 			entries = append(entries, e)
 			continue
 		}
-		body, err := (gitpack.Object{Kind: plumbing.BlobObject, Hash: f.hash, Body: f.body, File: f.source}).Bytes()
+		body, err := f.bytes()
 		if err != nil {
 			return err
 		}
