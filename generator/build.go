@@ -9,11 +9,12 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"syscall"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/filetree"
 	"store.example/agentstore/generator/buildcache"
+	"store.example/agentstore/generator/publish"
+	"store.example/agentstore/generator/tree"
 )
 
 // build is one run. Its fields are set before the workers start.
@@ -21,9 +22,9 @@ type build struct {
 	in       *Input
 	s        *source
 	rows     []output
-	tree     *tree
-	private  *private
-	twins    *twins
+	tree     *tree.Tree
+	private  *publish.Private
+	twins    *tree.Twins
 	manifest *filetree.Tree
 	old      *buildcache.Cache          // nil: everything is rendered, and the tree is swept
 	before   map[string]buildcache.File // of old
@@ -55,13 +56,13 @@ func newBuild(in *Input) (*build, error) {
 	}
 	b := &build{in: in, s: s, rows: rows, manifest: filetree.NewTree(attest.PublicLayout()), next: buildcache.New()}
 	if !in.PublicPools {
-		b.private = newPrivate(in.Site, s.words)
+		b.private = publish.NewPrivate(in.Site, s.feed)
 	}
-	if b.tree, err = openTree(in.OutDir); err != nil {
+	if b.tree, err = tree.Open(in.OutDir); err != nil {
 		return nil, err
 	}
 	if in.TwinsDir != "" {
-		if b.twins, err = openTwins(in.TwinsDir); err != nil {
+		if b.twins, err = tree.OpenTwins(in.TwinsDir); err != nil {
 			return nil, errors.Join(err, b.close())
 		}
 	}
@@ -69,9 +70,9 @@ func newBuild(in *Input) (*build, error) {
 }
 
 func (b *build) close() error {
-	err := b.tree.close()
+	err := b.tree.Close()
 	if b.twins != nil {
-		err = errors.Join(err, b.twins.close())
+		err = errors.Join(err, b.twins.Close())
 	}
 	return err
 }
@@ -81,7 +82,7 @@ func (b *build) run(ctx context.Context) (Report, error) {
 		return Report{}, err
 	}
 	if b.in.Record != "" && !b.in.Full {
-		b.old = buildcache.Open(b.in.Record, b.tree.headDigest())
+		b.old = buildcache.Open(b.in.Record, b.tree.HeadDigest())
 		b.before = b.old.Files()
 	}
 	if err := b.checkProse(ctx); err != nil {
@@ -127,7 +128,7 @@ func (b *build) seal() error {
 		return err
 	}
 	for _, f := range sealed.Write {
-		changed, err := b.tree.place(f.Path, f.Body)
+		changed, err := b.tree.Place(f.Path, f.Body)
 		if err != nil {
 			return err
 		}
@@ -139,7 +140,7 @@ func (b *build) seal() error {
 			{Path: f.Path, SHA256: string(sum[:]), Size: int64(len(f.Body))}}})
 	}
 	m := sealed.Manifest
-	b.next.Head = b.tree.headDigest()
+	b.next.Head = b.tree.HeadDigest()
 	b.report.Files = int(m.Files) + len(sealed.Write)
 	b.report.Bytes = m.Bytes
 	b.report.Root = m.Root.String()
@@ -155,26 +156,26 @@ func (b *build) removeGone() error {
 	}
 	if b.old == nil {
 		var err error
-		if !b.tree.fresh {
-			b.report.Deleted, err = b.tree.sweep(func(name string) bool {
+		if !b.tree.Fresh {
+			b.report.Deleted, err = b.tree.Sweep(func(name string) bool {
 				_, named := now[name]
 				return named || name == attest.PublicLayout().Cosignatures() // others' are not ours to remove
 			})
 		}
 		if err == nil && b.twins != nil {
-			err = b.twins.sweep(sums)
+			err = b.twins.Sweep(sums)
 		}
 		return err
 	}
 	for name, f := range b.before {
 		if _, named := now[name]; !named {
-			if err := b.tree.remove(name); err != nil {
+			if err := b.tree.Remove(name); err != nil {
 				return err
 			}
 			b.report.Deleted++
 		}
 		if b.twins != nil && !sums[f.Sum()] {
-			if err := b.twins.drop(f.Sum()); err != nil {
+			if err := b.twins.Drop(f.Sum()); err != nil {
 				return err
 			}
 		}
@@ -187,7 +188,3 @@ func sha(b []byte) attest.Digest { return sha256.Sum256(b) }
 
 // isMissing reports whether err says that something is not there.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
-
-// isNotEmpty reports whether a folder could not be replaced because it holds
-// something.
-func isNotEmpty(err error) bool { return errors.Is(err, syscall.ENOTEMPTY) }

@@ -24,6 +24,7 @@ import (
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/generator/buildcache"
+	"store.example/agentstore/generator/publish"
 )
 
 func specimenInput(t testing.TB, dir string) Input {
@@ -385,7 +386,7 @@ func TestPrivateTextFailsTheBuild(t *testing.T) {
 	const secret = `The lamp in the third window is lit for a ship that "came home" & left again in 1911.`
 	for name, body := range map[string]string{
 		"as it is":  "As told: " + secret,
-		"a part":    "…" + secret[3:3+leakLength] + "…",
+		"a part":    "…" + secret[3:3+publish.LeakLength] + "…",
 		"in a code": "`" + secret + "`",
 	} {
 		src := sourceTree(t)
@@ -402,7 +403,7 @@ func TestPrivateTextFailsTheBuild(t *testing.T) {
 		in.Site = site
 		in.PublicPools = false
 		_, err = Build(t.Context(), in)
-		if !errors.Is(err, ErrPrivate) || !strings.Contains(err.Error(), "what") {
+		if !errors.Is(err, publish.ErrPrivate) || !strings.Contains(err.Error(), "what") {
 			t.Errorf("%s: Build: %v, want ErrPrivate naming the file", name, err)
 		}
 		in.PublicPools = true
@@ -414,33 +415,6 @@ func TestPrivateTextFailsTheBuild(t *testing.T) {
 	in.PublicPools = false
 	if _, err := Build(t.Context(), in); err != nil {
 		t.Errorf("the specimen repeats one of its own pools: %v", err)
-	}
-}
-
-// TestPrivateRunsAreFoundWhereverTheyStand tries every offset of a run in the
-// file against every length around the limit.
-func TestPrivateRunsAreFoundWhereverTheyStand(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	random := func(n int) []byte {
-		b := make([]byte, n)
-		for i := range b {
-			b[i] = byte('a' + rng.IntN(26))
-		}
-		return b
-	}
-	body := random(300)
-	p := &private{blocks: make(map[uint64][]place), filter: make([]uint64, filterBits/64)}
-	p.add("pools/x", string(body))
-	for at := range 130 {
-		for _, length := range []int{leakLength - 1, leakLength, leakLength + 1} {
-			start := rng.IntN(len(body) - length)
-			file := bytes.Repeat([]byte{'#'}, 200)
-			copy(file[at:], body[start:start+length])
-			// The byte beyond the run differs, as # is in no private text.
-			if got := p.check("f", file) != nil; got != (length >= leakLength) {
-				t.Fatalf("run of %d at %d: found is %v", length, at, got)
-			}
-		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"store.example/agentstore/corpus/rule/rulebook"
 	"store.example/agentstore/generator/buildcache"
 	"store.example/agentstore/generator/bulk"
+	"store.example/agentstore/generator/publish"
 )
 
 // The places of what package bulk makes.
@@ -38,7 +39,7 @@ const (
 // out the same elsewhere is not promised.
 type Bulk struct {
 	// Signer signs the commits of Name and Email, nil for no repository.
-	Signer      Signer
+	Signer      publish.Signer
 	Name, Email string
 }
 
@@ -96,7 +97,7 @@ func (b *build) keepFile(name string, sum attest.Digest, size int64) error {
 // vouch removes a file that is not what the tree's signed manifest says. By digests.json package
 // bulk knows what it may keep, so that what somebody else put there is made again and not signed.
 func (b *build) vouch(name string) error {
-	fsys := b.tree.fsys()
+	fsys := b.tree.FS()
 	body, err := fs.ReadFile(fsys, name)
 	if isMissing(err) {
 		return nil
@@ -106,7 +107,7 @@ func (b *build) vouch(name string) error {
 	}
 	m, _, err := attest.OpenManifest(fsys, attest.PublicLayout(), b.in.Ring)
 	if err != nil {
-		return b.tree.remove(name)
+		return b.tree.Remove(name)
 	}
 	top, _, _ := strings.Cut(name, "/")
 	bucket := attest.Digest(sha256.Sum256([]byte(name))).String()
@@ -121,7 +122,7 @@ func (b *build) vouch(name string) error {
 			return nil
 		}
 	}
-	return b.tree.remove(name)
+	return b.tree.Remove(name)
 }
 
 // git makes the repository and remembers its files.
@@ -137,7 +138,7 @@ func (b *build) git(ctx context.Context) error {
 		return err
 	}
 	b.report.Written += len(report.Written)
-	fsys := b.tree.fsys()
+	fsys := b.tree.FS()
 	err = fs.WalkDir(fsys, gitFolder, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -168,10 +169,6 @@ func (b *build) git(ctx context.Context) error {
 //go:embed clone.md
 var cloneText string
 
-// bytesAsTheyAre is a .gitattributes by which no git changes the ends of lines, as Git for Windows
-// does (core.autocrlf): what is signed is bytes.
-const bytesAsTheyAre = "* -text\n"
-
 // besideRecord is what stands beside the record in its repository: what it is, on what terms it is
 // used, how it is checked, and with what a verifier is tried.
 func (s *source) besideRecord() (map[string][]byte, error) {
@@ -185,7 +182,7 @@ func (s *source) besideRecord() (map[string][]byte, error) {
 		return nil, fmt.Errorf("%w: there is no page %s, which stands in %s", ErrInput, format, gitFolder)
 	}
 	out := map[string][]byte{
-		".gitattributes": []byte(bytesAsTheyAre),
+		".gitattributes": []byte(publish.Attributes),
 		"README.md":      []byte(s.Site.Expand(cloneText)),
 		"LICENCE":        fmt.Appendf(nil, "The record of %s (%s): %s\n", s.Site.Config.Title, s.base, license),
 		format + ".md":   fmt.Appendf(nil, "# %s\n\n%s\n", page.Title, strings.TrimSpace(s.Site.Expand(page.Body))),

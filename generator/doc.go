@@ -12,8 +12,8 @@
 //
 // Build writes in place, for a tree that is committed. [BuildTree] makes a new
 // tree beside the current one and moves a pointer, for a tree that is served.
-// [Publish] commits a tree to a publication repository. The package never
-// imports the server, and the server never imports it.
+// Package publish brings it into git or a bucket. The package never imports
+// the server, and the server never imports it.
 package generator
 
 import (

@@ -10,6 +10,7 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/generator/publish"
 )
 
 // outfile is a file of the tree that a unit makes.
@@ -81,13 +82,13 @@ func (b *build) whole(o *outfile, body []byte) error { return b.summed(o, body, 
 // summed writes a file that is in memory and has a known digest.
 func (b *build) summed(o *outfile, body []byte, sum attest.Digest) error {
 	if b.private != nil {
-		if err := b.private.check(o.name, body); err != nil {
+		if err := b.private.Check(o.name, body); err != nil {
 			return err
 		}
 	}
 	o.sum, o.size = sum, int64(len(body))
 	if b.twins != nil && hasTwins(o.mediaType) {
-		if err := b.twins.keep(o.name, o.sum, body); err != nil {
+		if err := b.twins.Keep(o.name, o.sum, body); err != nil {
 			return err
 		}
 	}
@@ -95,42 +96,42 @@ func (b *build) summed(o *outfile, body []byte, sum attest.Digest) error {
 		return nil // the tree has these bytes already
 	}
 	var err error
-	o.changed, err = b.tree.place(o.name, body)
+	o.changed, err = b.tree.Place(o.name, body)
 	return err
 }
 
 // pieces writes a file piece by piece.
 func (b *build) pieces(o *outfile, fill func(io.Writer) error) (err error) {
-	d, err := b.tree.begin(o.name)
+	d, err := b.tree.Begin(o.name)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	h := sha256.New()
 	to := []io.Writer{d, h}
-	var look *sieve
+	var look *publish.Sieve
 	if b.private != nil {
-		look = &sieve{p: b.private, name: o.name}
+		look = b.private.Sieve(o.name)
 		to = append(to, look)
 	}
 	err = fill(io.MultiWriter(to...))
 	if err == nil && look != nil {
-		err = look.flush()
+		err = look.Flush()
 	}
 	if err == nil {
 		o.size, err = d.Seek(0, io.SeekEnd)
 	}
 	if err != nil {
-		return errors.Join(err, d.drop())
+		return errors.Join(err, d.Drop())
 	}
 	o.sum = attest.Digest(h.Sum(nil))
 	if o.old != nil && *o.old == o.sum {
-		err = d.drop() // the tree has these bytes already
+		err = d.Drop() // the tree has these bytes already
 	} else {
-		o.changed, err = d.settle(o.size)
+		o.changed, err = d.Settle(o.size)
 	}
 	if err == nil && b.twins != nil && hasTwins(o.mediaType) {
-		err = b.twins.keepFile(o.name, o.sum, o.size, d)
+		err = b.twins.KeepFile(o.name, o.sum, o.size, d)
 	}
 	return err
 }

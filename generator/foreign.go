@@ -20,17 +20,17 @@ var ErrForeign = errors.New("not a folder to build into")
 // somebody's sources and keys. A tree with a manifest was built, and its strays are swept; one
 // that was cut off before it had one holds only what rows of the table name.
 func (b *build) ours() error {
-	if err := errors.Join(b.in.memoryIsNewer(), b.in.treeIsNewer(b.in.OutDir)); err != nil || b.tree.fresh {
+	if err := errors.Join(b.in.memoryIsNewer(), b.in.treeIsNewer(b.in.OutDir)); err != nil || b.tree.Fresh {
 		return err
 	}
 	layout := attest.PublicLayout()
-	if _, err := b.tree.root.Lstat(layout.Head()); err == nil {
+	if _, err := b.tree.Root.Lstat(layout.Head()); err == nil {
 		return nil
 	} else if !isMissing(err) {
 		return fmt.Errorf("reading the published tree: %w", err)
 	}
 	named := namedBy(b.rows)
-	return fs.WalkDir(b.tree.fsys(), ".", func(name string, d fs.DirEntry, err error) error {
+	return fs.WalkDir(b.tree.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return fmt.Errorf("listing the published tree: %w", err)
@@ -44,8 +44,8 @@ func (b *build) ours() error {
 	})
 }
 
-// finished is the name of the file that is being made under a name that
-// tree.beside gives, and any other name as it is.
+// finished is the name of the file that package tree is making under a name, and any other name as
+// it is.
 func finished(name string) string {
 	dir, base := path.Split(name)
 	if rest, ok := strings.CutPrefix(base, "."); ok {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/yuin/goldmark/ast"
+	"golang.org/x/sync/errgroup"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/generator/buildcache"
@@ -48,23 +49,30 @@ func (b *build) checkProse(ctx context.Context) error {
 	}
 	known, addresses, faults := s.linkable(), s.digestAddresses(), make([]error, len(all))
 	var mu sync.Mutex // guards b.next
-	err := each(ctx, len(all), b.in.workers(), func(i int) error {
-		p := &all[i]
-		d := newDigester()
-		d.digest(addresses)
-		d.text(p.text)
-		d.number(int64(p.line))
-		s.digestTargets(d, p.text)
-		sum := d.sum()
-		if was, ok := b.old.Unit(proseRow, p.file); !ok || was.Made != string(sum[:]) {
-			faults[i] = errors.Join(s.faults(p, known)...)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		b.next.Put(proseRow, p.file, buildcache.Unit{Made: string(sum[:])})
-		return nil
-	})
-	if err != nil {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(b.in.workers())
+	for i := range all {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			p := &all[i]
+			d := newDigester()
+			d.digest(addresses)
+			d.text(p.text)
+			d.number(int64(p.line))
+			s.digestTargets(d, p.text)
+			sum := d.sum()
+			if was, ok := b.old.Unit(proseRow, p.file); !ok || was.Made != string(sum[:]) {
+				faults[i] = errors.Join(s.faults(p, known)...)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			b.next.Put(proseRow, p.file, buildcache.Unit{Made: string(sum[:])})
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	if err := errors.Join(faults...); err != nil {

@@ -3,10 +3,8 @@ package generator
 import (
 	"cmp"
 	"fmt"
-	"io/fs"
 	"time"
 
-	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/templates"
@@ -54,16 +52,7 @@ func firstHost(r *record.Record) (string, error) {
 	return "", nil
 }
 
-// readWords reads the register of retired words out of a record's folder. Nil
-// holds none.
-func readWords(fsys fs.FS, ring attest.Ring) ([]templates.RetiredWord, error) {
-	if fsys == nil {
-		return nil, nil
-	}
-	all, err := record.ReadObservations(fsys, ring)
-	return retiredWords(all), err
-}
-
+// retiredWords are those of the public register.
 func retiredWords(feed []record.Observation) []templates.RetiredWord {
 	var words []templates.RetiredWord
 	for _, o := range feed {

@@ -21,6 +21,7 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/tree"
 )
 
 // LoadSpecimen reads the built-in specimen.
@@ -302,5 +303,5 @@ func Tree(c *Config) (string, error) {
 	} else if err != nil {
 		return "", err
 	}
-	return generator.Current(c.Public)
+	return tree.Current(c.Public)
 }

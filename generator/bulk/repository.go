@@ -21,7 +21,7 @@ import (
 	"store.example/agentstore/corpus/attest/sshsig"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/tlog"
-	"store.example/agentstore/generator/gitpack"
+	"store.example/agentstore/generator/publish"
 )
 
 // The repository is bare and has one branch. Its files are enough for git's dumb protocol, which
@@ -47,7 +47,7 @@ var ErrHistory = errors.New("the repository holds another history than the recor
 // RepositoryOptions says who commits.
 type RepositoryOptions struct {
 	Name, Email string // of author and committer
-	Signer      gitpack.Signer
+	Signer      publish.Signer
 	// Beside are files that no signature of the record covers, by path: what it is, how it is
 	// checked, on what terms it is used. Those that are named no more are gone from the newest
 	// tree.
@@ -75,7 +75,7 @@ func Repository(ctx context.Context, fsys fs.FS, rec *record.Record, dir string,
 	if o.Signer == nil || o.Name == "" || o.Email == "" {
 		return RepositoryReport{}, errors.New("it needs a signer, a name and an address")
 	}
-	r := &repository{fsys: fsys, rec: rec, dir: dir, o: o, w: gitpack.NewWriter(), files: make(gitpack.Files)}
+	r := &repository{fsys: fsys, rec: rec, dir: dir, o: o, w: publish.NewWriter(), files: make(publish.Files)}
 	if err := r.open(); err != nil {
 		return RepositoryReport{}, err
 	}
@@ -118,9 +118,9 @@ type repository struct {
 	rec    *record.Record
 	dir    string
 	o      RepositoryOptions
-	w      *gitpack.Writer
-	files  gitpack.Files // of the tree
-	parent gitpack.Hash  // zero before the first commit
+	w      *publish.Writer
+	files  publish.Files // of the tree
+	parent publish.Hash  // zero before the first commit
 	when   time.Time     // of parent
 	size   int64         // of the log in files
 	noted  int64         // observations in files
@@ -129,7 +129,7 @@ type repository struct {
 
 // open reads the repository that is there and sees that the record goes on from it.
 func (r *repository) open() (err error) {
-	for _, pattern := range []string{filepath.Join("objects", "pack", gitpack.TempPrefix), workPrefix} {
+	for _, pattern := range []string{filepath.Join("objects", "pack", publish.TempPrefix), workPrefix} {
 		leftovers, err := filepath.Glob(filepath.Join(r.dir, pattern+"*"))
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ func (r *repository) open() (err error) {
 			}
 		}
 	}
-	head, closed, err := gitpack.OpenHead(r.dir, branch)
+	head, closed, err := publish.OpenHead(r.dir, branch)
 	defer func() { err = errors.Join(err, closed()) }()
 	if err != nil || head == nil {
 		return err
@@ -386,7 +386,7 @@ func (r *repository) commit(when time.Time, message string) error {
 	who := object.Signature{Name: r.o.Name, Email: r.o.Email, When: when.UTC()}
 	c := &object.Commit{Author: who, Committer: who, Message: message, TreeHash: tree}
 	if r.parent != plumbing.ZeroHash {
-		c.ParentHashes = []gitpack.Hash{r.parent}
+		c.ParentHashes = []publish.Hash{r.parent}
 	}
 	if r.parent, err = r.w.Commit(c, r.o.Signer); err != nil {
 		return err

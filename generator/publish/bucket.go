@@ -1,4 +1,4 @@
-package generator
+package publish
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ import (
 )
 
 // BucketInput says which tree is put into which folder of an object store. The folder is the tree's
-// alone. Site, PublicPools, Corpus, Ring, Workers and Progress are as in PublishInput.
+// alone. Site, PublicPools, Corpus, Ring, Workers and Progress are as in GitInput.
 type BucketInput struct {
 	Bucket      *bucket.Bucket
 	Tree        string
@@ -49,17 +49,17 @@ type BucketReport struct {
 // ErrNewer is returned where the bucket holds a record that the tree does not go on from.
 var ErrNewer = errors.New("what is published is not older than the tree")
 
-// leavingList names the files that a publication is about to delete, a line each, so that another
+// LeavingList names the files that a publication is about to delete, a line each, so that another
 // one can end what this one began. It is there only until then.
-const leavingList = "_leaving"
+const LeavingList = "_leaving"
 
-// PublishBucket brings the folder to what the tree's manifest says, byte by byte. Each object is
+// ToBucket brings the folder to what the tree's manifest says, byte by byte. Each object is
 // replaced as a whole, and at any moment what names others names what is there: files that are new
 // come first, those whose bytes never change before others; then files that changed; then the heads
 // (see api.Document.Last), the parts of the manifest, and the manifest; and what has left the tree
 // goes at the end. Whoever checks the whole manifest meanwhile finds files that are newer than it.
 // A publication that was ended early is ended by the next one, which sends only what is not there.
-func PublishBucket(ctx context.Context, in BucketInput) (BucketReport, error) {
+func ToBucket(ctx context.Context, in BucketInput) (BucketReport, error) {
 	p, err := openBucketPublication(ctx, in)
 	if err != nil {
 		return BucketReport{}, err
@@ -78,7 +78,7 @@ func PublishBucket(ctx context.Context, in BucketInput) (BucketReport, error) {
 
 type bucketPublication struct {
 	in      BucketInput
-	private *private
+	private *Private
 	there   map[string]bucket.Object
 	files   []bucketFile
 	leaving []string // in the bucket, by path
@@ -111,11 +111,11 @@ const (
 func openBucketPublication(ctx context.Context, in BucketInput) (*bucketPublication, error) {
 	p := &bucketPublication{in: in, there: make(map[string]bucket.Object)}
 	if in.Site != nil && !in.PublicPools {
-		words, err := readWords(in.Corpus, in.Ring)
+		feed, err := observations(in.Corpus, in.Ring)
 		if err != nil {
 			return nil, err
 		}
-		p.private = newPrivate(in.Site, words)
+		p.private = NewPrivate(in.Site, feed)
 	}
 	if err := p.list(ctx); err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (p *bucketPublication) read(ctx context.Context) error {
 			return err
 		}
 		if p.private != nil {
-			if err := p.private.check(f.path, body); err != nil {
+			if err := p.private.Check(f.path, body); err != nil {
 				return err
 			}
 		}
@@ -316,7 +316,7 @@ func (p *bucketPublication) leave(ctx context.Context) error {
 		return err
 	}
 	strangers := maps.Clone(p.there)
-	delete(strangers, leavingList)
+	delete(strangers, LeavingList)
 	for _, f := range p.files {
 		delete(gone, f.path)
 		delete(strangers, f.path)
@@ -332,7 +332,7 @@ func (p *bucketPublication) leave(ctx context.Context) error {
 	if len(p.leaving) == 0 {
 		return nil
 	}
-	return p.in.Bucket.Put(ctx, leavingList, []byte(strings.Join(p.leaving, "\n")+"\n"), api.PlainText,
+	return p.in.Bucket.Put(ctx, LeavingList, []byte(strings.Join(p.leaving, "\n")+"\n"), api.PlainText,
 		api.Checked.Control())
 }
 
@@ -341,8 +341,8 @@ func (p *bucketPublication) leave(ctx context.Context) error {
 func (p *bucketPublication) published(ctx context.Context) (map[string]bool, error) {
 	const most = 1 << 30
 	all := make(map[string]bool)
-	if _, ok := p.there[leavingList]; ok {
-		raw, err := p.in.Bucket.Get(ctx, leavingList, most)
+	if _, ok := p.there[LeavingList]; ok {
+		raw, err := p.in.Bucket.Get(ctx, LeavingList, most)
 		if err != nil {
 			return nil, err
 		}
@@ -382,13 +382,12 @@ func (p *bucketPublication) remove(ctx context.Context) error {
 		}
 		p.report.Deleted = len(p.leaving)
 	}
-	if _, ok := p.there[leavingList]; ok || len(p.leaving) > 0 {
-		return p.in.Bucket.Remove(ctx, []string{leavingList})
+	if _, ok := p.there[LeavingList]; ok || len(p.leaving) > 0 {
+		return p.in.Bucket.Remove(ctx, []string{LeavingList})
 	}
 	return nil
 }
 
 func (p *bucketPublication) workers() int {
-	in := Input{Workers: p.in.Workers}
-	return in.workers()
+	return workers(p.in.Workers)
 }

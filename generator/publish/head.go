@@ -1,4 +1,4 @@
-package gitpack
+package publish
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-// OpenHead opens the newest commit of a branch of the repository in dir, nil without a repository or
-// a commit. It can be read until it is closed.
+// OpenHead opens the newest commit of a branch of the repository in dir, nil without a repository
+// or a commit. It can be read until it is closed.
 func OpenHead(dir, branch string) (head *object.Commit, closed func() error, err error) {
 	closed = func() error { return nil }
 	repo, err := git.PlainOpen(dir)

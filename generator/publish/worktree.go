@@ -1,4 +1,4 @@
-package generator
+package publish
 
 import (
 	"errors"
@@ -15,13 +15,13 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 
-	"store.example/agentstore/generator/gitpack"
+	"store.example/agentstore/generator/tree"
 )
 
 // workTree is the checked-out side of a publication repository.
 type workTree struct {
 	dir     string
-	tree    *tree // the same folder, for writing
+	tree    *tree.Tree // the same folder, for writing
 	storage *filesystem.Storage
 	index   *index.Index
 }
@@ -31,14 +31,14 @@ func openWorkTree(dir string, storage *filesystem.Storage) (*workTree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the index: %w", err)
 	}
-	t, err := openTree(dir)
+	t, err := tree.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	return &workTree{dir: dir, tree: t, storage: storage, index: idx}, nil
 }
 
-func (w *workTree) close() error { return w.tree.close() }
+func (w *workTree) close() error { return w.tree.Close() }
 
 // unfinished are files of a repository in the middle of something.
 var unfinished = []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge", "rebase-apply",
@@ -47,7 +47,7 @@ var unfinished = []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISE
 // check refuses a work tree that holds anything the commit does not: staged or
 // changed files anywhere, and files in the published places that git does not
 // know.
-func (w *workTree) check(committed gitpack.Files) error {
+func (w *workTree) check(committed Files) error {
 	dirty := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s; hint: git -C %s status", ErrDirty, fmt.Sprintf(format, args...), w.dir)
 	}
@@ -78,8 +78,8 @@ func (w *workTree) check(committed gitpack.Files) error {
 // unchanged reports whether a file on disk is the one in the index. Size and
 // time tell, and where they do not, the bytes.
 func (w *workTree) unchanged(e *index.Entry) (bool, error) {
-	info, err := w.tree.root.Lstat(e.Name)
-	if isMissing(err) {
+	info, err := w.tree.Root.Lstat(e.Name)
+	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
@@ -93,7 +93,7 @@ func (w *workTree) unchanged(e *index.Entry) (bool, error) {
 		if info.Mode()&fs.ModeSymlink == 0 {
 			return false, nil
 		}
-		to, err := w.tree.root.Readlink(e.Name)
+		to, err := w.tree.Root.Readlink(e.Name)
 		if err != nil {
 			return false, fmt.Errorf("looking at %s: %w", e.Name, err)
 		}
@@ -103,7 +103,7 @@ func (w *workTree) unchanged(e *index.Entry) (bool, error) {
 	case uint32(info.Size()) == e.Size && info.ModTime().Equal(e.ModifiedAt):
 		return true, nil
 	default:
-		if body, err = w.tree.root.ReadFile(e.Name); err != nil {
+		if body, err = w.tree.Root.ReadFile(e.Name); err != nil {
 			return false, fmt.Errorf("looking at %s: %w", e.Name, err)
 		}
 	}
@@ -121,12 +121,12 @@ func (w *workTree) strangers(files []gitFile) error {
 		if known[f.path] {
 			continue
 		}
-		info, err := w.tree.root.Lstat(f.path)
-		if isMissing(err) || errors.Is(err, syscall.ENOTDIR) {
+		info, err := w.tree.Root.Lstat(f.path)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			continue
 		}
 		if err == nil && info.Mode().IsRegular() {
-			if body, err := w.tree.root.ReadFile(f.path); err == nil &&
+			if body, err := w.tree.Root.ReadFile(f.path); err == nil &&
 				plumbing.ComputeHash(plumbing.BlobObject, body) == f.hash {
 				continue
 			}
@@ -140,7 +140,7 @@ func (w *workTree) strangers(files []gitFile) error {
 // known to git and unchanged is replaced or removed.
 func (w *workTree) update(p *publication) error {
 	for _, name := range p.deleted {
-		if err := w.tree.remove(name); err != nil {
+		if err := w.tree.Remove(name); err != nil {
 			return err
 		}
 	}
@@ -170,7 +170,7 @@ func (w *workTree) update(p *publication) error {
 		if err != nil {
 			return err
 		}
-		if _, err := w.tree.place(f.path, body); err != nil {
+		if _, err := w.tree.Place(f.path, body); err != nil {
 			return err
 		}
 		e, err := w.entry(f)
@@ -185,7 +185,7 @@ func (w *workTree) update(p *publication) error {
 
 // entry is the index's line for a file as it stands on disk.
 func (w *workTree) entry(f gitFile) (*index.Entry, error) {
-	info, err := w.tree.root.Lstat(f.path)
+	info, err := w.tree.Root.Lstat(f.path)
 	if err != nil {
 		return nil, fmt.Errorf("looking at %s: %w", f.path, err)
 	}

@@ -1,4 +1,4 @@
-package generator
+package publish
 
 import (
 	"bytes"
@@ -9,27 +9,29 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"maps"
+	"slices"
 	"strings"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/templates"
+	"store.example/agentstore/corpus/record"
 )
 
 // ErrPrivate is wrapped when a public file holds text that is private.
 var ErrPrivate = errors.New("a public file holds private text")
 
-// leakLength is how many bytes in a row of a private text may not stand in a
-// public file; blockLength is what is looked up. Every run of leakLength bytes
+// LeakLength is how many bytes in a row of a private text may not stand in a
+// public file; blockLength is what is looked up. Every run of LeakLength bytes
 // of a file holds a whole block that starts at a multiple of blockLength, so it
 // is enough to look up those blocks of the file among all blocks of the private
 // texts, wherever they start.
 const (
-	leakLength  = 64
-	blockLength = leakLength / 2
+	LeakLength  = 64
+	blockLength = LeakLength / 2
 )
 
-// private knows the private texts of a site.
-type private struct {
+// Private knows the private texts of a site.
+type Private struct {
 	texts  []privateText
 	blocks map[uint64][]place
 	filter []uint64 // one bit for each hash, so that most lookups end here
@@ -47,15 +49,17 @@ type place struct{ text, offset int }
 
 const filterBits = 1 << 20
 
-// newPrivate collects the texts of pools, paid pages and goods, also as they would look in HTML and
+// NewPrivate collects the texts of pools, paid pages and goods, also as they would look in HTML and
 // JSON. What has been put on the public register is private no more.
-func newPrivate(site *content.Site, register []templates.RetiredWord) *private {
+func NewPrivate(site *content.Site, feed []record.Observation) *Private {
 	public := make(map[string]bool)
-	for _, w := range register {
-		public[strings.ToLower(w.Word)] = true
+	for _, o := range feed {
+		if o.Kind == record.ObservationRetiredWord {
+			public[strings.ToLower(o.Word.Text)] = true
+		}
 	}
-	p := &private{blocks: make(map[uint64][]place), filter: make([]uint64, filterBits/64)}
-	for _, name := range sortedKeys(site.Pools) {
+	p := &Private{blocks: make(map[uint64][]place), filter: make([]uint64, filterBits/64)}
+	for _, name := range slices.Sorted(maps.Keys(site.Pools)) {
 		for _, e := range site.Pools[name].Entries {
 			if e.Word != "" && public[strings.ToLower(e.Word)] {
 				continue
@@ -79,7 +83,7 @@ func newPrivate(site *content.Site, register []templates.RetiredWord) *private {
 	return p
 }
 
-func (p *private) add(source, text string) {
+func (p *Private) add(source, text string) {
 	forms := []string{text}
 	if escaped := html.EscapeString(text); escaped != text {
 		forms = append(forms, escaped)
@@ -90,7 +94,7 @@ func (p *private) add(source, text string) {
 		}
 	}
 	for _, form := range forms {
-		if len(form) < leakLength {
+		if len(form) < LeakLength {
 			continue
 		}
 		n := len(p.texts)
@@ -103,9 +107,9 @@ func (p *private) add(source, text string) {
 	}
 }
 
-// check returns ErrPrivate if body holds leakLength bytes in a row of a
+// Check returns ErrPrivate if body holds LeakLength bytes in a row of a
 // private text.
-func (p *private) check(name string, body []byte) error {
+func (p *Private) Check(name string, body []byte) error {
 	if len(p.files) > 0 {
 		sum := sha256.Sum256(body)
 		if source, sold := p.files[hex.EncodeToString(sum[:])]; sold {
@@ -121,8 +125,8 @@ func (p *private) check(name string, body []byte) error {
 			continue
 		}
 		for _, pl := range p.blocks[h] {
-			if p.texts[pl.text].overlap(pl.offset, body, at) >= leakLength {
-				return fmt.Errorf("%w: %s holds %d bytes or more of %s", ErrPrivate, name, leakLength,
+			if p.texts[pl.text].overlap(pl.offset, body, at) >= LeakLength {
+				return fmt.Errorf("%w: %s holds %d bytes or more of %s", ErrPrivate, name, LeakLength,
 					p.texts[pl.text].source)
 			}
 		}
@@ -130,32 +134,35 @@ func (p *private) check(name string, body []byte) error {
 	return nil
 }
 
-// sieve looks for private texts in what is written to it. Its pieces overlap, so
-// that every run of leakLength bytes stands in one of them whole.
-type sieve struct {
-	p    *private
+// Sieve looks for private texts in what is written to it. Its pieces overlap, so
+// that every run of LeakLength bytes stands in one of them whole.
+type Sieve struct {
+	p    *Private
 	name string
 	held []byte
 }
 
-func (s *sieve) Write(b []byte) (int, error) {
+// Sieve looks into what is written of a file.
+func (p *Private) Sieve(name string) *Sieve { return &Sieve{p: p, name: name} }
+
+func (s *Sieve) Write(b []byte) (int, error) {
 	const piece = 64 << 10
 	n := len(b)
 	for len(b) > 0 {
 		take := min(len(b), piece-len(s.held))
 		s.held, b = append(s.held, b[:take]...), b[take:]
 		if len(s.held) == piece {
-			if err := s.flush(); err != nil {
+			if err := s.Flush(); err != nil {
 				return n - len(b), err
 			}
-			s.held = append(s.held[:0], s.held[piece-leakLength:]...)
+			s.held = append(s.held[:0], s.held[piece-LeakLength:]...)
 		}
 	}
 	return n, nil
 }
 
-// flush looks at what was not looked at yet.
-func (s *sieve) flush() error { return s.p.check(s.name, s.held) }
+// Flush looks at what was not looked at yet.
+func (s *Sieve) Flush() error { return s.p.Check(s.name, s.held) }
 
 // overlap is the length of the run that text at offset and body at at have in
 // common, counted in both directions from there.

@@ -1,4 +1,4 @@
-package gitpack
+package publish
 
 import (
 	"bufio"

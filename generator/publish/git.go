@@ -1,4 +1,4 @@
-package generator
+package publish
 
 import (
 	"context"
@@ -17,15 +17,10 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/generator/gitpack"
 )
 
-// Signer signs the bytes of a commit and returns the armoured signature that
-// goes into it, an SSH signature in the namespace git.
-type Signer = gitpack.Signer
-
-// PublishInput says what is committed where.
-type PublishInput struct {
+// GitInput says what is committed where.
+type GitInput struct {
 	// Repo is the publication repository: a bare one, or one with a work tree.
 	Repo string
 	// Branch is committed to, "" for main. It must be the one that is checked
@@ -42,19 +37,22 @@ type PublishInput struct {
 	When        time.Time
 	Signer      Signer
 	// Site holds the private texts that no file may hold; nil or PublicPools
-	// for nothing to look for. Corpus and Ring are as in Input: what is
-	// on the public register is private no more.
+	// for nothing to look for. Corpus is the folder of the signed record, nil for
+	// none, and Ring holds the published keys: what is on the public register
+	// is private no more.
 	Site        *content.Site
 	PublicPools bool
 	Corpus      fs.FS
 	Ring        attest.Ring
-	// Workers and Progress are as in Input.
+	// Workers is how many files are read at once, 0 for one a processor.
+	// Progress is called now and then, never twice at once, with the files that
+	// are stored, and as many as there may be; nil for no one to tell.
 	Workers  int
 	Progress func(done, total int)
 }
 
-// PublishReport says what a publication did.
-type PublishReport struct {
+// GitReport says what a publication did.
+type GitReport struct {
 	// Commit is the branch's newest commit, new or not.
 	Commit string
 	// Unchanged says that there was nothing to commit.
@@ -64,7 +62,7 @@ type PublishReport struct {
 	Files, Changed, Deleted, Objects int
 }
 
-// The refusals of Publish. Nothing has been written when one is returned.
+// The refusals of ToGit. Nothing has been written when one is returned.
 var (
 	// ErrNoRepository: there is no repository to publish to.
 	ErrNoRepository = errors.New("no publication repository")
@@ -77,31 +75,31 @@ var (
 	ErrBranch = errors.New("the publication repository is on another branch")
 )
 
-// Publish commits the folders to the repository: new objects in bulk, one
+// ToGit commits the folders to the repository: new objects in bulk, one
 // signed commit, then the branch and, if there is one, the work tree. When
 // nothing changed it commits nothing. A branch that moves meanwhile is
 // ErrDiverged; the objects written by then are unreachable and harmless.
-func Publish(ctx context.Context, in PublishInput) (PublishReport, error) {
+func ToGit(ctx context.Context, in GitInput) (GitReport, error) {
 	p, err := openPublication(in)
 	if err != nil {
-		return PublishReport{}, err
+		return GitReport{}, err
 	}
 	defer p.close()
 	if err := p.check(); err != nil {
-		return PublishReport{}, err
+		return GitReport{}, err
 	}
 	if err := p.read(ctx); err != nil {
-		return PublishReport{}, err
+		return GitReport{}, err
 	}
 	p.attributes()
 	if p.work != nil {
 		if err := p.work.strangers(slices.Concat(p.files, p.beside)); err != nil {
-			return PublishReport{}, err
+			return GitReport{}, err
 		}
 	}
 	root, err := p.trees(ctx)
 	if err != nil {
-		return PublishReport{}, err
+		return GitReport{}, err
 	}
 	if p.head != nil && root == p.head.TreeHash {
 		p.report.Commit, p.report.Unchanged = p.head.Hash.String(), true
@@ -109,17 +107,17 @@ func Publish(ctx context.Context, in PublishInput) (PublishReport, error) {
 	}
 	commit, err := p.commit(root)
 	if err != nil {
-		return PublishReport{}, err
+		return GitReport{}, err
 	}
 	if err := p.store(); err != nil {
-		return PublishReport{}, err
+		return GitReport{}, err
 	}
 	if err := p.move(commit); err != nil {
-		return PublishReport{}, err
+		return GitReport{}, err
 	}
 	if p.work != nil {
 		if err := p.work.update(p); err != nil {
-			return PublishReport{}, fmt.Errorf("commit %s is made, but %w; hint: git -C %s reset --hard", commit, err,
+			return GitReport{}, fmt.Errorf("commit %s is made, but %w; hint: git -C %s reset --hard", commit, err,
 				in.Repo)
 		}
 	}
@@ -128,24 +126,24 @@ func Publish(ctx context.Context, in PublishInput) (PublishReport, error) {
 }
 
 type publication struct {
-	in      PublishInput
+	in      GitInput
 	repo    *git.Repository
 	storage *filesystem.Storage
 	branch  plumbing.ReferenceName
 	ref     *plumbing.Reference // nil before the first commit
 	head    *object.Commit      // nil before the first commit
 	work    *workTree           // nil for a bare repository
-	private *private
+	private *Private
 
-	w         *gitpack.Writer
-	committed gitpack.Files // by the newest commit
-	files     []gitFile     // of the folders, by path
-	beside    []gitFile     // that the folders do not hold
-	deleted   []string      // files of the newest commit that the new one has not
-	report    PublishReport
+	w         *Writer
+	committed Files     // by the newest commit
+	files     []gitFile // of the folders, by path
+	beside    []gitFile // that the folders do not hold
+	deleted   []string  // files of the newest commit that the new one has not
+	report    GitReport
 }
 
-func openPublication(in PublishInput) (*publication, error) {
+func openPublication(in GitInput) (*publication, error) {
 	if in.Branch == "" {
 		in.Branch = "main"
 	}
@@ -174,13 +172,13 @@ func openPublication(in PublishInput) (*publication, error) {
 		return nil, fmt.Errorf("opening the publication repository: not kept in files")
 	}
 	p := &publication{in: in, repo: repo, storage: storage, branch: plumbing.NewBranchReferenceName(in.Branch),
-		w: gitpack.NewWriter(), committed: make(gitpack.Files)}
+		w: NewWriter(), committed: make(Files)}
 	if in.Site != nil && !in.PublicPools {
-		words, err := readWords(in.Corpus, in.Ring)
+		feed, err := observations(in.Corpus, in.Ring)
 		if err != nil {
 			return nil, err
 		}
-		p.private = newPrivate(in.Site, words)
+		p.private = NewPrivate(in.Site, feed)
 	}
 	wt, err := repo.Worktree()
 	switch {
@@ -351,8 +349,7 @@ func (p *publication) move(commit plumbing.Hash) (err error) {
 }
 
 func (p *publication) workers() int {
-	in := Input{Workers: p.in.Workers}
-	return in.workers()
+	return workers(p.in.Workers)
 }
 
 // gitFile is one file of the folders.
@@ -371,7 +368,7 @@ func (f *gitFile) bytes() ([]byte, error) {
 	}
 	b, err := os.ReadFile(f.source)
 	if err == nil && plumbing.ComputeHash(plumbing.BlobObject, b) != f.hash {
-		err = fmt.Errorf("%w: %s; hint: try again", gitpack.ErrChanged, f.source)
+		err = fmt.Errorf("%w: %s; hint: try again", ErrChanged, f.source)
 	}
 	return b, err
 }

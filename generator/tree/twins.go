@@ -1,4 +1,4 @@
-package generator
+package tree
 
 import (
 	"bytes"
@@ -17,10 +17,10 @@ import (
 	"store.example/agentstore/corpus/attest"
 )
 
-// twins are the precompressed forms of published files, outside the published
+// Twins are the precompressed forms of published files, outside the published
 // tree: <sha256>.gz and <sha256>.br, made once for each digest. A file that
 // does not shrink has none.
-type twins struct {
+type Twins struct {
 	root *os.Root
 	// making holds the twins that are being made: equal files have the same.
 	making sync.Map
@@ -50,7 +50,8 @@ var twinForms = []struct {
 	{".br", &sync.Pool{New: func() any { return brotli.NewWriterLevel(io.Discard, 9) }}},
 }
 
-func openTwins(dir string) (*twins, error) {
+// OpenTwins opens a folder of twins, which it makes if there is none.
+func OpenTwins(dir string) (*Twins, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder of twins: %w", err)
 	}
@@ -58,10 +59,11 @@ func openTwins(dir string) (*twins, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the folder of twins: %w", err)
 	}
-	return &twins{root: root}, nil
+	return &Twins{root: root}, nil
 }
 
-func (t *twins) close() error { return t.root.Close() }
+// Close lets the folder go.
+func (t *Twins) Close() error { return t.root.Close() }
 
 // compressible says which files shrink: all that we publish are text.
 func compressible(name string) bool {
@@ -72,9 +74,9 @@ func compressible(name string) bool {
 	return true
 }
 
-// keep makes the twins of a file unless they exist. It may be called by
+// Keep makes the twins of a file unless they exist. It may be called by
 // several goroutines, also for equal files.
-func (t *twins) keep(name string, sum attest.Digest, body []byte) error {
+func (t *Twins) Keep(name string, sum attest.Digest, body []byte) error {
 	if len(body) < smallest || !compressible(name) {
 		return nil
 	}
@@ -102,8 +104,8 @@ func (t *twins) keep(name string, sum attest.Digest, body []byte) error {
 	return nil
 }
 
-// keepFile makes the twins of a file that is too large for memory.
-func (t *twins) keepFile(name string, sum attest.Digest, size int64, f io.ReadSeeker) error {
+// KeepFile makes the twins of a file that is too large for memory.
+func (t *Twins) KeepFile(name string, sum attest.Digest, size int64, f io.ReadSeeker) error {
 	if size < smallest || !compressible(name) {
 		return nil
 	}
@@ -130,7 +132,7 @@ func (t *twins) keepFile(name string, sum attest.Digest, size int64, f io.ReadSe
 }
 
 // write stores a twin under its name only when it is whole.
-func (t *twins) write(twin string, body []byte) error {
+func (t *Twins) write(twin string, body []byte) error {
 	return t.make(twin, int64(len(body))+1, func(w io.Writer) error {
 		_, err := w.Write(body)
 		return err
@@ -139,14 +141,14 @@ func (t *twins) write(twin string, body []byte) error {
 
 // make stores what fill writes as a twin, only when it is whole and smaller than
 // the file, which has a size.
-func (t *twins) make(twin string, size int64, fill func(io.Writer) error) error {
+func (t *Twins) make(twin string, size int64, fill func(io.Writer) error) error {
 	if _, under := t.making.LoadOrStore(twin, nil); under {
 		return nil
 	}
 	defer t.making.Delete(twin)
 	temp := "." + twin + ".new"
 	// A build that was killed may have left one.
-	if err := t.root.Remove(temp); err != nil && !isMissing(err) {
+	if err := t.root.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("writing twin: %w", err)
 	}
 	f, err := t.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -174,10 +176,10 @@ func (t *twins) make(twin string, size int64, fill func(io.Writer) error) error 
 	return nil
 }
 
-// drop removes the twins of a digest that is published no more.
-func (t *twins) drop(sum attest.Digest) error {
+// Drop removes the twins of a digest that is published no more.
+func (t *Twins) Drop(sum attest.Digest) error {
 	for _, form := range twinForms {
-		if err := t.root.Remove(sum.String() + form.ext); err != nil && !isMissing(err) {
+		if err := t.root.Remove(sum.String() + form.ext); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing twin: %w", err)
 		}
 	}
@@ -188,8 +190,8 @@ func (t *twins) drop(sum attest.Digest) error {
 // is there is somebody's, and stays.
 var isTwin = regexp.MustCompile(`^(?:[0-9a-f]{64}\.(?:gz|br)|\.[0-9a-f]{64}\.(?:gz|br)\.new)$`)
 
-// sweep removes all twins but those of published files.
-func (t *twins) sweep(published map[attest.Digest]bool) error {
+// Sweep removes all twins but those of published files.
+func (t *Twins) Sweep(published map[attest.Digest]bool) error {
 	entries, err := fs.ReadDir(t.root.FS(), ".")
 	if err != nil {
 		return fmt.Errorf("listing twins: %w", err)

@@ -1,4 +1,4 @@
-package generator
+package publish
 
 import (
 	"cmp"
@@ -16,8 +16,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"golang.org/x/sync/errgroup"
-
-	"store.example/agentstore/generator/gitpack"
 )
 
 // read hashes every file of the folders, on all cores, and looks for private
@@ -62,7 +60,7 @@ func (p *publication) read(ctx context.Context) error {
 			return fmt.Errorf("reading a file to publish: %w", err)
 		}
 		if p.private != nil {
-			if err := p.private.check(f.path, body); err != nil {
+			if err := p.private.Check(f.path, body); err != nil {
 				return err
 			}
 		}
@@ -78,7 +76,7 @@ func (p *publication) attributes() {
 	if _, ok := p.committed[name]; ok {
 		return
 	}
-	body := []byte(bytesAsTheyAre)
+	body := []byte(Attributes)
 	p.beside = []gitFile{{path: name, body: body, hash: p.w.Body(body), size: int64(len(body))}}
 }
 
@@ -108,7 +106,7 @@ func each(ctx context.Context, n, workers int, do func(i int) error) error {
 // trees builds the repository's tree with the folders in their places. What is
 // not in the newest commit is added to what is to be stored.
 func (p *publication) trees(ctx context.Context) (plumbing.Hash, error) {
-	files, old := maps.Clone(p.committed), make(gitpack.Files)
+	files, old := maps.Clone(p.committed), make(Files)
 	for name, e := range p.committed {
 		if p.placed(name) {
 			old[name] = e
@@ -139,7 +137,7 @@ func (p *publication) trees(ctx context.Context) (plumbing.Hash, error) {
 	p.report.Deleted = len(old)
 	p.deleted = slices.Sorted(maps.Keys(old))
 	root, err := p.w.Tree(files)
-	if errors.Is(err, gitpack.ErrTree) {
+	if errors.Is(err, ErrTree) {
 		err = fmt.Errorf("%w: %w", ErrInput, err)
 	}
 	return root, err

@@ -1,4 +1,4 @@
-package gitpack
+package publish
 
 import (
 	"bytes"
@@ -125,7 +125,8 @@ func (w *Writer) Tree(files Files) (Hash, error) {
 	return w.folder("", slices.Sorted(maps.Keys(files)), files)
 }
 
-// folder adds the folder at a path, which is empty or ends in a slash: names are all in it, in order.
+// folder adds the folder at a path, which is empty or ends in a slash, with the files of these
+// names, which are in order.
 func (w *Writer) folder(at string, names []string, files Files) (Hash, error) {
 	var tree object.Tree
 	for len(names) > 0 {

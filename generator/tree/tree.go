@@ -1,4 +1,7 @@
-package generator
+// Package tree keeps published trees on disk: one that is written to, the compressed forms of its
+// files beside it, and the trees of a served site with the pointer to one of them. It knows nothing
+// of what stands in the files but that a signed manifest names them.
+package tree
 
 import (
 	"bytes"
@@ -15,19 +18,20 @@ import (
 	"store.example/agentstore/corpus/attest"
 )
 
-// tree is the folder that is written to. Nothing leaves it, whatever a name or
+// Tree is the folder that is written to. Nothing leaves it, whatever a name or
 // a link inside it says. A file is never changed where it stands: it is made
 // anew, so that another tree may share it by a hard link.
-type tree struct {
-	root *os.Root
-	// fresh says that the folder was empty, so that there is nothing to sweep.
-	fresh bool
+type Tree struct {
+	Root *os.Root // for reading
+	// Fresh says that the folder was empty, so that there is nothing to sweep.
+	Fresh bool
 
 	mu   sync.Mutex
 	made map[string]bool // folders known to exist
 }
 
-func openTree(dir string) (*tree, error) {
+// Open opens a folder, which it makes if there is none.
+func Open(dir string) (*Tree, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the published tree: %w", err)
 	}
@@ -39,15 +43,17 @@ func openTree(dir string) (*tree, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("listing the published tree: %w", err), root.Close())
 	}
-	return &tree{root: root, fresh: len(entries) == 0, made: map[string]bool{".": true}}, nil
+	return &Tree{Root: root, Fresh: len(entries) == 0, made: map[string]bool{".": true}}, nil
 }
 
-func (t *tree) close() error { return t.root.Close() }
+// Close lets the folder go.
+func (t *Tree) Close() error { return t.Root.Close() }
 
-func (t *tree) fsys() fs.FS { return t.root.FS() }
+// FS reads the tree.
+func (t *Tree) FS() fs.FS { return t.Root.FS() }
 
-// place makes a file hold body and reports whether it did not before.
-func (t *tree) place(name string, body []byte) (changed bool, err error) {
+// Place makes a file hold body and reports whether it did not before.
+func (t *Tree) Place(name string, body []byte) (changed bool, err error) {
 	if err := t.folder(path.Dir(name)); err != nil {
 		return false, err
 	}
@@ -69,7 +75,7 @@ func (t *tree) place(name string, body []byte) (changed bool, err error) {
 	if err := t.create(temp, body); err != nil {
 		return false, fmt.Errorf("writing %s: %w", temp, err)
 	}
-	if err := t.root.Rename(temp, name); err != nil {
+	if err := t.Root.Rename(temp, name); err != nil {
 		return false, fmt.Errorf("writing %s: %w", name, err)
 	}
 	return true, nil
@@ -78,23 +84,23 @@ func (t *tree) place(name string, body []byte) (changed bool, err error) {
 // beside returns the name under which a file is made before it takes its place,
 // and makes it free: one that no output can have, so that two writers of one
 // tree meet in O_EXCL instead of in each other's bytes.
-func (t *tree) beside(name string) (string, error) {
+func (t *Tree) beside(name string) (string, error) {
 	temp := path.Join(path.Dir(name), "."+path.Base(name)+".new")
-	if err := t.root.Remove(temp); err != nil && !isMissing(err) {
+	if err := t.Root.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("removing %s: %w", temp, err)
 	}
 	return temp, nil
 }
 
-// draft is a file that is written piece by piece beside its place.
-type draft struct {
+// Draft is a file that is written piece by piece beside its place.
+type Draft struct {
 	*os.File
-	t          *tree
+	t          *Tree
 	name, temp string
 }
 
-// begin opens a draft of a file. It must be ended by settle or drop.
-func (t *tree) begin(name string) (*draft, error) {
+// Begin opens a draft of a file. It must be ended by Settle or Drop.
+func (t *Tree) Begin(name string) (*Draft, error) {
 	if err := t.folder(path.Dir(name)); err != nil {
 		return nil, err
 	}
@@ -102,51 +108,51 @@ func (t *tree) begin(name string) (*draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := t.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := t.Root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", temp, err)
 	}
-	return &draft{File: f, t: t, name: name, temp: temp}, nil
+	return &Draft{File: f, t: t, name: name, temp: temp}, nil
 }
 
-// settle puts a draft of a size in its place and reports whether that changed
+// Settle puts a draft of a size in its place and reports whether that changed
 // anything. The draft stays open for reading.
-func (d *draft) settle(size int64) (changed bool, err error) {
+func (d *Draft) Settle(size int64) (changed bool, err error) {
 	if _, err := d.Seek(0, io.SeekStart); err != nil {
 		return false, fmt.Errorf("reading %s: %w", d.temp, err)
 	}
 	same, err := d.t.holds(d.name, size, d.File)
-	if err != nil && !isMissing(err) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
 	if same {
-		return false, d.t.root.Remove(d.temp)
+		return false, d.t.Root.Remove(d.temp)
 	}
-	if err := d.t.root.Rename(d.temp, d.name); err != nil {
+	if err := d.t.Root.Rename(d.temp, d.name); err != nil {
 		return false, fmt.Errorf("writing %s: %w", d.name, err)
 	}
 	return true, nil
 }
 
-// drop removes a draft.
-func (d *draft) drop() error { return d.t.root.Remove(d.temp) }
+// Drop removes a draft.
+func (d *Draft) Drop() error { return d.t.Root.Remove(d.temp) }
 
-func (t *tree) create(name string, body []byte) error {
-	f, err := t.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+func (t *Tree) create(name string, body []byte) error {
+	f, err := t.Root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
 	if _, err := f.Write(body); err != nil {
 		// A short file must not pass for the whole one.
-		return errors.Join(err, f.Close(), t.root.Remove(name))
+		return errors.Join(err, f.Close(), t.Root.Remove(name))
 	}
 	return f.Close()
 }
 
 // holds reports whether the file is a regular one with exactly the bytes of
 // want, which are of a size. A folder in its place is removed.
-func (t *tree) holds(name string, size int64, want io.Reader) (bool, error) {
-	info, err := t.root.Lstat(name)
+func (t *Tree) holds(name string, size int64, want io.Reader) (bool, error) {
+	info, err := t.Root.Lstat(name)
 	if err != nil {
 		return false, fmt.Errorf("reading %s: %w", name, err)
 	}
@@ -154,7 +160,7 @@ func (t *tree) holds(name string, size int64, want io.Reader) (bool, error) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.made = map[string]bool{".": true}
-		if err := t.root.RemoveAll(name); err != nil {
+		if err := t.Root.RemoveAll(name); err != nil {
 			return false, fmt.Errorf("clearing the folder at %s: %w", name, err)
 		}
 		return false, nil
@@ -162,7 +168,7 @@ func (t *tree) holds(name string, size int64, want io.Reader) (bool, error) {
 	if !info.Mode().IsRegular() || info.Size() != size || info.Mode().Perm() != 0o644 {
 		return false, nil
 	}
-	f, err := t.root.Open(name)
+	f, err := t.Root.Open(name)
 	if err != nil {
 		return false, fmt.Errorf("reading %s: %w", name, err)
 	}
@@ -196,7 +202,7 @@ func equalReaders(a, b io.Reader, size int64) (bool, error) {
 
 // folder makes a folder and those above it. What else is in its way is removed: the table says what
 // stands where.
-func (t *tree) folder(dir string) error {
+func (t *Tree) folder(dir string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var missing []string
@@ -204,11 +210,11 @@ func (t *tree) folder(dir string) error {
 		missing = append(missing, dir)
 	}
 	for _, dir := range slices.Backward(missing) {
-		err := t.root.Mkdir(dir, 0o755)
+		err := t.Root.Mkdir(dir, 0o755)
 		if errors.Is(err, fs.ErrExist) {
 			var info fs.FileInfo
-			if info, err = t.root.Lstat(dir); err == nil && !info.IsDir() {
-				err = errors.Join(t.root.Remove(dir), t.root.Mkdir(dir, 0o755))
+			if info, err = t.Root.Lstat(dir); err == nil && !info.IsDir() {
+				err = errors.Join(t.Root.Remove(dir), t.Root.Mkdir(dir, 0o755))
 			}
 		}
 		if err != nil {
@@ -219,15 +225,15 @@ func (t *tree) folder(dir string) error {
 	return nil
 }
 
-// remove takes a file away, and folders that it leaves empty.
-func (t *tree) remove(name string) error {
+// Remove takes a file away, and folders that it leaves empty.
+func (t *Tree) Remove(name string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.root.Remove(name); err != nil && !isMissing(err) {
+	if err := t.Root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing %s: %w", name, err)
 	}
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if t.root.Remove(dir) != nil {
+		if t.Root.Remove(dir) != nil {
 			break // not empty, or gone already
 		}
 		delete(t.made, dir)
@@ -235,12 +241,12 @@ func (t *tree) remove(name string) error {
 	return nil
 }
 
-// sweep removes every file that is not wanted, and every folder without files, and counts what it
+// Sweep removes every file that is not wanted, and every folder without files, and counts what it
 // removed.
-func (t *tree) sweep(wanted func(name string) bool) (deleted int, err error) {
+func (t *Tree) Sweep(wanted func(name string) bool) (deleted int, err error) {
 	var stray []string
 	empty := make(map[string]bool) // folders in which nothing was found yet
-	err = fs.WalkDir(t.fsys(), ".", func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(t.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -261,7 +267,7 @@ func (t *tree) sweep(wanted func(name string) bool) (deleted int, err error) {
 		}
 	}
 	for _, name := range stray {
-		if err := t.remove(name); err != nil {
+		if err := t.Remove(name); err != nil {
 			return deleted, err
 		}
 		deleted++
@@ -269,9 +275,9 @@ func (t *tree) sweep(wanted func(name string) bool) (deleted int, err error) {
 	return deleted, nil
 }
 
-// headDigest is the digest of the tree's signed manifest, zero without one.
-func (t *tree) headDigest() attest.Digest {
-	b, err := t.root.ReadFile(attest.PublicLayout().Head())
+// HeadDigest is the digest of the tree's signed manifest, zero without one.
+func (t *Tree) HeadDigest() attest.Digest {
+	b, err := t.Root.ReadFile(attest.PublicLayout().Head())
 	if err != nil {
 		return attest.Digest{}
 	}
