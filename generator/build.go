@@ -2,13 +2,15 @@ package generator
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
-	"sync"
+	"strings"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/filetree"
@@ -16,24 +18,6 @@ import (
 	"store.example/agentstore/generator/publish"
 	"store.example/agentstore/generator/tree"
 )
-
-// build is one run. Its fields are set before the workers start.
-type build struct {
-	in       *Input
-	s        *source
-	rows     []output
-	tree     *tree.Tree
-	private  *publish.Private
-	twins    *tree.Twins
-	manifest *filetree.Tree
-	old      *buildcache.Cache          // nil: everything is rendered, and the tree is swept
-	before   map[string]buildcache.File // of old
-
-	mu     sync.Mutex // guards what follows while workers run
-	next   *buildcache.Cache
-	report Report
-	looked int // files that were looked at, made or not
-}
 
 // manifestRow is the row of the build cache that remembers the manifest's own files. No output has
 // this name.
@@ -112,15 +96,6 @@ func (b *build) run(ctx context.Context) (Report, error) {
 	return b.report, nil
 }
 
-// paths are the files of the unit with this key.
-func (o *output) paths(key string) []string {
-	names := make([]string, len(o.files))
-	for i, f := range o.files {
-		names[i] = o.path(f, key)
-	}
-	return names
-}
-
 // seal signs the manifest and writes what differs of it.
 func (b *build) seal() error {
 	sealed, err := b.manifest.Seal(b.in.Key, filetree.Meta{BaseURL: b.s.base, ContentDigest: b.in.Site.Digest})
@@ -183,8 +158,125 @@ func (b *build) removeGone() error {
 	return nil
 }
 
-// sha is the SHA-256 of b.
-func sha(b []byte) attest.Digest { return sha256.Sum256(b) }
+// Build brings OutDir to what the Input says, in place. Each file is replaced
+// as a whole, but the tree as one thing is whole only when Build returns.
+func Build(ctx context.Context, in Input) (Report, error) {
+	if err := in.check(); err != nil {
+		return Report{}, err
+	}
+	b, err := newBuild(&in)
+	if err != nil {
+		return Report{}, err
+	}
+	defer b.close()
+	return b.run(ctx)
+}
 
-// isMissing reports whether err says that something is not there.
-func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+// ErrForeign is wrapped when a folder that is to be built into holds what no
+// build made.
+var ErrForeign = errors.New("not a folder to build into")
+
+// ours refuses a folder that is not a published tree, or one of a newer release. A full build
+// removes whatever its manifest does not name, so that a slip in the name of the folder would cost
+// somebody's sources and keys. A tree with a manifest was built, and its strays are swept; one
+// that was cut off before it had one holds only what rows of the table name.
+func (b *build) ours() error {
+	if err := errors.Join(b.in.memoryIsNewer(), b.in.treeIsNewer(b.in.OutDir)); err != nil || b.tree.Fresh {
+		return err
+	}
+	layout := attest.PublicLayout()
+	if _, err := b.tree.Root.Lstat(layout.Head()); err == nil {
+		return nil
+	} else if !isMissing(err) {
+		return fmt.Errorf("reading the published tree: %w", err)
+	}
+	named := namedBy(b.rows)
+	return fs.WalkDir(b.tree.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fmt.Errorf("listing the published tree: %w", err)
+		case d.IsDir(), strings.HasPrefix(name, layout.Place), strings.HasPrefix(name, bulkFolder+"/"),
+			named.MatchString(finished(name)):
+			return nil
+		}
+		return fmt.Errorf("%w: %s holds %s, which no build made, and a build removes what is not the site's; hint: "+
+			"name an empty folder, or one that was built before",
+			ErrForeign, b.in.OutDir, name)
+	})
+}
+
+// finished is the name of the file that package tree is making under a name, and any other name as
+// it is.
+func finished(name string) string {
+	dir, base := path.Split(name)
+	if rest, ok := strings.CutPrefix(base, "."); ok {
+		if rest, ok = strings.CutSuffix(rest, ".new"); ok {
+			return dir + rest
+		}
+	}
+	return name
+}
+
+// namedBy matches the paths that the rows of a table can give a file.
+func namedBy(rows []output) *regexp.Regexp {
+	var all []string
+	for _, row := range rows {
+		if row.name == "own_page" {
+			continue // its pages may have any name, so that a name is no sign of a build
+		}
+		for _, f := range row.files {
+			before, rest, holds := strings.Cut(f.Path, "{")
+			pattern := regexp.QuoteMeta(before)
+			if holds {
+				parameter, after, _ := strings.Cut(rest, "}")
+				any := "[^/]+"
+				if strings.HasSuffix(parameter, "...") {
+					any = ".+"
+				}
+				pattern += any + regexp.QuoteMeta(after)
+			}
+			all = append(all, pattern)
+		}
+	}
+	return regexp.MustCompile("^(?:" + strings.Join(all, "|") + ")$")
+}
+
+// TreeReport says what BuildTree made.
+type TreeReport struct {
+	Report
+	// Dir is the tree, and Moved whether the pointer moved to it.
+	Dir   string
+	Moved bool
+	// Linked is how many files the new tree began with, shared with the tree
+	// before.
+	Linked int
+}
+
+// BuildTree builds a new tree below siteDir and moves the pointer to it.
+// in.OutDir and in.Record are not used: the record is kept beside the trees.
+// Files that did not change are hard links to those of the tree before. Only
+// one build of a site may run at a time (tree.ErrBusy). A folder that holds a tree
+// by itself, as Build makes it, keeps it beside the new one until the next
+// build, for a server that has it open.
+func BuildTree(ctx context.Context, in Input, siteDir string) (r TreeReport, err error) {
+	site, err := tree.Lock(siteDir)
+	if err != nil {
+		return TreeReport{}, err
+	}
+	defer func() { err = errors.Join(err, site.Close()) }()
+	in.OutDir, in.Record, in.aside = site.Next(), filepath.Join(siteDir, "record"), true
+	if err := in.check(); err != nil {
+		return TreeReport{}, err
+	}
+	if err := in.treeIsNewer(siteDir); err != nil {
+		return TreeReport{}, err
+	}
+	if r.Linked, err = site.Link(); err != nil {
+		return TreeReport{}, err
+	}
+	if r.Report, err = Build(ctx, in); err != nil {
+		return TreeReport{}, errors.Join(err, site.Drop())
+	}
+	r.Dir, r.Moved, err = site.Settle(r.Root)
+	return r, err
+}

@@ -31,21 +31,6 @@ const (
 	bulkRow = "files of package bulk"
 )
 
-// Bulk asks for the bulk files of the record and for its git repository.
-//
-// They depend on the versions of libraries, and git's history on what was committed before. So they
-// are made in the tree and kept there for as long as the record is what it was: a build takes them
-// as they stand, and a clone of the tree has them. They are in the manifest; that they would come
-// out the same elsewhere is not promised.
-type Bulk struct {
-	// Signer signs the commits of Name and Email, nil for no repository.
-	Signer      publish.Signer
-	Name, Email string
-}
-
-// madeApart is the stream of a document whose files package bulk makes.
-func madeApart(*source) iter.Seq2[unit, error] { return func(func(unit, error) bool) {} }
-
 // signersUnit is the file by which git checks the commits of the repository, if there is one.
 func signersUnit(s *source) iter.Seq2[unit, error] {
 	return func(yield func(unit, error) bool) {

@@ -2,11 +2,19 @@ package generator
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/generator/buildcache"
+	"store.example/agentstore/generator/publish"
 )
 
 // render makes what changed: one goroutine walks the rows of the table and the units of each,
@@ -115,13 +123,130 @@ func (b *build) remember(u unit, now buildcache.Unit, rendered, written int) err
 	return b.keep(u.row.name, u.key, now)
 }
 
-// keep remembers a unit and tells the manifest of its files.
-func (b *build) keep(row, key string, now buildcache.Unit) error {
-	b.next.Put(row, key, now)
-	for _, f := range now.Files {
-		if err := b.manifest.Put(f.Path, f.Size, f.Sum()); err != nil {
+// outfile is a file of the tree that a unit makes.
+type outfile struct {
+	name      string // in the tree
+	mediaType string
+	old       *attest.Digest // what it was by the build cache, nil if not known
+	sum       attest.Digest
+	size      int64
+	changed   bool // its bytes were written
+}
+
+// inMemory is up to how many bytes a file that is copied goes through memory as
+// a whole.
+const inMemory = 1 << 20
+
+// file makes one file: renders it, lets it be written piece by piece, or copies
+// it from the record.
+func (b *build) file(u unit, made attest.Digest, o *outfile) error {
+	row := u.row
+	switch {
+	case row.render != nil:
+		body, err := row.render(b.s, u, o.mediaType, made)
+		if err != nil {
+			return err
+		}
+		if row.sum != nil {
+			if sum, ok := row.sum(u, o.mediaType); ok {
+				return b.summed(o, body, sum)
+			}
+		}
+		return b.whole(o, body)
+	case row.write != nil:
+		return b.pieces(o, func(w io.Writer) error { return row.write(b.s, u, o.mediaType, w) })
+	case row.copy == nil:
+		return errors.New("its row makes nothing")
+	}
+	from := row.copy(u)
+	f, err := b.in.Corpus.Open(from)
+	if err != nil {
+		return fmt.Errorf("reading the record: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("reading the record: %w", err)
+	}
+	if info.Size() > inMemory {
+		return b.pieces(o, func(w io.Writer) error {
+			_, err := io.Copy(w, f)
+			return err
+		})
+	}
+	body := slices.Grow(u.scratch.file[:0], inMemory)[:info.Size()]
+	u.scratch.file = body
+	if _, err := io.ReadFull(f, body); err != nil {
+		return fmt.Errorf("reading the record: %w", err)
+	}
+	if n, err := f.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
+		return fmt.Errorf("reading the record: %w",
+			errors.Join(err, &fs.PathError{Op: "read", Path: from, Err: errors.New("it grows while it is read")}))
+	}
+	return b.whole(o, body)
+}
+
+// whole writes a file that is in memory.
+func (b *build) whole(o *outfile, body []byte) error { return b.summed(o, body, sha(body)) }
+
+// summed writes a file that is in memory and has a known digest.
+func (b *build) summed(o *outfile, body []byte, sum attest.Digest) error {
+	if b.private != nil {
+		if err := b.private.Check(o.name, body); err != nil {
 			return err
 		}
 	}
-	return nil
+	o.sum, o.size = sum, int64(len(body))
+	if b.twins != nil && hasTwins(o.mediaType) {
+		if err := b.twins.Keep(o.name, o.sum, body); err != nil {
+			return err
+		}
+	}
+	if o.old != nil && *o.old == o.sum {
+		return nil // the tree has these bytes already
+	}
+	var err error
+	o.changed, err = b.tree.Place(o.name, body)
+	return err
+}
+
+// pieces writes a file piece by piece.
+func (b *build) pieces(o *outfile, fill func(io.Writer) error) (err error) {
+	d, err := b.tree.Begin(o.name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	h := sha256.New()
+	to := []io.Writer{d, h}
+	var look *publish.Sieve
+	if b.private != nil {
+		look = b.private.Sieve(o.name)
+		to = append(to, look)
+	}
+	err = fill(io.MultiWriter(to...))
+	if err == nil && look != nil {
+		err = look.Flush()
+	}
+	if err == nil {
+		o.size, err = d.Seek(0, io.SeekEnd)
+	}
+	if err != nil {
+		return errors.Join(err, d.Drop())
+	}
+	o.sum = attest.Digest(h.Sum(nil))
+	if o.old != nil && *o.old == o.sum {
+		err = d.Drop() // the tree has these bytes already
+	} else {
+		o.changed, err = d.Settle(o.size)
+	}
+	if err == nil && b.twins != nil && hasTwins(o.mediaType) {
+		err = b.twins.KeepFile(o.name, o.sum, o.size, d)
+	}
+	return err
+}
+
+// hasTwins says which media types are worth compressing.
+func hasTwins(mediaType string) bool {
+	return mediaType != api.Binary && mediaType != api.Gzip && mediaType != api.PNG && mediaType != api.ICO
 }

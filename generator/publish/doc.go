@@ -1,8 +1,8 @@
 // Package publish brings a published tree to where others read it: as a signed commit into a git
 // repository, or as objects into a bucket. Both look for private text in every file first. It also
 // has the writer of git's objects in bulk, without a work tree and without a file for each object,
-// which the record's repository is made with: what is written with it is a function of its input, so
-// that equal objects give equal packs.
+// which the record's repository is made with: what is written with it is a function of its input,
+// so that equal objects give equal packs.
 //
 //	w, files := publish.NewWriter(), publish.Files{}
 //	files.Set("rounds/1/header.json", w.Body(raw))

@@ -5,23 +5,14 @@ import (
 	"fmt"
 	"strings"
 
-	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/rule/rulebook"
 	"store.example/agentstore/templates"
 )
 
-// Pages of the program say what is so on every store of this release. Their text comes with the
-// program and not with the keeper's sources, so that those of a former release go on building.
-
 //go:embed texts
 var texts embed.FS
-
-// programPage is a page whose text comes with the program. Its body is Markdown.
-type programPage struct {
-	title, summary string
-	body           func(in *Input) string
-}
 
 var (
 	evidenceFormat = programPage{"store-evidence/v1",
@@ -54,9 +45,6 @@ func programText(name string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// depsForms: the table of the record's forms comes with the program too.
-func depsForms(_ *source, _ int, d *digester) { d.text(string(rulebook.Forms())) }
-
 func ruleTable() string {
 	var b strings.Builder
 	b.WriteString("| Rule | Is broken by |\n| --- | --- |")
@@ -77,15 +65,6 @@ func gapTable() string {
 	return b.String()
 }
 
-// Setting is a table of the configuration, or, without a name, the keys that stand before all
-// tables.
-type Setting struct {
-	// Name is what stands between the brackets.
-	Name string
-	// Text is TOML with what each key means above it.
-	Text string
-}
-
 func settingsText(in *Input) string {
 	var b strings.Builder
 	b.WriteString(programText("configuration"))
@@ -99,19 +78,83 @@ func settingsText(in *Input) string {
 	return b.String()
 }
 
-func (p programPage) deps(s *source, _ int, d *digester) { d.text(p.title, p.summary, p.body(s.Input)) }
-
-func (p programPage) render(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
-	body, err := s.prose(p.body(s.Input), plainFrame)
-	if err != nil {
-		return nil, err
-	}
-	v := templates.PlainView{Chrome: s.chrome, Page: s.viewOf(u, p.title, p.summary, made), Body: body}
-	v.Contents = s.contents(v.Page.Path, p.body(s.Input), plainFrame)
-	return u.twin(&v, mediaType)
-}
-
 // file is the page as a file of its own, beside the record in its repository.
 func (p programPage) file(in *Input) []byte {
 	return fmt.Appendf(nil, "# %s\n\n%s\n", p.title, in.Site.Expand(p.body(in)))
+}
+
+// goodTables are the tables of keys, kinds and inputs by which the files of goods are read.
+func goodTables() string {
+	var b strings.Builder
+	for _, t := range content.KeyTables {
+		heading := "Keys"
+		if t.Name != "" {
+			heading = "Keys of " + t.Name
+		}
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n| Key | Is | Left out | Means |\n| --- | --- | --- | --- |\n", heading, t.Says)
+		for _, k := range content.Keys() {
+			if k.Table == t.Name {
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name, typeOfKey(k), leftOut(k), meaningOf(k))
+			}
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("## Kinds\n\n| Kind | Gives | Its pool |\n| --- | --- | --- |\n")
+	for _, k := range content.KindTable() {
+		pool := "none"
+		if k.Least > 0 {
+			pool = fmt.Sprintf("at least %d", k.Least)
+			for _, f := range k.Fields {
+				pool += fmt.Sprintf(", each with `%s`", f)
+			}
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Name, cell(k.Says), pool)
+	}
+	b.WriteString("\n## Inputs\n\nAn order may say these. `agent_name`, `source` and, for what is not delivered at " +
+		"once, `callback_url` every good takes by itself.\n\n" +
+		"| Input | Is | At most | Says |\n| --- | --- | --- | --- |\n")
+	for _, in := range content.EveryInput() {
+		fmt.Fprintf(&b, "| `%s` | %s | %d | %s |\n", in.Name, in.Type, in.Max, cell(in.Help))
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func typeOfKey(k content.Key) string {
+	says := string(k.Type)
+	if k.Max > 0 && k.Type != content.KeySwitch {
+		says += fmt.Sprintf(", at most %d", k.Max)
+		if k.Type == content.KeyText || k.Type == content.KeyList {
+			says += " characters"
+		}
+	}
+	return says
+}
+
+func leftOut(k content.Key) string {
+	switch v := k.Default(); {
+	case k.Need:
+		return "must be there"
+	case k.Type == content.KeySwitch:
+		return "`false`"
+	case v == "":
+		return "nothing"
+	default:
+		return cell(v)
+	}
+}
+
+func meaningOf(k content.Key) string {
+	says := cell(k.Meaning)
+	if kinds := k.Kinds(); kinds != nil {
+		says += " For " + strings.Join(kinds, ", ") + "."
+	}
+	if k.Example != "" {
+		says += " Such as `" + k.Example + "`."
+	}
+	return says
+}
+
+// cell is a text in a cell of a table.
+func cell(s string) string {
+	return strings.NewReplacer("|", `\|`, "<", `\<`, "[", `\[`, "*", `\*`).Replace(s)
 }

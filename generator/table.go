@@ -2,100 +2,31 @@ package generator
 
 import (
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 	"strings"
 
 	"store.example/agentstore/content/api"
-	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
-	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule/rulebook"
 	"store.example/agentstore/templates"
 )
 
-// output is a row of the table: one published file or a family of them. The
-// paths and media types of its files are those of the document of the same
-// name in content/api; a row whose document has a parameter is a family with
-// one unit for each value. A parameter {name...} takes values with slashes.
-//
-// A unit's files depend on what was added to its digest and on nothing else;
-// every unit depends on the shared parts of the pages besides. A dependency
-// that is left out shows as a difference between an incremental build and a
-// full one, which a test over random edits looks for.
-type output struct {
-	// name of the row, and of its document.
-	name string
-	// keys lists the values of a small family in increasing byte order, and deps
-	// adds what its unit i depends on. Without keys there is a single unit, 0.
-	keys func(s *source) []string
-	deps func(s *source, i int, d *digester)
-	// stream yields the units of a family that may be too large to be held, such
-	// as one over hosts, in increasing byte order of their keys. It stands in
-	// place of keys and deps. A row without a parameter may stream one unit with
-	// an empty key, or none.
-	stream func(s *source) iter.Seq2[unit, error]
-
-	// list yields the keys of a stream alone, where that takes less; nil for none.
-	list func(s *source) iter.Seq2[string, error]
-
-	// place is what stands for a key in paths; nil: the key itself.
-	place func(key string) string
-
-	// One of three makes the representations of a unit. render returns one, which
-	// stands until the next is made; made is the digest of what the unit was made
-	// from. write is for what may be too
-	// large for memory. copy names the file of the record's folder that is
-	// published as it stands.
-	render func(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error)
-	write  func(s *source, u unit, mediaType string, w io.Writer) error
-	copy   func(u unit) string
-	// sum is the SHA-256 of a file that was rendered, where its renderer has worked
-	// it out; nil for nowhere.
-	sum func(u unit, mediaType string) (attest.Digest, bool)
-
-	// prose names the page of the site whose text is all that a row's page holds, and program is
-	// the one whose text comes with the program: either stands in place of deps and render.
-	prose   string
-	program *programPage
-
-	// bare says that the units do not depend on the shared parts of the pages.
-	bare bool
-	// files are the representations when the row has no document.
-	files []api.Representation
-	// parameter is filled in when the table is made: "{item_id}".
-	parameter string
-}
-
-// unit is one member of a family, or the single one of a row.
-type unit struct {
-	// key is the value of the parameter.
-	key string
-	// at is the unit's place in a family that lists its keys.
-	at int
-	// made adds what a streamed unit depends on. It is called by a worker, at
-	// most once, and must not touch what the stream goes on with.
-	made func(d *digester)
-	// value is what the stream hands to the renderer.
-	value any
-	// row is the unit's, and scratch memory of the worker.
-	row     *output
-	scratch *scratch
-}
-
-// scratch is memory that a worker uses again for each unit.
-type scratch struct {
-	file []byte // a renderer may make a file in it, which is done with when the next one is made
-	// what the forms of a unit share may stand in it, which is done with when the next unit is made
-	rows record.HistoryRoom // the same for rows
-	host derive.HostRoom    // and for what is derived from them
-	page *derive.TiersView  // the page of the list of hosts that was made last
-}
-
 // table is everything that is published but the manifest, which covers it.
 func table() []output {
-	return slices.Concat(shopRows(), recordRows(), ownRows())
+	return slices.Concat(shopRows(), recordRows(), apartRows(), ownRows())
+}
+
+// apartRows are the documents whose files package bulk makes in the tree. They make nothing here,
+// and stand in the table so that it names every file.
+func apartRows() (rows []output) {
+	for _, name := range []string{"bulk", "bulk_dictionary", "bulk_rows", "bulk_csv", "bulk_parquet",
+		"bulk_database", "git_packs", "git_heads"} {
+		rows = append(rows, output{name: name, stream: func(*source) iter.Seq2[unit, error] {
+			return func(func(unit, error) bool) {}
+		}})
+	}
+	return rows
 }
 
 // ownRows stand behind all others, since any name is of their form.
@@ -220,20 +151,12 @@ func shopRows() []output {
 		{name: "log_checkpoints", stream: recordFiles("log/checkpoints", true, wholeName), copy: copied, bare: true},
 		{name: "log_cosignatures", stream: recordFiles("log/cosignatures", false, wholeName), copy: copied, bare: true},
 		{name: "log_policy", stream: policyUnit, render: renderPolicy, bare: true},
-		{name: "bulk", stream: madeApart},
 		{name: "allowed_signers", stream: signersUnit, render: renderSigners},
-		{name: "bulk_dictionary", stream: madeApart},
-		{name: "bulk_rows", stream: madeApart},
-		{name: "bulk_csv", stream: madeApart},
-		{name: "bulk_parquet", stream: madeApart},
-		{name: "bulk_database", stream: madeApart},
 		{name: "query", deps: depsQuery, render: renderQuery},
 		{name: "query_style", render: ready(templates.AskStyle)},
 		{name: "query_script", render: ready(templates.AskScript)},
 		{name: "query_worker", render: ready(templates.AskWorker)},
 		{name: "query_program", stream: programUnit, render: renderBytes, bare: true},
-		{name: "git_packs", stream: madeApart},
-		{name: "git_heads", stream: madeApart},
 		{name: "evidence_packs", stream: recordFiles("evidence", true, suffixed(".jsonl.gz")), copy: copied,
 			bare: true},
 		{name: "words", stream: recordFiles("words", true, suffixed(".json")), copy: copied, bare: true},
@@ -277,100 +200,12 @@ func prepare(rows []output) ([]output, error) {
 	return rows, nil
 }
 
-// units yields what a row consists of, in increasing byte order of the keys.
-func (o *output) units(s *source) iter.Seq2[unit, error] {
-	if o.stream != nil {
-		return o.stream(s)
-	}
-	return func(yield func(unit, error) bool) {
-		keys := []string{""}
-		if o.keys != nil {
-			keys = o.keys(s)
-		}
-		for i, key := range keys {
-			if !yield(unit{key: key, at: i}, nil) {
-				return
-			}
-		}
-	}
-}
-
-// names yields the keys of a row alone.
-func (o *output) names(s *source) iter.Seq2[string, error] {
-	if o.list != nil {
-		return o.list(s)
-	}
-	return func(yield func(string, error) bool) {
-		for u, err := range o.units(s) {
-			if !yield(u.key, err) {
-				return
-			}
-		}
-	}
-}
-
-// path is the file of a unit.
-func (o *output) path(f api.Representation, key string) string {
-	if o.parameter == "" {
-		return f.Path
-	}
-	return strings.Replace(f.Path, o.parameter, o.placed(key), 1)
-}
-
-func (o *output) placed(key string) string {
-	if o.place == nil {
-		return key
-	}
-	return o.place(key)
-}
-
-// digest is of everything that a unit is made from.
-func (o *output) digest(s *source, u unit, d *digester) attest.Digest {
-	d.text(o.name)
-	if !o.bare {
-		d.digest(s.shared)
-	}
-	switch {
-	case o.stream != nil:
-		u.made(d)
-	case o.deps != nil:
-		o.deps(s, u.at, d)
-	}
-	return d.sum()
-}
-
-// twin is a page in one of its two forms, in the memory of the worker.
-func (u unit) twin(v templates.View, mediaType string) (body []byte, err error) {
-	switch mediaType {
-	case api.HTML:
-		body, err = templates.AppendHTML(u.scratch.file[:0], v)
-	case api.Markdown:
-		body, err = templates.AppendMarkdown(u.scratch.file[:0], v)
-	default:
-		return unknown(mediaType)
-	}
-	u.scratch.file = body
-	return body, err
-}
-
-// unknown is the error of a renderer that is asked for a media type it does
-// not make.
-func unknown(mediaType string) ([]byte, error) {
-	return nil, fmt.Errorf("no renderer for %s", mediaType)
-}
-
 func goodKeys(s *source) []string    { return s.ids }
 func problemKeys(s *source) []string { return s.codes }
 
 func depsHeaders(s *source, _ int, d *digester) {
 	depsConfig(s, 0, d)
 	d.text(ownKeys(s)...)
-}
-func depsConfig(s *source, _ int, d *digester) { d.config(s.Site.Config) }
-func depsCatalogue(s *source, _ int, d *digester) {
-	depsConfig(s, 0, d)
-	d.digest(s.catalogue)
-	s.retired(d)
 }
 func depsGood(s *source, i int, d *digester) {
 	d.digest(s.goodFacts[i])
@@ -398,12 +233,6 @@ func depsLLMs(s *source, _ int, d *digester) {
 	depsCatalogue(s, 0, d)
 	d.digest(s.api)
 }
-func depsAPI(s *source, _ int, d *digester) {
-	s.page(d, "llms")
-	depsCatalogue(s, 0, d)
-	d.digest(s.api)
-	d.text(s.networks()...)
-}
 func depsRobots(s *source, _ int, d *digester) {
 	depsConfig(s, 0, d)
 	d.digest(s.api)
@@ -427,41 +256,66 @@ func depsProblems(s *source, _ int, d *digester) {
 	}
 }
 
-func depsRing(s *source, _ int, d *digester) {
-	for _, k := range s.Ring.Current {
-		d.text(string(k.Purpose), k.KID, k.Since)
+// recordRows are the rows of what is derived from the signed record.
+func recordRows() []output {
+	return []output{
+		{name: "corpus", deps: depsCorpus, render: renderCorpus},
+		{name: "corpus_index", deps: depsViews, bare: true,
+			render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.Index(0) })},
+		{name: "corpus_index_page", stream: numbered((*derive.Book).IndexPages, func(s *source, n int, d *digester) {
+			d.text(s.base)
+			for _, r := range s.rounds[(n-1)*derive.IndexPageLimit : n*derive.IndexPageLimit] {
+				d.round(r)
+			}
+		}), bare: true, render: viewJSON(func(_ *source, b *derive.Book,
+			u unit) any {
+			return b.Index(u.value.(int))
+		})},
+		{name: "round_proof", stream: proofUnits, bare: true, render: renderProof},
+		{name: "host", stream: hostPages, list: hostPageNames, place: derive.HostName, render: renderHost,
+			sum: hostSum},
+		{name: "trajectory", deps: depsRecord("record/trajectory"),
+			render: sheet("record/trajectory", (*derive.Book).Trajectory, templates.TrajectorySheet)},
+		{name: "corpus_diff_file", stream: weekly(0, func(_, n int) int { return n }), bare: true,
+			render: viewJSON(func(_ *source, b *derive.Book, u unit) any { return b.Since(u.value.(int)) })},
+		{name: "corpus_changes", stream: weekly(1, func(i, _ int) int { return i + 1 }), bare: true,
+			render: viewJSON(func(_ *source, b *derive.Book, u unit) any { return b.Weekly(u.value.(int)) })},
+		{name: "week", stream: weekly(0, func(i, _ int) int { return i + 1 }), render: renderWeek},
+		{name: "wallet_facts", deps: depsViews, bare: true,
+			render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.WalletsNow() })},
+		{name: "tiers", deps: depsViews, bare: true,
+			render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.Tiers(0) })},
+		{name: "tiers_page", stream: numbered((*derive.Book).TiersPages, func(s *source, _ int, d *digester) {
+			s.page(d, "record/hosts")
+			s.ofRecord(d)
+		}), list: numberedList((*derive.Book).TiersPages), render: renderTiers},
+		{name: "corpus_brief", deps: depsRecord("record/brief"), render: sheet("record/brief", (*derive.Book).Brief,
+			templates.BriefSheet)},
+		{name: "fresh_set", deps: depsRecord("record/fresh-set"),
+			render: sheet("record/fresh-set", (*derive.Book).Fresh, templates.FreshSheet)},
+		{name: "registry", deps: depsRecord("record/registry"),
+			render: sheet("record/registry", (*derive.Book).Registry, templates.RegistrySheet)},
+		{name: "inflows", deps: depsRecord("record/inflows"), render: sheet("record/inflows", (*derive.Book).Inflows,
+			templates.InflowsSheet)},
+		{name: "scorers", deps: depsPage("record/scorers"), render: renderScorers},
+		{name: "atlas", deps: depsAtlas, bare: true, render: renderAtlas},
+		{name: "corpus_feed", deps: depsRecordFeed, render: renderRecordFeed, bare: true},
+		{name: "feed", deps: depsViews, bare: true,
+			render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.FeedPage(0) })},
+		{name: "feed_page", stream: numbered((*derive.Book).FeedPages, func(s *source, n int, d *digester) {
+			for _, o := range s.feed[(n-1)*derive.FeedPageLimit : n*derive.FeedPageLimit] {
+				d.text(o.Signature.String())
+			}
+		}), bare: true, render: viewJSON(func(_ *source, b *derive.Book,
+			u unit) any {
+			return b.FeedPage(u.value.(int))
+		})},
+		{name: "search", deps: depsViews, bare: true, render: renderSearch},
+		{name: "search_shard", stream: shardUnits, bare: true, render: renderShard},
+		{name: "search_script_head", deps: depsViews, bare: true, render: asScript(renderSearch)},
+		{name: "search_script_shards", stream: shardUnits, bare: true, render: asScript(renderShard)},
+		{name: "search_script", render: ready(templates.SearchScript)},
+		{name: "okf", deps: depsViews, bare: true, render: renderOKFIndex},
+		{name: "okf_concepts", stream: okfUnits, bare: true, render: renderOKF},
 	}
-	for _, k := range s.Ring.Retired {
-		d.text(string(k.Purpose), k.KID, k.Since, k.RetiredOn)
-	}
-	for _, h := range s.Ring.Handovers {
-		d.text(h.FromKID, h.ToKID, h.Effective, h.Reason, h.Signature.String())
-	}
-}
-
-func (s *source) page(d *digester, name string) {
-	if p, ok := s.Site.Page(name); ok {
-		d.page(&p)
-	}
-}
-
-func (s *source) retired(d *digester) {
-	for _, r := range s.Site.Retired {
-		d.text(r.ID, r.FoldedInto, r.Reason)
-	}
-}
-
-// viewOf is the head of the page of a unit.
-func (s *source) viewOf(u unit, title, summary string, made attest.Digest) templates.Page {
-	p := templates.Page{Title: title, Summary: summary, Made: made.String(), Reload: s.reload}
-	p.Path = strings.Replace(documents[u.row.name].Path, u.row.parameter, u.key, 1)
-	for _, f := range u.row.files {
-		switch f.MediaType {
-		case api.Markdown:
-			p.Twin = "/" + u.row.path(f, u.key)
-		case api.JSON:
-			p.Data = "/" + u.row.path(f, u.key)
-		}
-	}
-	return p
 }
