@@ -21,6 +21,11 @@ func indented(v any) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
+// asset renders a file that is served as it stands in package templates.
+func asset(name string) func(*source, unit, string, attest.Digest) ([]byte, error) {
+	return ready(func() []byte { return templates.Asset(name) })
+}
+
 // ready renders what stands ready in the program.
 func ready(file func() []byte) func(*source, unit, string, attest.Digest) ([]byte, error) {
 	return func(*source, unit, string, attest.Digest) ([]byte, error) { return file(), nil }
