@@ -46,7 +46,7 @@ func newBuild(in *Input) (*build, error) {
 		return nil, err
 	}
 	if in.TwinsDir != "" {
-		if b.twins, err = tree.OpenTwins(in.TwinsDir); err != nil {
+		if b.compressed, err = tree.OpenCompressed(in.TwinsDir); err != nil {
 			return nil, errors.Join(err, b.close())
 		}
 	}
@@ -55,8 +55,8 @@ func newBuild(in *Input) (*build, error) {
 
 func (b *build) close() error {
 	err := b.tree.Close()
-	if b.twins != nil {
-		err = errors.Join(err, b.twins.Close())
+	if b.compressed != nil {
+		err = errors.Join(err, b.compressed.Close())
 	}
 	return err
 }
@@ -65,16 +65,16 @@ func (b *build) run(ctx context.Context) (Report, error) {
 	if err := b.ours(); err != nil {
 		return Report{}, err
 	}
-	if b.in.Record != "" && !b.in.Full {
-		b.old = buildcache.Open(b.in.Record, b.tree.HeadDigest())
+	if b.in.Cache != "" && !b.in.Full {
+		b.old = buildcache.Open(b.in.Cache, b.tree.HeadDigest())
 		b.before = b.old.Files()
 	}
 	if err := b.checkProse(ctx); err != nil {
 		return Report{}, err
 	}
 	// What a failed build leaves must not pass for what the cache says.
-	if b.in.Record != "" && !b.in.aside {
-		if err := os.Remove(b.in.Record); err != nil && !isMissing(err) {
+	if b.in.Cache != "" && !b.in.aside {
+		if err := os.Remove(b.in.Cache); err != nil && !isMissing(err) {
 			return Report{}, fmt.Errorf("setting the build cache aside: %w", err)
 		}
 	}
@@ -90,8 +90,8 @@ func (b *build) run(ctx context.Context) (Report, error) {
 	if err := b.removeGone(); err != nil {
 		return Report{}, err
 	}
-	if b.in.Record != "" {
-		return b.report, b.next.Save(b.in.Record)
+	if b.in.Cache != "" {
+		return b.report, b.next.Save(b.in.Cache)
 	}
 	return b.report, nil
 }
@@ -137,8 +137,8 @@ func (b *build) removeGone() error {
 				return named || name == attest.PublicLayout().Cosignatures() // others' are not ours to remove
 			})
 		}
-		if err == nil && b.twins != nil {
-			err = b.twins.Sweep(sums)
+		if err == nil && b.compressed != nil {
+			err = b.compressed.Sweep(sums)
 		}
 		return err
 	}
@@ -149,8 +149,8 @@ func (b *build) removeGone() error {
 			}
 			b.report.Deleted++
 		}
-		if b.twins != nil && !sums[f.Sum()] {
-			if err := b.twins.Drop(f.Sum()); err != nil {
+		if b.compressed != nil && !sums[f.Sum()] {
+			if err := b.compressed.Drop(f.Sum()); err != nil {
 				return err
 			}
 		}
@@ -253,7 +253,7 @@ type TreeReport struct {
 }
 
 // BuildTree builds a new tree below siteDir and moves the pointer to it.
-// in.OutDir and in.Record are not used: the record is kept beside the trees.
+// in.OutDir and in.Cache are not used: the cache is kept beside the trees.
 // Files that did not change are hard links to those of the tree before. Only
 // one build of a site may run at a time (tree.ErrBusy). A folder that holds a tree
 // by itself, as Build makes it, keeps it beside the new one until the next
@@ -264,7 +264,7 @@ func BuildTree(ctx context.Context, in Input, siteDir string) (r TreeReport, err
 		return TreeReport{}, err
 	}
 	defer func() { err = errors.Join(err, site.Close()) }()
-	in.OutDir, in.Record, in.aside = site.Next(), filepath.Join(siteDir, "record"), true
+	in.OutDir, in.Cache, in.aside = site.Next(), filepath.Join(siteDir, "record"), true
 	if err := in.check(); err != nil {
 		return TreeReport{}, err
 	}

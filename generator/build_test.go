@@ -297,12 +297,12 @@ func incrementalEqualsFull(t *testing.T, steps int) {
 		in := Input{
 			Site: site, Ring: attest.SpecimenRing(), Key: attest.SpecimenKey(), Corpus: observations, PublicPools: true,
 			API: routes, OutDir: filepath.Join(dir, "public"), TwinsDir: filepath.Join(dir, "twins"),
-			Record: filepath.Join(dir, "record"),
+			Cache: filepath.Join(dir, "record"),
 		}
 		report := mustBuild(t, in)
 		full := in
 		fresh := t.TempDir()
-		full.OutDir, full.TwinsDir, full.Record = filepath.Join(fresh, "public"), filepath.Join(fresh, "twins"), ""
+		full.OutDir, full.TwinsDir, full.Cache = filepath.Join(fresh, "public"), filepath.Join(fresh, "twins"), ""
 		if step%8 != 7 {
 			full.TwinsDir = "" // compressing everything takes most of a full build
 		}
@@ -339,18 +339,18 @@ func copyOf(m fstest.MapFS) fstest.MapFS {
 func TestBrokenRecordMeansFullBuild(t *testing.T) {
 	dir := t.TempDir()
 	in := smallInput(t, dir)
-	in.Record = filepath.Join(dir, "var", "record")
+	in.Cache = filepath.Join(dir, "var", "record")
 	full := mustBuild(t, in)
 	if r := mustBuild(t, in); r.Rendered != 0 {
 		t.Fatalf("with a good record %d files were rendered", r.Rendered)
 	}
-	good, err := os.ReadFile(in.Record)
+	good, err := os.ReadFile(in.Cache)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := readTree(t, in.OutDir)
 	for _, cut := range []int{0, 1, len(buildcache.Format), len(buildcache.Format) + 1, len(good) / 2, len(good) - 1} {
-		if err := os.WriteFile(in.Record, good[:cut], 0o644); err != nil {
+		if err := os.WriteFile(in.Cache, good[:cut], 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if r := mustBuild(t, in); r.Rendered != full.Rendered {
@@ -361,10 +361,10 @@ func TestBrokenRecordMeansFullBuild(t *testing.T) {
 	for i := range 200 {
 		bad := bytes.Clone(good)
 		bad[(i*7919)%len(bad)] ^= byte(1 + i)
-		if err := os.WriteFile(in.Record, bad, 0o644); err != nil {
+		if err := os.WriteFile(in.Cache, bad, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if buildcache.Open(in.Record, head) != nil {
+		if buildcache.Open(in.Cache, head) != nil {
 			t.Fatalf("a cache with a changed byte, %d, was taken", (i*7919)%len(bad))
 		}
 	}
@@ -423,7 +423,7 @@ func TestPrivateTextFailsTheBuild(t *testing.T) {
 func TestFailedBuildLeavesTheRecordUnfit(t *testing.T) {
 	dir := t.TempDir()
 	in := smallInput(t, dir)
-	in.Record = filepath.Join(dir, "record")
+	in.Cache = filepath.Join(dir, "record")
 	mustBuild(t, in)
 	want := readTree(t, in.OutDir)
 	broken := in
@@ -540,7 +540,7 @@ func TestNothingHoldsWhatIsUsedAgain(t *testing.T) {
 			}
 		}
 	}
-	in.OutDir, in.Record = filepath.Join(t.TempDir(), "public"), ""
+	in.OutDir, in.Cache = filepath.Join(t.TempDir(), "public"), ""
 	mustBuild(t, in)
 	if d := diffTrees(want, readTree(t, in.OutDir)); d != "" {
 		t.Error(d)

@@ -43,17 +43,17 @@ type Input struct {
 	OutDir string
 	// TwinsDir is where precompressed twins are kept, "" for none.
 	TwinsDir string
-	// Record is the file that remembers what the last build made from what,
+	// Cache is the file that remembers what the last build made from what,
 	// "" for a full build every time. It is trusted as long as the tree's
 	// signed root is the one it remembers; edits by hand inside the tree are
 	// found and undone by a build without it.
-	Record string
+	Cache string
 	// Settings are the tables of a store's configuration, in their order, for the page about them.
 	Settings []Setting
 	// Networks are those on which payments are taken, CAIP-2, in the order in
 	// which they are offered; none is Base alone.
 	Networks []string
-	// Full says that Record is not looked at, only written.
+	// Full says that Cache is not looked at, only written.
 	Full bool
 	// PublicPools says that the site's pools are public on purpose, as the
 	// specimen's are. Otherwise a published file that holds 64 bytes in a row

@@ -197,8 +197,8 @@ func (b *build) summed(o *outfile, body []byte, sum attest.Digest) error {
 		}
 	}
 	o.sum, o.size = sum, int64(len(body))
-	if b.twins != nil && hasTwins(o.mediaType) {
-		if err := b.twins.Keep(o.name, o.sum, body); err != nil {
+	if b.compressed != nil && hasTwins(o.mediaType) {
+		if err := b.compressed.Keep(o.name, o.sum, body); err != nil {
 			return err
 		}
 	}
@@ -240,8 +240,8 @@ func (b *build) pieces(o *outfile, fill func(io.Writer) error) (err error) {
 	} else {
 		o.changed, err = d.Settle(o.size)
 	}
-	if err == nil && b.twins != nil && hasTwins(o.mediaType) {
-		err = b.twins.KeepFile(o.name, o.sum, o.size, d)
+	if err == nil && b.compressed != nil && hasTwins(o.mediaType) {
+		err = b.compressed.KeepFile(o.name, o.sum, o.size, d)
 	}
 	return err
 }

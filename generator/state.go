@@ -15,15 +15,15 @@ import (
 
 // build is one run. Its fields are set before the workers start.
 type build struct {
-	in       *Input
-	s        *source
-	rows     []output
-	tree     *tree.Tree
-	private  *publish.Private
-	twins    *tree.Twins
-	manifest *filetree.Tree
-	old      *buildcache.Cache          // nil: everything is rendered, and the tree is swept
-	before   map[string]buildcache.File // of old
+	in         *Input
+	s          *source
+	rows       []output
+	tree       *tree.Tree
+	private    *publish.Private
+	compressed *tree.Compressed
+	manifest   *filetree.Tree
+	old        *buildcache.Cache          // nil: everything is rendered, and the tree is swept
+	before     map[string]buildcache.File // of old
 
 	mu     sync.Mutex // guards what follows while workers run
 	next   *buildcache.Cache

@@ -176,7 +176,7 @@ func (l *lab) rebuild(change func(site *content.Site, edition int), files int) (
 		if err != nil {
 			return 0, err
 		}
-		in.OutDir, in.Record = filepath.Join(dir, "site"), filepath.Join(dir, "record")
+		in.OutDir, in.Cache = filepath.Join(dir, "site"), filepath.Join(dir, "record")
 		return timed(func() error { _, err := generator.Build(ctx, in); return err })
 	}
 	edition := 0

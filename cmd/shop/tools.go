@@ -52,7 +52,7 @@ func BuildInput(c *Config) (generator.Input, error) {
 		in.Networks = append(in.Networks, n.ID)
 	}
 	if c.Twins != "" {
-		in.Record = filepath.Join(filepath.Dir(c.Twins), "build-record.json")
+		in.Cache = filepath.Join(filepath.Dir(c.Twins), "build-record.json")
 	}
 	if c.Record != "" {
 		in.Corpus = DirFS(c.Record)

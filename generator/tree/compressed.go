@@ -17,12 +17,12 @@ import (
 	"store.example/agentstore/corpus/attest"
 )
 
-// Twins are the precompressed forms of published files, outside the published
+// Compressed are the precompressed forms of published files, outside the published
 // tree: <sha256>.gz and <sha256>.br, made once for each digest. A file that
 // does not shrink has none.
-type Twins struct {
+type Compressed struct {
 	root *os.Root
-	// making holds the twins that are being made: equal files have the same.
+	// making holds the compressed forms that are being made: equal files have the same.
 	making sync.Map
 }
 
@@ -36,7 +36,7 @@ type compressor interface {
 	Reset(io.Writer)
 }
 
-var twinForms = []struct {
+var compressedForms = []struct {
 	ext  string
 	pool *sync.Pool // of compressor
 }{
@@ -50,8 +50,8 @@ var twinForms = []struct {
 	{".br", &sync.Pool{New: func() any { return brotli.NewWriterLevel(io.Discard, 9) }}},
 }
 
-// OpenTwins opens a folder of twins, which it makes if there is none.
-func OpenTwins(dir string) (*Twins, error) {
+// OpenCompressed opens a folder of compressed forms, which it makes if there is none.
+func OpenCompressed(dir string) (*Compressed, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder of twins: %w", err)
 	}
@@ -59,11 +59,11 @@ func OpenTwins(dir string) (*Twins, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the folder of twins: %w", err)
 	}
-	return &Twins{root: root}, nil
+	return &Compressed{root: root}, nil
 }
 
 // Close lets the folder go.
-func (t *Twins) Close() error { return t.root.Close() }
+func (t *Compressed) Close() error { return t.root.Close() }
 
 // compressible says which files shrink: all that we publish are text.
 func compressible(name string) bool {
@@ -74,13 +74,13 @@ func compressible(name string) bool {
 	return true
 }
 
-// Keep makes the twins of a file unless they exist. It may be called by
+// Keep makes the compressed forms of a file unless they exist. It may be called by
 // several goroutines, also for equal files.
-func (t *Twins) Keep(name string, sum attest.Digest, body []byte) error {
+func (t *Compressed) Keep(name string, sum attest.Digest, body []byte) error {
 	if len(body) < smallest || !compressible(name) {
 		return nil
 	}
-	for _, form := range twinForms {
+	for _, form := range compressedForms {
 		twin := sum.String() + form.ext
 		if _, err := t.root.Lstat(twin); err == nil {
 			continue
@@ -104,12 +104,12 @@ func (t *Twins) Keep(name string, sum attest.Digest, body []byte) error {
 	return nil
 }
 
-// KeepFile makes the twins of a file that is too large for memory.
-func (t *Twins) KeepFile(name string, sum attest.Digest, size int64, f io.ReadSeeker) error {
+// KeepFile makes the compressed forms of a file that is too large for memory.
+func (t *Compressed) KeepFile(name string, sum attest.Digest, size int64, f io.ReadSeeker) error {
 	if size < smallest || !compressible(name) {
 		return nil
 	}
-	for _, form := range twinForms {
+	for _, form := range compressedForms {
 		twin := sum.String() + form.ext
 		if _, err := t.root.Lstat(twin); err == nil {
 			continue
@@ -131,17 +131,17 @@ func (t *Twins) KeepFile(name string, sum attest.Digest, size int64, f io.ReadSe
 	return nil
 }
 
-// write stores a twin under its name only when it is whole.
-func (t *Twins) write(twin string, body []byte) error {
+// write stores one under its name only when it is whole.
+func (t *Compressed) write(twin string, body []byte) error {
 	return t.make(twin, int64(len(body))+1, func(w io.Writer) error {
 		_, err := w.Write(body)
 		return err
 	})
 }
 
-// make stores what fill writes as a twin, only when it is whole and smaller than
+// make stores what fill writes as one, only when it is whole and smaller than
 // the file, which has a size.
-func (t *Twins) make(twin string, size int64, fill func(io.Writer) error) error {
+func (t *Compressed) make(twin string, size int64, fill func(io.Writer) error) error {
 	if _, under := t.making.LoadOrStore(twin, nil); under {
 		return nil
 	}
@@ -176,9 +176,9 @@ func (t *Twins) make(twin string, size int64, fill func(io.Writer) error) error 
 	return nil
 }
 
-// Drop removes the twins of a digest that is published no more.
-func (t *Twins) Drop(sum attest.Digest) error {
-	for _, form := range twinForms {
+// Drop removes the compressed forms of a digest that is published no more.
+func (t *Compressed) Drop(sum attest.Digest) error {
+	for _, form := range compressedForms {
 		if err := t.root.Remove(sum.String() + form.ext); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing twin: %w", err)
 		}
@@ -186,24 +186,24 @@ func (t *Twins) Drop(sum attest.Digest) error {
 	return nil
 }
 
-// isTwin says which files of the folder are twins, or were going to be. What else
+// isCompressed says which files of the folder are compressed forms, or were going to be. What else
 // is there is somebody's, and stays.
-var isTwin = regexp.MustCompile(`^(?:[0-9a-f]{64}\.(?:gz|br)|\.[0-9a-f]{64}\.(?:gz|br)\.new)$`)
+var isCompressed = regexp.MustCompile(`^(?:[0-9a-f]{64}\.(?:gz|br)|\.[0-9a-f]{64}\.(?:gz|br)\.new)$`)
 
-// Sweep removes all twins but those of published files.
-func (t *Twins) Sweep(published map[attest.Digest]bool) error {
+// Sweep removes all compressed forms but those of published files.
+func (t *Compressed) Sweep(published map[attest.Digest]bool) error {
 	entries, err := fs.ReadDir(t.root.FS(), ".")
 	if err != nil {
 		return fmt.Errorf("listing twins: %w", err)
 	}
 	wanted := make(map[string]bool)
 	for sum := range published {
-		for _, form := range twinForms {
+		for _, form := range compressedForms {
 			wanted[sum.String()+form.ext] = true
 		}
 	}
 	for _, e := range entries {
-		if name := e.Name(); isTwin.MatchString(name) && !wanted[name] {
+		if name := e.Name(); isCompressed.MatchString(name) && !wanted[name] {
 			if err := t.root.RemoveAll(name); err != nil {
 				return fmt.Errorf("removing twin: %w", err)
 			}
