@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 
+	"store.example/agentstore/corpus/attest/jws"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -24,7 +26,7 @@ func Embedded(didURL string) (k Key, method string, ok bool, err error) {
 	if !found {
 		return Key{}, "", false, nil
 	}
-	raw, err := Base64URL(body)
+	raw, err := jws.DecodeBase64URL(body)
 	if err != nil {
 		return Key{}, "did:jwk", true, err
 	}

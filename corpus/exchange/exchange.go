@@ -14,6 +14,7 @@ package exchange
 
 import (
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -85,3 +86,6 @@ type Error struct {
 	Stage string `json:"stage"` // Stage…, "" for none
 	Text  string `json:"text"`
 }
+
+// Bounded returns s as valid UTF-8 of at most n bytes.
+func Bounded(s string, n int) string { return strings.ToValidUTF8(s[:min(n, len(s))], "?") }
