@@ -125,7 +125,7 @@ var arrows = []arrow{
 	{from: "corpus/attest/signable", may: []string{"corpus/attest"}},
 	{from: "corpus/attest/sshsig", may: []string{"corpus/attest"}},
 	{from: "corpus/attest/spl", may: []string{"corpus/attest/base58"}},
-	{from: "corpus/attest/wallet", may: []string{"corpus/attest/base58"}},
+	{from: "corpus/attest/wallet", may: []string{"corpus/attest/base58", "corpus/caip2"}},
 	{from: "corpus/census", may: []string{"corpus/seal",
 		"corpus/judge", "corpus/accounts", "corpus/record",
 		"corpus/attest", "corpus/doors",

@@ -267,15 +267,10 @@ func (c *Client) Do(ctx context.Context, req exchange.Request, rule Rule) (excha
 // Hop returns the request to which an exchange redirects, if that is a GET of the same scheme and
 // host.
 func Hop(x exchange.Exchange) (exchange.Request, bool) {
-	switch x.Response.Status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
-		http.StatusPermanentRedirect:
-	default:
-		return exchange.Request{}, false
-	}
 	at, err := url.Parse(x.Request.URL)
 	locations := x.Response.Header.Values("Location")
-	if err != nil || len(locations) != 1 || x.Request.Method != http.MethodGet {
+	if err != nil || !exchange.IsRedirect(x.Response.Status) || len(locations) != 1 ||
+		x.Request.Method != http.MethodGet {
 		return exchange.Request{}, false
 	}
 	to, err := at.Parse(locations[0])
