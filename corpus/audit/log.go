@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -324,11 +323,6 @@ func (c *checker) parts(ctx context.Context) iter.Seq[checkedPart] {
 
 func (c *checker) part(ctx context.Context, round record.Round, i int) (out checkedPart) {
 	out.number = i
-	signer, ok := c.ring.ByKID(round.KID)
-	if !ok {
-		out.err = rule.RoundKey.By(attest.ErrUnknownKey)
-		return out
-	}
 	raw, err := fs.ReadFile(c.fsys, record.PartPath(round.Sequence, i))
 	if err != nil {
 		out.missing, out.err = errors.Is(err, fs.ErrNotExist), err
@@ -346,10 +340,7 @@ func (c *checker) part(ctx context.Context, round record.Round, i int) (out chec
 	}
 	out.evidence = openEvidence(c.fsys, round.Sequence, i, c.o.Judge, c.withdrawn)
 	for n, raw := range rows {
-		row, err := record.VerifyRow(raw, ed25519.PublicKey(signer.Public))
-		if err == nil {
-			err = round.BelongsTo(c.ring, &row)
-		}
+		row, err := round.OpenRow(raw, c.ring)
 		if err == nil && row.Host <= out.last {
 			err = rule.RowSorted.Errorf("%q does not sort after %q", row.Host, out.last)
 		}

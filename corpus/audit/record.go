@@ -313,11 +313,8 @@ func (c *checker) headers() {
 			return
 		}
 		round, err := record.OpenRound(raw, n, c.ring)
-		if err == nil && n > 1 {
-			err = round.Follows(c.rounds[n-2])
-		}
 		if err == nil {
-			err = round.ProbedBefore(roundBefore(c.rounds, n))
+			err = round.Continues(roundBefore(c.rounds, n))
 		}
 		if err != nil {
 			c.problem(rule.Or(err, rule.RoundForm), record.HeaderPath(n), attest.ProblemChanged, err.Error())

@@ -73,10 +73,13 @@ func (s *step) headers() error {
 
 // header checks the header of the round behind the newest one.
 func (s *step) header(raw []byte) (record.Round, error) {
-	n := len(s.rounds)
-	round, err := record.OpenRound(raw, int64(n)+1, s.ring)
-	if err == nil && n > 0 {
-		err = round.Follows(s.rounds[n-1])
+	var before *record.Round
+	if n := len(s.rounds); n > 0 {
+		before = &s.rounds[n-1]
+	}
+	round, err := record.OpenRound(raw, int64(len(s.rounds))+1, s.ring)
+	if err == nil {
+		err = round.Continues(before)
 	}
 	switch {
 	case err != nil:
@@ -89,20 +92,12 @@ func (s *step) header(raw []byte) (record.Round, error) {
 			round.FirstLeaf, s.end())
 	}
 	if !s.o.Now.IsZero() && !s.out.Specimen {
-		if err := record.Ahead(rule.RoundWeek, fmt.Sprintf("round %d", round.Sequence), round.TakenAt, s.o.Now,
-			"this machine's clock"); err != nil {
+		if err := round.Ahead(s.o.Now, "this machine's clock"); err != nil {
 			return round, err
 		}
 	}
-	var before *record.Round
-	if n > 0 {
-		before = &s.rounds[n-1]
-	}
-	if err = round.ProbedBefore(before); err == nil {
-		// How many were probed its rows say, which are not read here.
-		err = round.Counted(round.Coverage.Probed, before)
-	}
-	return round, err
+	// How many were probed its rows say, which are not read here.
+	return round, round.Counted(round.Coverage.Probed, before)
 }
 
 // logged demands that the log commits to the header of a round, and reads which host index it
@@ -201,8 +196,7 @@ type closing struct {
 func (s *step) dated(o record.Observation, before, behind *record.Round) error {
 	err := o.Dates(before, behind)
 	if err == nil && !s.o.Now.IsZero() && !s.out.Specimen {
-		err = record.Ahead(rule.ObservationDate, fmt.Sprintf("observation %d", o.Number), o.At, s.o.Now,
-			"this machine's clock")
+		err = o.Ahead(s.o.Now, "this machine's clock")
 	}
 	if err != nil || o.Roster == nil {
 		return err
