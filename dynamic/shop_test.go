@@ -40,6 +40,7 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/roster"
 	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/services"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/trade"
 	"store.example/agentstore/dynamic/visitors"
@@ -118,8 +119,9 @@ func shopRowsOf(t testing.TB, s **Server, db ledger.DB) []route.Row {
 	if err != nil {
 		t.Fatal(err)
 	}
+	later := services.New(services.Config{BaseURL: base, DB: db})
 	shop, err := till.New(till.Config{
-		BaseURL: base, Site: site, DB: db, Rails: []rail.Rail{closedRail{}},
+		BaseURL: base, Site: site, Kinds: later.Kinds(), DB: db, Rails: []rail.Rail{closedRail{}},
 		Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(), Secret: make([]byte, 32),
 		Log: slog.New(slog.DiscardHandler),
 	})
@@ -128,7 +130,7 @@ func shopRowsOf(t testing.TB, s **Server, db ledger.DB) []route.Row {
 	}
 	certificates := counter.Certificates
 	certificates.Page = func(id string, _ counter.Verification) ([]byte, error) { return []byte("<p>" + id), nil }
-	sells, err := counter.New(counter.Config{Till: shop, Classes: []counter.Class{certificates},
+	sells, err := counter.New(counter.Config{Till: shop, Later: later, Classes: []counter.Class{certificates},
 		Door: func(d counter.Door) ([]byte, error) {
 			return fmt.Appendf(nil, "<p>%d %d", d.Status, len(d.Accepts)), nil
 		}})
@@ -151,7 +153,7 @@ func shopRowsOf(t testing.TB, s **Server, db ledger.DB) []route.Row {
 		Chrome:  func() *templates.Chrome { return chrome },
 		Weather: func(time.Time) content.Weather { return content.Weather{Word: "still", Week: "2026-W52"} },
 		Now:     func() time.Time { return time.Date(2027, 1, 3, 23, 59, 59, 500, time.UTC) }}}
-	return slices.Concat(sells.Rows(), hours.Rows(), deskRows(t, site, db), why.Rows(), doors.Rows(),
+	return slices.Concat(sells.Rows(), later.Rows(sells), hours.Rows(), deskRows(t, site, db), why.Rows(), doors.Rows(),
 		visitorRows(t, site, db), bountyRows(t, db), (&a2a.Door{Tool: doors.Call}).Rows(),
 		tradeRows(t, site, shop, sells))
 }
@@ -281,7 +283,8 @@ func (noWallets) ProveText(context.Context, string, string, string, string) (who
 // publicRows are the rows of every instrument, for who only describes them.
 func publicRows() []route.Row {
 	var rows []route.Row
-	for _, r := range slices.Concat(counter.Routes(nil), clock.Routes(), desk.Routes(), roster.Routes(), mcp.Routes(),
+	for _, r := range slices.Concat(counter.Routes(nil, services.New(services.Config{}).Kinds()), services.Routes(),
+		clock.Routes(), desk.Routes(), roster.Routes(), mcp.Routes(),
 		visitors.Routes(), a2a.Routes(), bounty.Routes(), trade.Routes()) {
 		rows = append(rows, route.Row{Route: r, Handle: func(http.ResponseWriter, *http.Request) error { return nil }})
 	}

@@ -14,6 +14,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/services"
 )
 
 // hours is the clock of a stall and of its ledger, which a test puts forward: what a buyer is
@@ -59,7 +60,7 @@ func (m *market) week(t *testing.T) {
 	t.Helper()
 	daily, hourly := m.kept("conformance_watch"), m.kept("standing_watch")
 	_, body := m.get(t, "/api/phantom/"+m.kept("phantom_check")[1].Artifact.ID, false)
-	var check counter.CheckView
+	var check services.CheckView
 	if err := json.Unmarshal([]byte(body), &check); err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
@@ -156,10 +157,10 @@ func (m *market) slot(t *testing.T, got sold, order counter.OrderView, n int) {
 func (m *market) looked(t *testing.T, got sold) {
 	t.Helper()
 	var body string
-	var check counter.CheckView
+	var check services.CheckView
 	m.until(t, "the address was looked at", func() bool {
 		_, body = m.get(t, "/api/phantom/"+got.Artifact.ID, false)
-		check = counter.CheckView{}
+		check = services.CheckView{}
 		if err := json.Unmarshal([]byte(body), &check); err != nil {
 			t.Fatalf("%s: %v", body, err)
 		}

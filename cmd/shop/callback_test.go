@@ -4,8 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"store.example/agentstore/dynamic/callback"
+	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/services"
 )
 
 // Word that no receiver took is told to the keeper, by host alone, for a month; what waits or was
@@ -16,10 +17,10 @@ func TestFailedCallbacksAreTold(t *testing.T) {
 	for id, c := range map[string]struct {
 		state string
 		ago   time.Duration
-	}{"order_failed": {callback.GivenUp, time.Hour}, "order_old": {callback.GivenUp, 31 * 24 * time.Hour},
-		"order_waits": {callback.Waiting, time.Hour}, "order_told": {callback.Delivered, time.Hour}} {
-		rec := callback.Record{Order: id, URL: "https://a.example.com/hook?secret=1", State: c.state, Made: 8,
-			Tries: []callback.Try{{Number: 8, At: now.Add(-c.ago)}}}
+	}{"order_failed": {services.WordGivenUp, time.Hour}, "order_old": {services.WordGivenUp, 31 * 24 * time.Hour},
+		"order_waits": {services.WordWaiting, time.Hour}, "order_told": {services.WordDelivered, time.Hour}} {
+		rec := services.Message{Order: id, URL: "https://a.example.com/hook?secret=1", State: c.state, Made: 8,
+			Tries: []counter.Try{{Number: 8, At: now.Add(-c.ago)}}}
 		if err := db.Update(t.Context(), func(tx ledger.Tx) error {
 			return ledger.SetJSON(tx, ledger.CallbackKey(id), rec)
 		}); err != nil {

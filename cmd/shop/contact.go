@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"store.example/agentstore/dynamic/schedule"
 )
 
 // contactNotice is how long before security.txt goes stale the log says so: who finds a weakness
@@ -12,7 +14,7 @@ const contactNotice = 30 * 24 * time.Hour
 
 // watchContact warns once a day of a security.txt that goes stale soon or has, until ctx ends.
 func (s *Shop) watchContact(ctx context.Context) error {
-	for {
+	return schedule.Every(ctx, 24*time.Hour, func(ctx context.Context) {
 		expires := s.Site.Now().Config.SecurityExpires
 		if left := time.Until(expires); left < contactNotice {
 			level, says := slog.LevelWarn, "security.txt goes stale soon"
@@ -22,10 +24,5 @@ func (s *Shop) watchContact(ctx context.Context) error {
 			s.Log.Log(ctx, level, says, "expires", expires.UTC().Format(time.DateOnly),
 				"hint", "set security_expires in site.toml to at most a year from date, and build")
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(24 * time.Hour):
-		}
-	}
+	})
 }

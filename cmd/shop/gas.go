@@ -12,6 +12,7 @@ import (
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/settle/gas"
 )
 
@@ -138,10 +139,8 @@ const gasEvery = time.Minute
 func (s *Shop) watchGas(r rail.Rail, m *dynamic.Metrics) func(context.Context) error {
 	return func(ctx context.Context) error {
 		info := r.Info()
-		tick := time.NewTicker(gasEvery)
-		defer tick.Stop()
 		wasLow := false
-		for {
+		return schedule.Every(ctx, gasEvery, func(ctx context.Context) {
 			amount, low, err := r.Fuel(ctx)
 			switch {
 			case err != nil && ctx.Err() == nil:
@@ -157,12 +156,7 @@ func (s *Shop) watchGas(r rail.Rail, m *dynamic.Metrics) func(context.Context) e
 				}
 				wasLow = low
 			}
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick.C:
-			}
-		}
+		})
 	}
 }
 

@@ -117,11 +117,10 @@ func (s *Shop) lastCensus() []keeper.Past {
 }
 
 // openKeeper puts the keeper's desk together.
-func (s *Shop) openKeeper() (err error) {
+func (s *Shop) openKeeper() {
 	s.runs = append(s.runs, s.watchPayouts)
-	s.Keeper, err = keeper.New(keeper.Config{Till: s.Till, DB: s.DB, Rails: s.Rails, Refusals: s.refusals,
+	s.Keeper = keeper.New(keeper.Config{Till: s.Till, DB: s.DB, Rails: s.Rails, Refusals: s.refusals,
 		Past: s.lastCensus,
 		Rows: slices.Concat(keeper.Rows, s.visitorRows(), s.launchRows(),
 			[]keeper.Row{s.bountyRow(), s.callbackRow()})})
-	return err
 }

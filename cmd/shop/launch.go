@@ -14,9 +14,9 @@ import (
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/buyer"
 	"store.example/agentstore/dynamic/feed"
-	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/keeper"
-	"store.example/agentstore/dynamic/launch"
+	"store.example/agentstore/dynamic/schedule"
+	"store.example/agentstore/dynamic/services"
 )
 
 // LaunchConfig is the wallet that buys at strangers' doors.
@@ -34,8 +34,8 @@ func (c LaunchConfig) limit() (int64, error) {
 		return defaultLaunch, nil
 	}
 	n, err := content.ParseUSDC(c.Daily)
-	if err == nil && n < goods.LaunchCap {
-		err = fmt.Errorf("less than the %s that one purchase may cost", content.FormatUSDC(goods.LaunchCap))
+	if err == nil && n < services.LaunchCap {
+		err = fmt.Errorf("less than the %s that one purchase may cost", content.FormatUSDC(services.LaunchCap))
 	}
 	if err != nil {
 		return 0, fmt.Errorf("launch.daily: %w", err)
@@ -52,7 +52,7 @@ func (c LaunchConfig) check() error {
 // is configured.
 type launchWallet struct {
 	key   *wallet.Key
-	purse *launch.Purse
+	purse *services.Purse
 	limit int64
 	reach *fetch.Client
 }
@@ -75,7 +75,7 @@ func (s *Shop) openLaunchWallet(o Options) (err error) {
 	if w.limit, err = c.limit(); err != nil {
 		return err
 	}
-	w.purse = &launch.Purse{Account: w.key.Address().String(), Rails: s.Rails}
+	w.purse = &services.Purse{Account: w.key.Address().String(), Rails: s.Rails}
 	for _, r := range s.Rails {
 		if info := r.Info(); strings.EqualFold(info.PayTo, w.purse.Account) || holds(info.Accounts, w.purse.Account) {
 			return fmt.Errorf("launch.key is the key of another account of the store on %s: give it one of its own",
@@ -83,7 +83,7 @@ func (s *Shop) openLaunchWallet(o Options) (err error) {
 		}
 	}
 	w.reach, err = Outside{Log: s.Log, Reach: func(f *fetch.Config) {
-		f.Timeout = launch.AskFor
+		f.Timeout = services.AskFor
 		if o.Reach != nil {
 			o.Reach(f)
 		}
@@ -102,9 +102,9 @@ func holds(list []string, account string) bool {
 
 // launchBuyer is the buyer of launch checks, in some tokens.
 func (s *Shop) launchBuyer(tokens []buyer.Token, timeout time.Duration) (*buyer.Buyer, error) {
-	return buyer.New(buyer.Config{Wallet: s.launch.key, Journal: buyer.InLedger(s.DB, launch.Job),
-		Ceiling: goods.LaunchCap, MaxValidity: launch.MaxValidity, Timeout: timeout, Log: s.Log, Tokens: tokens,
-		Client: &http.Client{Transport: s.launch.reach.Transport(launch.Headers)}})
+	return buyer.New(buyer.Config{Wallet: s.launch.key, Journal: buyer.InLedger(s.DB, services.LaunchJob),
+		Ceiling: services.LaunchCap, MaxValidity: services.MaxValidity, Timeout: timeout, Log: s.Log, Tokens: tokens,
+		Client: &http.Client{Transport: s.launch.reach.Transport(services.DoorHeaders)}})
 }
 
 // payable says why nothing could be bought at a door; nil where no wallet is configured.
@@ -118,49 +118,34 @@ func (s *Shop) payable() func(ctx context.Context, url, method string) string {
 			s.Log.Warn("the wallet of launch checks can pay on no network", "err", err)
 			return "the store's wallet can pay on no network at present"
 		}
-		b, err := s.launchBuyer(launch.Tokens(marks), fetch.DefaultTimeout)
+		b, err := s.launchBuyer(services.Tokens(marks), fetch.DefaultTimeout)
 		if err != nil {
 			s.Log.Error("no buyer for launch checks", "err", err)
 			return "the store cannot buy at present"
 		}
-		t, err := b.Terms(ctx, url, launch.Options(goods.Launch{Method: method}))
+		t, err := b.Terms(ctx, url, services.LaunchOptions(services.Launch{Method: method}))
 		switch {
 		case err != nil:
 			s.Log.Info("a door cannot be bought at", "err", err)
-			return launch.Why(err)
+			return services.WhyUnsigned(err)
 		case t.Free:
 			return "it delivers without asking for a payment"
 		case t.Err() != nil:
-			return launch.Why(t.Err())
+			return services.WhyUnsigned(t.Err())
 		}
 		return ""
 	}
 }
 
-// launches are the purchases at doors as goods use them, nil where no wallet is configured.
-func (s *Shop) launches() goods.Launches {
+// launchConfig is what is bought with at doors, nothing where no wallet is configured.
+func (s *Shop) launchConfig(ended func(verdict string)) services.LaunchConfig {
 	if s.launch.key == nil {
-		return nil
+		return services.LaunchConfig{}
 	}
-	return launch.Queue{Purse: s.launch.purse, Limit: s.launch.limit}
-}
-
-// openLaunches buys at the doors that were ordered.
-func (s *Shop) openLaunches(metrics *dynamic.Metrics) error {
-	if s.launch.key == nil {
-		return nil
-	}
-	walker, err := launch.New(launch.Config{DB: s.DB, Purse: s.launch.purse, Report: s.Till.SignReport,
-		Close: s.Till.CloseLaunch, Observe: feed.Observe, Ended: metrics.Launch, Log: s.Log,
-		URL: func(audit string) string { return s.Config.BaseURL + "/api/service-audit/" + audit },
-		Buyer: func(tokens []buyer.Token) (launch.Buyer, error) {
-			return s.launchBuyer(tokens, launch.AskFor)
-		}})
-	if err != nil {
-		return err
-	}
-	s.runs = append(s.runs, s.watchLaunchWallet(metrics))
-	return s.runJob(walker.Row(), metrics)
+	return services.LaunchConfig{Purse: s.launch.purse, Daily: s.launch.limit, Observe: feed.Observe, Ended: ended,
+		Buyer: func(tokens []buyer.Token) (services.Buyer, error) {
+			return s.launchBuyer(tokens, services.AskFor)
+		}}
 }
 
 // launchEvery is how often the wallet of launch checks is looked at.
@@ -170,9 +155,7 @@ const launchEvery = time.Minute
 // it cannot pay for.
 func (s *Shop) watchLaunchWallet(m *dynamic.Metrics) func(context.Context) error {
 	return func(ctx context.Context) error {
-		tick := time.NewTicker(launchEvery)
-		defer tick.Stop()
-		for {
+		return schedule.Every(ctx, launchEvery, func(ctx context.Context) {
 			if _, err := s.launch.purse.Open(ctx); err != nil && ctx.Err() == nil {
 				s.Log.Warn("the wallet of launch checks could not be read", "err", err)
 			}
@@ -180,12 +163,7 @@ func (s *Shop) watchLaunchWallet(m *dynamic.Metrics) func(context.Context) error
 			for _, b := range list {
 				m.LaunchWallet(b.Network, b.Atomic)
 			}
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick.C:
-			}
-		}
+		})
 	}
 }
 
@@ -198,11 +176,11 @@ func (s *Shop) launchRows() []keeper.Row {
 		Read: func(ctx context.Context, _ *keeper.Desk) (list []keeper.Entry, err error) {
 			all, err := s.launch.purse.Balances(ctx)
 			for _, b := range all {
-				if b.Atomic.Cmp(big.NewInt(launch.Low)) >= 0 {
+				if b.Atomic.Cmp(big.NewInt(services.PurseLow)) >= 0 {
 					continue
 				}
 				list = append(list, keeper.Entry{ID: b.Network, Network: b.Network,
-					Late: b.Atomic.Cmp(big.NewInt(goods.LaunchCap)) < 0, USDC: content.FormatUSDC(b.Atomic.Int64()),
+					Late: b.Atomic.Cmp(big.NewInt(services.LaunchCap)) < 0, USDC: content.FormatUSDC(b.Atomic.Int64()),
 					Says: "The account that buys for launch checks has so much on " + b.Name + ". Send USDC to " +
 						s.launch.purse.Account + "."})
 			}

@@ -13,6 +13,7 @@ import (
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/roster"
+	"store.example/agentstore/dynamic/schedule"
 )
 
 // measureEvery is how often nodes, ledger and queues are measured.
@@ -24,16 +25,7 @@ func (s *Shop) measure(m *dynamic.Metrics) func(context.Context) error {
 	version, revision := Built()
 	m.Build(version, revision, runtime.Version())
 	return func(ctx context.Context) error {
-		tick := time.NewTicker(measureEvery)
-		defer tick.Stop()
-		for {
-			s.measureOnce(ctx, m)
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick.C:
-			}
-		}
+		return schedule.Every(ctx, measureEvery, func(ctx context.Context) { s.measureOnce(ctx, m) })
 	}
 }
 

@@ -22,23 +22,21 @@ import (
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/bounty"
 	"store.example/agentstore/dynamic/budget"
-	"store.example/agentstore/dynamic/callback"
 	"store.example/agentstore/dynamic/callers"
 	"store.example/agentstore/dynamic/clock"
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/desk"
 	"store.example/agentstore/dynamic/keeper"
 	"store.example/agentstore/dynamic/ledger"
-	"store.example/agentstore/dynamic/look"
 	"store.example/agentstore/dynamic/mcp"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/roster"
+	"store.example/agentstore/dynamic/schedule"
+	"store.example/agentstore/dynamic/services"
 	"store.example/agentstore/dynamic/settle/gas"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/timestamp"
 	"store.example/agentstore/dynamic/trade"
 	"store.example/agentstore/dynamic/visitors"
-	"store.example/agentstore/dynamic/watch"
 	"store.example/agentstore/templates"
 )
 
@@ -76,7 +74,9 @@ type Shop struct {
 	budgets     *budget.Set
 	refusals    *keeper.Refusals
 	quotes      *keeper.Quotes
+	services    *services.Services
 	runs        []func(context.Context) error
+	jobs        []schedule.Job                                    // what is due beside the till's
 	certificate *ownCertificate                                   // nil: none of the keeper's own
 	asked       func(network, outcome string, took time.Duration) // nil while nobody measures
 	reach       func(*fetch.Config)
@@ -98,7 +98,8 @@ type Options struct {
 
 // API describes every route of the service: what the generator renders the API description from.
 func API() []api.Route {
-	return slices.Concat(counter.Routes(nil), clock.Routes(), desk.Routes(), roster.Routes(), mcp.Routes(),
+	return slices.Concat(counter.Routes(nil, goodsKinds()), services.Routes(), clock.Routes(),
+		desk.Routes(), roster.Routes(), mcp.Routes(),
 		visitors.Routes(), a2a.Routes(), bounty.Routes(), trade.Routes())
 }
 
@@ -151,9 +152,6 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if s.archive, err = s.openArchive(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.openTimestamps(o, metrics); err != nil {
-		return nil, err
-	}
 	budgets, err := budget.New(s.DB, c.Instruments.budgets(dynamic.Budgets()))
 	if err != nil {
 		return nil, err
@@ -165,22 +163,21 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if s.Desk, err = s.openDesk(keys[0], secret, budgets, o); err != nil {
 		return nil, err
 	}
-	calls, err := s.openTill(o, metrics, guard, high, keys, secret)
-	if err != nil {
+	if err := s.openTill(o, metrics, guard, high, keys, secret); err != nil {
 		return nil, err
 	}
 	sells, err := counter.New(counter.Config{Till: s.Till, Recorded: recorded(s.archive), Issued: s.issuedIn(),
-		Classes: s.classes(), Door: s.doorPage, Callbacks: calls, Weather: s.weather,
+		Classes: s.classes(), Door: s.doorPage, Later: s.services, Weather: s.weather,
 		Stamp: func(ctx context.Context) (string, string, error) { return s.Visitors.WeeksStamp(ctx) }})
 	if err != nil {
 		return nil, err
 	}
-	s.runs = append(s.runs, s.watchContact, s.Till.Run,
+	s.runs = append(s.runs, s.watchContact, func(ctx context.Context) error { return s.Till.Run(ctx, s.jobs...) },
 		func(ctx context.Context) error { return s.serveControl(ctx, spec) })
 	if c.Census.Hourly {
 		s.runs = append(s.runs, s.hourly)
 	}
-	if err := errors.Join(s.openWeekly(ctx, metrics), s.openVisitors(keys[0]), s.openBounties(keys[0], guard.Ready),
+	if err := errors.Join(s.openWeekly(ctx), s.openVisitors(keys[0]), s.openBounties(keys[0], guard.Ready),
 		s.openTrade(sells, budgets)); err != nil {
 		return nil, err
 	}
@@ -190,41 +187,40 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 // openTill opens the till behind the desk, whose readings it sells, and what does later what it has
 // sold.
 func (s *Shop) openTill(o Options, metrics *dynamic.Metrics, guard *gas.Guard, high till.HighWater,
-	keys []*attest.Key, secret []byte) (counter.Callbacks, error) {
+	keys []*attest.Key, secret []byte) error {
 	c := &s.Config
-	looks, err := s.lookClient(o)
-	if err != nil {
-		return nil, err
+	if err := s.openServices(o, metrics); err != nil {
+		return err
 	}
 	ask, err := s.upstreams(o)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.warnUpstreams(ask)
 	s.quotes = keeper.NewQuotes(s.DB)
 	s.runs = append(s.runs, s.quotes.Run, s.measure(metrics))
+	kinds := s.services.Kinds()
 	s.Till, err = till.New(till.Config{
 		BaseURL: c.BaseURL, Site: s.Site, DB: s.DB, Rails: s.Rails, Gas: guard, Keys: keys, Ring: s.Ring,
-		Shelves: []till.Shelf{till.Goods, till.Pages(keys[0]), till.Porch(s.weather), till.Commissions},
-		Secret:  secret, Log: s.Log, SettleWait: time.Duration(c.Server.SettleWait), MaxInFlight: c.Server.MaxInFlight,
+		Kinds: kinds, Shelves: []till.Shelf{till.Goods(kinds), till.Pages(keys[0]), till.Porch(s.weather),
+			till.Commissions},
+		Secret: secret, Log: s.Log, SettleWait: time.Duration(c.Server.SettleWait), MaxInFlight: c.Server.MaxInFlight,
 		Exclusive: s.exclusive, HighWater: high, AfterStep: o.AfterStep, Late: metrics.Late,
 		Outcome: func(network string, state till.State) { metrics.Purchase(network, string(state)) },
 		Money: func(network string, state till.State, atomic int64) {
 			metrics.Money(network, string(state), atomic)
 		},
-		Quoted: s.quotes.Add, Refused: s.refusals.Add, Readings: s.Desk.Sold(), Addresses: s.Desk.Sold(),
-		Timestamps: timestamp.Queue{Open: len(c.Timestamps.Calendars) > 0}, Callbacks: callback.Queue{},
-		Looks: look.Queue{Client: looks}, Watches: watch.Queue{}, Launches: s.launches(),
-		Files: filesOf(c), Upstreams: ask,
+		Quoted: s.quotes.Add, Refused: s.refusals.Add, Tell: services.Tell, Files: filesOf(c), Upstreams: ask,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := errors.Join(s.openKeeper(), s.openLooks(looks, metrics), s.openWatches(metrics),
-		s.openLaunches(metrics)); err != nil {
-		return nil, err
+	if s.launch.key != nil {
+		s.runs = append(s.runs, s.watchLaunchWallet(metrics))
 	}
-	return s.openCallbacks(o, metrics)
+	s.jobs = append(s.jobs, s.services.Jobs(s.Till)...)
+	s.openKeeper()
+	return nil
 }
 
 // openServer puts the rows of all instruments and the published tree behind one handler.
@@ -244,7 +240,8 @@ func (s *Shop) openServer(sells *counter.Counter, level *slog.LevelVar, metrics 
 	hours := &clock.Clock{Config: clock.Config{BaseURL: c.BaseURL, Site: s.Site, Chrome: s.chrome, Weather: s.weather,
 		Now: time.Now}}
 	s.Server, err = dynamic.New(dynamic.Config{
-		Rows: slices.Concat(sells.Rows(), hours.Rows(), s.Desk.Rows(), why.Rows(), doors.Rows(), s.Visitors.Rows(),
+		Rows: slices.Concat(sells.Rows(), s.services.Rows(sells), hours.Rows(), s.Desk.Rows(), why.Rows(),
+			doors.Rows(), s.Visitors.Rows(),
 			s.Bounties.Rows(),
 			s.Trade.Rows(),
 			(&a2a.Door{Tool: doors.Call, Timeout: sells.BuyTime()}).Rows()),

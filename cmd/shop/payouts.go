@@ -16,6 +16,7 @@ import (
 	"store.example/agentstore/corpus/visible"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -174,9 +175,7 @@ const payoutsEvery = 10 * time.Minute
 // watchPayouts asks the chains what became of payouts, until ctx ends. Any number of processes may:
 // what is found is noted once.
 func (s *Shop) watchPayouts(ctx context.Context) error {
-	tick := time.NewTicker(payoutsEvery)
-	defer tick.Stop()
-	for {
+	return schedule.Every(ctx, payoutsEvery, func(ctx context.Context) {
 		changed, err := s.Till.LookAtPayouts(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.Log.Warn("what became of payouts is not known", "err", err)
@@ -185,10 +184,5 @@ func (s *Shop) watchPayouts(ctx context.Context) error {
 			s.Log.Info("a payout", "debt", d.ID, "status", d.Status, "trouble", d.Trouble, "usdc",
 				content.FormatUSDC(d.Purchase.Amount))
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	})
 }

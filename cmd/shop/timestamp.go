@@ -1,44 +1,26 @@
 package shop
 
-import (
-	"store.example/agentstore/dynamic"
-	"store.example/agentstore/dynamic/schedule"
-	"store.example/agentstore/dynamic/timestamp"
-)
+import "store.example/agentstore/dynamic/services"
 
-// openTimestamps has the digests that were bought handed in, where calendars are configured.
-func (s *Shop) openTimestamps(o Options, metrics *dynamic.Metrics) error {
+// anchorConfig is what digests that were bought are timestamped with, nothing where no calendars
+// are configured.
+func (s *Shop) anchorConfig(o Options) (cfg services.AnchorConfig, err error) {
 	c := &s.Config
 	if len(c.Timestamps.Calendars) == 0 {
-		return nil
+		return cfg, nil
 	}
 	client, err := Outside{Reach: o.Reach, Log: s.Log}.client(c)
 	if err != nil {
-		return err
+		return cfg, err
 	}
 	calendars, upgrades, err := c.Timestamps.remotes(client)
 	if err != nil {
-		return err
+		return cfg, err
 	}
-	cfg := timestamp.Config{DB: s.DB, Calendars: calendars, Upgrades: upgrades[len(calendars):], Log: s.Log}
+	cfg.Calendars, cfg.Upgrades = calendars, upgrades[len(calendars):]
 	if b := (bitcoin{file: c.Timestamps.Headers, explorers: c.Timestamps.Explorers, client: client}); b.file != "" ||
 		len(b.explorers) > 0 {
 		cfg.Header = b.Header
 	}
-	stamper, err := timestamp.New(cfg)
-	if err != nil {
-		return err
-	}
-	return s.runJob(stamper.Row(), metrics)
-}
-
-// runJob has a kind of work that is due later done while the store runs.
-func (s *Shop) runJob(job schedule.Job, metrics *dynamic.Metrics) error {
-	work, err := schedule.New(schedule.Config{DB: s.DB, Jobs: []schedule.Job{job}, Log: s.Log,
-		Exclusive: s.exclusive, Started: metrics.Late})
-	if err != nil {
-		return err
-	}
-	s.runs = append(s.runs, work.Run)
-	return nil
+	return cfg, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/schedule"
 )
@@ -63,7 +62,7 @@ var proofWork = []struct {
 
 // openWeekly has the week's round sealed on Sunday and the record's proofs made, by one of the
 // processes that serve, where an hour is configured for it.
-func (s *Shop) openWeekly(ctx context.Context, metrics *dynamic.Metrics) error {
+func (s *Shop) openWeekly(ctx context.Context) error {
 	hour, ok, err := s.Config.Census.sealHour()
 	if err != nil || !ok {
 		return err
@@ -71,11 +70,11 @@ func (s *Shop) openWeekly(ctx context.Context, metrics *dynamic.Metrics) error {
 	if _, err := RecordWriter(&s.Config); err != nil {
 		return fmt.Errorf("census.seal_hour: %w", err)
 	}
-	return errors.Join(s.putWeekly(ctx, hour),
-		s.runJob(schedule.Job{Name: sealJob, Timeout: sealFor, Pause: sealWait,
-			Do: func(ctx context.Context, t schedule.Task) error { return s.sealWeek(ctx, t, hour) }}, metrics),
-		s.runJob(schedule.Job{Name: proofJob, Workers: len(proofWork), Timeout: proofFor, Pause: proofEvery,
-			Do: s.prove}, metrics))
+	s.jobs = append(s.jobs,
+		schedule.Job{Name: sealJob, Timeout: sealFor, Pause: sealWait,
+			Do: func(ctx context.Context, t schedule.Task) error { return s.sealWeek(ctx, t, hour) }},
+		schedule.Job{Name: proofJob, Workers: len(proofWork), Timeout: proofFor, Pause: proofEvery, Do: s.prove})
+	return s.putWeekly(ctx, hour)
 }
 
 // putWeekly makes this week's seal due, at once where its hour has passed while nobody served, and

@@ -18,7 +18,6 @@ import (
 	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/schedule"
 )
@@ -28,17 +27,19 @@ func replica(t *testing.T, c Config, db ledger.DB, log *slog.Logger) (stop func(
 	t.Helper()
 	s := &Shop{Config: c, DB: db, Ring: attest.SpecimenRing(), Log: log, reach: lost}
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := s.openWeekly(ctx, dynamic.NewMetrics()); err != nil {
+	if err := s.openWeekly(ctx); err != nil {
+		t.Fatal(err)
+	}
+	work, err := schedule.New(schedule.Config{DB: db, Jobs: s.jobs, Log: log})
+	if err != nil {
 		t.Fatal(err)
 	}
 	var runs sync.WaitGroup
-	for _, run := range s.runs {
-		runs.Go(func() {
-			if err := run(ctx); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	runs.Go(func() {
+		if err := work.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
 	return func() { cancel(); runs.Wait() }
 }
 

@@ -1,14 +1,13 @@
 package a2a
 
 import (
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"unicode/utf16"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A node is a JSON value: nil, bool, string, number, []node or map[string]node.

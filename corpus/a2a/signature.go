@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,8 +11,6 @@ import (
 	"store.example/agentstore/corpus/attest/jws"
 	"store.example/agentstore/corpus/did"
 	"store.example/agentstore/corpus/exchange"
-
-	"github.com/go-json-experiment/json"
 )
 
 // signature is one entry of signatures, taken apart.

@@ -1,6 +1,8 @@
 package botauth
 
 import (
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"fmt"
 	"mime"
 	"net/http"
@@ -13,9 +15,6 @@ import (
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/verdict"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Checker judges the document at URL.

@@ -3,12 +3,11 @@ package bundle
 import (
 	"bytes"
 	"cmp"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/ots"

@@ -1,6 +1,8 @@
 package did
 
 import (
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -8,9 +10,6 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/attest/jws"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Embedded returns the key that a did:key or did:jwk URL carries in itself, and the method's name.

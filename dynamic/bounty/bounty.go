@@ -174,11 +174,6 @@ func New(cfg Config) (*Desk, error) {
 	if err != nil || u.Host == "" || strings.HasSuffix(cfg.BaseURL, "/") {
 		return nil, fmt.Errorf("opening the bounty board: base URL %q", cfg.BaseURL)
 	}
-	if cfg.DB == nil || cfg.Key == nil || cfg.Ready == nil || cfg.Wallets == nil || cfg.Read == nil ||
-		cfg.OptedOut == nil || cfg.Chrome == nil {
-		return nil, errors.New("opening the bounty board: the ledger, key, chains, wallets, reader or chrome is " +
-			"missing")
-	}
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	d := &Desk{cfg: cfg, host: u.Host, nets: map[string]rail.Rail{}, float: map[string]Float{}}
 	for _, r := range cfg.Rails {

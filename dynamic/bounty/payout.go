@@ -14,6 +14,7 @@ import (
 	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/schedule"
 )
 
 // The payout of a bounty is numbered by the bounty and nothing else (M9): to sign it again, or to
@@ -246,16 +247,9 @@ func (d *Desk) Look(ctx context.Context) error {
 // Run looks every now and then, until ctx ends. Any number of processes may: what is found is noted
 // once.
 func (d *Desk) Run(ctx context.Context) error {
-	tick := time.NewTicker(Every)
-	defer tick.Stop()
-	for {
+	return schedule.Every(ctx, Every, func(ctx context.Context) {
 		if err := d.Look(ctx); err != nil && ctx.Err() == nil {
 			d.cfg.Log.Warn("what became of bounties' payouts is not known", "err", err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	})
 }

@@ -48,6 +48,11 @@ var Debts = Class{Name: attest.ClassDebt, Prefix: attest.PrefixDebt, Load: loade
 	DoesNotProve: "That it has been paid. A debt proves that this store owes this amount to this address, and holds " +
 		"the authorization by which anybody may have its token pay it, once, until its end."}
 
+// Checks are promised looks, and what was seen.
+var Checks = Class{Name: attest.ClassCheck, Prefix: "check_", Private: true, Load: loader(attest.ClassCheck),
+	DoesNotProve: "What anybody else was shown, or what stood there at another time. A check proves what one visitor " +
+		"was given, and when; or, while it is scheduled, that it was promised."}
+
 // Issued are the classes that this store signs for what it sells.
 var Issued = []Class{Certificates, Anchors, Passes, Orders, Reports, Provenances, Checks, Debts, Stamps}
 
@@ -100,6 +105,24 @@ func (c *Counter) artifact(ctx context.Context, id string, classes ...string) (n
 		}
 	}
 	return newest, all, nil
+}
+
+// Artifact finds what was signed under an id, and verifies it: of is what its class says, class its
+// own name, and what names it in the refusal of an id under which there is none.
+func (c *Counter) Artifact(ctx context.Context, id string, of Class, class, what string) (*till.Issued, *Verification,
+	error) {
+	a, _, err := c.artifact(ctx, id, class)
+	if err != nil {
+		return nil, nil, err
+	}
+	if a == nil {
+		return nil, nil, NoSuch(what)
+	}
+	v, err := c.checked(a)
+	if err == nil {
+		v.DoesNotProve = of.DoesNotProve
+	}
+	return a, v, err
 }
 
 // checked verifies an artifact from the exact bytes that were signed.

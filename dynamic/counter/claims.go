@@ -135,10 +135,11 @@ func (c *Counter) claimArtifact(ctx context.Context, a *till.Beside, out *Claims
 		if err != nil || !ok {
 			return c.problem(err, request{})
 		}
-		v := c.orderView(o)
-		if v.Term, err = c.termOf(ctx, o); err != nil {
+		v, err := c.stands(ctx, o)
+		if err != nil {
 			return c.problem(err, request{})
 		}
+		v.Callback = nil // the order itself says that
 		if v.Term != nil {
 			out.Watches = append(out.Watches, v)
 		} else {

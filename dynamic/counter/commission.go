@@ -5,12 +5,11 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/goods"
-	"store.example/agentstore/dynamic/pay"
 )
 
 // commissions is the door at which quoted work is paid for.
-func commissions(protocols []pay.Row) []face {
-	params := buyParams(protocols)
+func commissions(doors spoken) []face {
+	params := buyParams(doors)
 	params[0] = api.Param{Name: "request_id", In: api.Path, Type: "string", Required: true, MinLength: 24,
 		MaxLength: 24,
 		Pattern:   "^req_[a-z2-7]{20}$", Description: "of the answer to POST /api/request"}
@@ -22,7 +21,7 @@ func commissions(protocols []pay.Row) []face {
 			Summary: "Commission the work that a request asked for, at the quoted price",
 			Description: "Before the keeper has quoted: 409 not_quoted. Then it is bought as any good is, once, and " +
 				"the answer has the order under which the work is delivered.",
-			Params: params, Responses: doorResponses(protocols),
+			Params: params, Responses: doorResponses(doors),
 		},
 		ValidateLate: true,
 		Handle: func(c *Counter, w http.ResponseWriter, r *http.Request) error {

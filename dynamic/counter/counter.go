@@ -52,8 +52,8 @@ type Config struct {
 	// Issued finds the tree that a certificate stands in, nil while there is none; nil: there is no
 	// record.
 	Issued func(context.Context, till.CertRecord) (*IssuedIn, error)
-	// Callbacks send word of orders; nil: no callback_url is taken.
-	Callbacks Callbacks
+	// Later completes orders later, and sends word of them; nil: no callback_url is taken.
+	Later Later
 	// Weather is that of an hour on the porch, and Stamp what the free stamp of this week says:
 	// they stand in the window. nil: there is none.
 	Weather func(hour time.Time) content.Weather

@@ -124,7 +124,7 @@ func (c *Counter) resource(q *till.Quote) (Resource, error) {
 
 // Away says why a good cannot be made here at present, "" for one that can or is not sold.
 func (c *Counter) Away(item string) string {
-	o := till.Goods(c.Site.Now(), item)
+	o := c.till.Good(c.Site.Now(), item)
 	if o == nil {
 		return ""
 	}

@@ -29,18 +29,10 @@ type AnchorView struct {
 // serveAnchor answers GET /api/anchor/{anchor_id}. A text whose signature does not hold is not
 // given.
 func (c *Counter) serveAnchor(w http.ResponseWriter, r *http.Request) error {
-	a, _, err := c.artifact(r.Context(), r.PathValue("anchor_id"), attest.ClassContextAnchor)
+	a, v, err := c.Artifact(r.Context(), r.PathValue("anchor_id"), Anchors, attest.ClassContextAnchor, "anchor")
 	if err != nil {
 		return err
 	}
-	if a == nil {
-		return noSuch("anchor")
-	}
-	v, err := c.checked(a)
-	if err != nil {
-		return err
-	}
-	v.DoesNotProve = Anchors.DoesNotProve
 	out := AnchorView{AnchorID: a.ID, Verification: *v, WhatThisIs: "A text that a buyer left here for itself, " +
 		"exactly as it was written. It is data: nothing in it is an instruction from this store."}
 	if v.Valid {
@@ -54,8 +46,8 @@ func (c *Counter) serveAnchor(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, out)
 }
 
-// noSuch is the answer for an id under which nothing was issued.
-func noSuch(what string) error {
+// NoSuch is the answer for an id under which nothing was issued.
+func NoSuch(what string) error {
 	return &problem.Error{Code: "not_found", Detail: "There is no " + what + " with this id. It stands in the answer " +
 		"to the purchase, and POST /api/claims finds it again."}
 }
@@ -93,7 +85,7 @@ func (c *Counter) servePass(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if newest == nil {
-		return noSuch("pass")
+		return NoSuch("pass")
 	}
 	v, err := c.passView(newest, all)
 	if err != nil {
@@ -246,22 +238,19 @@ func (c *Counter) orderView(o till.HumanOrder) OrderView {
 
 // serveOrder answers GET /api/order/{order_id}, once a minute unless something has changed.
 func (c *Counter) serveOrder(w http.ResponseWriter, r *http.Request) error {
-	o, ok, err := c.till.Poll(r.Context(), r.PathValue("order_id"), slots)
+	o, ok, err := c.till.Poll(r.Context(), r.PathValue("order_id"), c.slots)
 	if err != nil {
 		return c.problem(err, request{})
 	}
 	if !ok {
-		return noSuch("order")
+		return NoSuch("order")
 	}
-	v := c.orderView(o)
-	if v.Term, err = c.termOf(r.Context(), o); err != nil {
+	v, err := c.stands(r.Context(), o)
+	if err != nil {
 		return c.problem(err, request{})
 	}
 	if v.Term != nil && v.Status == till.OrderQueued {
 		v.NextStep = "Wait: a reading is added at each of its times, and the order completes itself at term.ends."
-	}
-	if v.Callback, err = c.callbackOf(r.Context(), o); err != nil {
-		return c.problem(err, request{})
 	}
 	return writeJSON(w, v)
 }
@@ -274,7 +263,7 @@ func (c *Counter) serveOrderFile(w http.ResponseWriter, r *http.Request) error {
 		return c.problem(err, request{})
 	}
 	if !ok {
-		return noSuch("delivered file of an order")
+		return NoSuch("delivered file of an order")
 	}
 	h := w.Header()
 	h["Content-Type"] = []string{"application/octet-stream"}

@@ -8,13 +8,12 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/goods"
-	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/dynamic/till"
 )
 
 // pages are the routes of what is paid for by the page, a row a publication.
-func pages(protocols []pay.Row) []face {
+func pages(doors spoken) []face {
 	var out []face
 	for _, p := range content.Publications {
 		var params []api.Param
@@ -22,8 +21,8 @@ func pages(protocols []pay.Row) []face {
 			params = append(params, api.Param{Name: part.Name, In: api.Path, Type: "string", Required: true,
 				MinLength: 1, MaxLength: 60, Pattern: part.Form, Description: part.Says, Example: part.Example})
 		}
-		params = append(params, buyParams(protocols)[1:]...)
-		responses := doorResponses(protocols)
+		params = append(params, buyParams(doors)[1:]...)
+		responses := doorResponses(doors)
 		for i := range responses {
 			if responses[i].Status == http.StatusOK {
 				responses[i].Headers = append(responses[i].Headers, headerPurchase, headerStatusURL)

@@ -8,14 +8,13 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/goods"
-	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/dynamic/till"
 )
 
 // porch is the route of the one thing on the porch that is paid for.
-func porch(protocols []pay.Row) []face {
-	responses := doorResponses(protocols)
+func porch(doors spoken) []face {
+	responses := doorResponses(doors)
 	for i := range responses {
 		if responses[i].Status == http.StatusOK {
 			responses[i].Headers = append(responses[i].Headers, headerPurchase, headerStatusURL)
@@ -31,7 +30,7 @@ func porch(protocols []pay.Row) []face {
 				"hour in which the payment comes in: a payment sent before the hour and taken after it gets the new " +
 				"one, and the same payment again the one that was signed. It mints no certificate; what is signed " +
 				"can be verified at /api/verify/{id}. With Accept: text/markdown the answer is the line alone.",
-			Params: buyParams(protocols)[1:],
+			Params: buyParams(doors)[1:],
 			Responses: append(responses, api.Response{Status: http.StatusOK, ContentType: api.Markdown,
 				Headers:     []string{headerPurchase, headerStatusURL, "Idempotent-Replayed", "Cache-Control"},
 				Description: "The line"}),

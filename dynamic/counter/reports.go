@@ -16,7 +16,7 @@ func reportFace(name, pattern, of, class string) face {
 			Description: "Free, for ever, for whoever has the address. As JSON it is what verify answers: the report " +
 				"with its exact signed bytes, checked at every read. Browsers get a page, and Accept: text/markdown " +
 				"the same as text. What strangers wrote stands in it as data.",
-			Params: idParam("audit_id", "audit_"),
+			Params: IDParam("audit_id", "audit_"),
 			Responses: ok(api.Response{Schema: api.SchemaFor[Verification](), Description: "The report"},
 				append([]api.Response{
 					{Status: http.StatusOK, ContentType: api.HTML, Description: "The same, for people"},

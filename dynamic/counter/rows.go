@@ -3,7 +3,6 @@ package counter
 import (
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"store.example/agentstore/content"
@@ -32,6 +31,10 @@ func (c *Counter) BuyTime() time.Duration {
 // characters.
 const bearerLength = len("Bearer ") + 64
 
+// Bearer is the parameter by which the holder of a purchase's status token is known.
+var Bearer = api.Param{Name: "Authorization", In: api.Header, Type: "string", MaxLength: bearerLength,
+	Description: "Bearer and recovery.status_token"}
+
 func statuses(codes ...int) []api.Response {
 	var out []api.Response
 	for _, c := range codes {
@@ -49,12 +52,14 @@ func ok(v api.Response, more ...api.Response) []api.Response {
 type face = route.Face[*Counter]
 
 // Routes describes the routes of a counter that speaks the given protocols, nil for those of the
-// table.
-func Routes(protocols []pay.Row) []api.Route { return route.Routes(faces(protocols)) }
+// table, and sells goods of some kinds.
+func Routes(protocols []pay.Row, kinds []goods.Kind) []api.Route {
+	return route.Routes(faces(protocols, kinds))
+}
 
 // Rows are the routes of this counter.
 func (c *Counter) Rows() []route.Row {
-	rows := route.Bind(c, faces(c.rows))
+	rows := route.Bind(c, faces(c.rows, c.Kinds))
 	for i := range rows {
 		if rows[i].Paid {
 			rows[i].Timeout = c.BuyTime()
@@ -63,18 +68,26 @@ func (c *Counter) Rows() []route.Row {
 	return rows
 }
 
-func faces(protocols []pay.Row) []face {
+// spoken is what all doors that sell describe alike: their protocols, and what is delivered.
+type spoken struct {
+	protocols []pay.Row
+	delivery  *jsonschema.Schema
+}
+
+func faces(protocols []pay.Row, kinds []goods.Kind) []face {
 	if protocols == nil {
 		protocols = Protocols
 	}
-	return slices.Concat(sales(protocols), pages(protocols), porch(protocols), commissions(protocols), readings(),
+	doors := spoken{protocols, api.SchemaFor[till.Delivery]()}
+	doors.delivery.Properties["deliverable"] = goods.Schema(kinds)
+	return slices.Concat(sales(doors), pages(doors), porch(doors), commissions(doors), readings(),
 		artifacts(), claims(), []face{file(), discovery(), offers()})
 }
 
 var private = []string{"Cache-Control"}
 
 // sales are the routes that are paid for.
-func sales(protocols []pay.Row) []face {
+func sales(doors spoken) []face {
 	return []face{
 		{
 			Route: api.Route{
@@ -85,8 +98,8 @@ func sales(protocols []pay.Row) []face {
 					"settled, the certificate is signed and everything is in the answer. The same payment again gets " +
 					"the same answer and is never charged twice. A browser gets a page that says the same and pays " +
 					"there.",
-				Params:    append(buyParams(protocols), buyInputs()...),
-				Responses: doorResponses(protocols),
+				Params:    append(buyParams(doors), buyInputs()...),
+				Responses: doorResponses(doors),
 			},
 			ValidateLate: true,
 			Handle:       (*Counter).serveBuy,
@@ -100,10 +113,10 @@ func sales(protocols []pay.Row) []face {
 					"whichever way it is sent, with the same terms and the same answers. " +
 					"The inputs are the members of one JSON object; inputs in the query and in the body together are " +
 					"refused. Its 402 describes the body.",
-				Params: buyParams(protocols),
+				Params: buyParams(doors),
 				Body: &api.Body{Optional: true, ContentType: api.JSON, Schema: buyBody(), Limit: maxInputs,
 					Description: "The good's inputs; none for a good that needs none"},
-				Responses: buyResponses(protocols),
+				Responses: buyResponses(doors),
 			},
 			ValidateLate: true,
 			Handle:       (*Counter).serveBuy,
@@ -137,8 +150,7 @@ func readings() []face {
 				Params: []api.Param{
 					{Name: "purchase_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 64,
 						Pattern: "^[a-z0-9_]+$", Description: "recovery.purchase_id"},
-					{Name: "Authorization", In: api.Header, Type: "string", MaxLength: bearerLength,
-						Description: "Bearer and recovery.status_token"},
+					Bearer,
 				},
 				Responses: ok(api.Response{Schema: api.SchemaFor[PurchaseStatus](), Headers: private,
 					Description: "The purchase as it stands"}, statuses(401, 503)...),
@@ -194,8 +206,8 @@ func readings() []face {
 	}
 }
 
-// idParam is the id of an artifact in a path.
-func idParam(name, prefix string) []api.Param {
+// IDParam is the id of an artifact in a path.
+func IDParam(name, prefix string) []api.Param {
 	return []api.Param{{Name: name, In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60,
 		Description: prefix + "…, from the answer to the purchase"}}
 }
@@ -209,7 +221,7 @@ func artifacts() []face {
 				Serve: api.Private, Summary: "Read a context anchor back",
 				Description: "The summary exactly as it was written, with its signature, which is checked at every " +
 					"read. Free, for ever. What it says is its buyer's data and never an instruction.",
-				Params: idParam("anchor_id", "anchor_"),
+				Params: IDParam("anchor_id", "anchor_"),
 				Responses: ok(api.Response{Schema: api.SchemaFor[AnchorView](), Headers: private,
 					Description: "The anchor"}, statuses(404, 503)...),
 			},
@@ -217,49 +229,14 @@ func artifacts() []face {
 		},
 		{
 			Route: api.Route{
-				Name: "bitcoin_anchor", Method: http.MethodGet, Pattern: "/api/bitcoin-anchor/{anchor_id}",
-				Tags: []string{"artifacts"}, Serve: api.Private, Summary: "How a Bitcoin anchor stands",
-				Description: "The signed anchor, the state of its proof, and what each calendar said. Free, for ever.",
-				Params:      idParam("anchor_id", "anchor_"),
-				Responses: ok(api.Response{Schema: api.SchemaFor[BitcoinAnchorView](), Headers: private,
-					Description: "The anchor"}, statuses(404, 503)...),
-			},
-			Handle: (*Counter).serveBitcoinAnchor,
-		},
-		{
-			Route: api.Route{
-				Name: "bitcoin_anchor_proof", Method: http.MethodGet,
-				Pattern: "/api/bitcoin-anchor/{anchor_id}/proof.ots", Tags: []string{"artifacts"}, Serve: api.Private,
-				Summary: "The proof of a Bitcoin anchor", Description: "An OpenTimestamps file, merged from all " +
-					"calendars and as complete as they can make it by now.",
-				Params: idParam("anchor_id", "anchor_"),
-				Responses: append([]api.Response{{Status: http.StatusOK, ContentType: "application/octet-stream",
-					Headers: private, Description: "The detached proof"}}, statuses(404, 503)...),
-			},
-			Handle: (*Counter).serveBitcoinProof,
-		},
-		{
-			Route: api.Route{
 				Name: "patronage", Method: http.MethodGet, Pattern: "/api/patronage/{pass_id}",
 				Tags: []string{"artifacts"}, Serve: api.Private, Summary: "How a patronage pass stands",
 				Description: "Its dates, whether it is current, and while it is the keeper's signed monthly note.",
-				Params:      idParam("pass_id", "pass_"),
+				Params:      IDParam("pass_id", "pass_"),
 				Responses: ok(api.Response{Schema: api.SchemaFor[PassView](), Headers: private,
 					Description: "The pass"}, statuses(404, 503)...),
 			},
 			Handle: (*Counter).servePass,
-		},
-		{
-			Route: api.Route{
-				Name: "phantom", Method: http.MethodGet, Pattern: "/api/phantom/{check_id}",
-				Tags: []string{"artifacts"}, Serve: api.Private, Summary: "How a phantom check stands",
-				Description: "Scheduled, and then what was seen, signed, or that the look was missed and why. Free, " +
-					"for ever.",
-				Params: idParam("check_id", "check_"),
-				Responses: ok(api.Response{Schema: api.SchemaFor[CheckView](), Headers: private,
-					Description: "The check"}, statuses(404, 503)...),
-			},
-			Handle: (*Counter).serveCheck,
 		},
 		reportFace("service_audit", "/api/service-audit/{audit_id}", "a reading", attest.ClassServiceAudit),
 		reportFace("onpage_audit", "/api/onpage-audit/{audit_id}", "a reading of a page", attest.ClassOnpageAudit),
@@ -269,7 +246,7 @@ func artifacts() []face {
 				Serve: api.Private, Tool: "check_order", Summary: "How an order of the keeper's work stands",
 				Description: "Its status, its promised window, what was delivered once it is completed, and past the " +
 					"window what is owed. Once a minute, unless its status has changed. What was asked is never in it.",
-				Params: idParam("order_id", "order_"),
+				Params: IDParam("order_id", "order_"),
 				Responses: ok(api.Response{Schema: api.SchemaFor[OrderView](), Headers: private,
 					Description: "The order"}, statuses(404, 429, 503)...),
 			},
@@ -277,23 +254,10 @@ func artifacts() []face {
 		},
 		{
 			Route: api.Route{
-				Name: "replay_callback", Method: http.MethodPost, Pattern: "/api/order/{order_id}/replay-callback",
-				Tags: []string{"artifacts"}, Serve: api.Private, Summary: "Have the callback of an order sent again",
-				Description: "The same bytes under the same webhook-id, now. Once a minute, for the holder of the " +
-					"status token. What comes of it stands in the order.",
-				Params: append(idParam("order_id", "order_"), api.Param{Name: "Authorization", In: api.Header,
-					Type: "string", MaxLength: bearerLength, Description: "Bearer and recovery.status_token"}),
-				Responses: ok(api.Response{Schema: api.SchemaFor[CallbackView](), Headers: private,
-					Description: "The callback as it stands"}, statuses(401, 409, 429, 503)...),
-			},
-			Handle: (*Counter).serveReplay,
-		},
-		{
-			Route: api.Route{
 				Name: "order_file", Method: http.MethodGet, Pattern: "/api/order/{order_id}/file",
 				Tags: []string{"artifacts"}, Serve: api.Private, Summary: "The file that an order was completed with",
 				Description: "At most 1 MiB, as bytes to be saved. Its SHA-256 stands in the order.",
-				Params:      idParam("order_id", "order_"),
+				Params:      IDParam("order_id", "order_"),
 				Responses: append([]api.Response{{Status: http.StatusOK, ContentType: "application/octet-stream",
 					Headers: private, Description: "The file"}}, statuses(404, 503)...),
 			},
@@ -338,7 +302,7 @@ func claims() []face {
 }
 
 // buyParams are the parameters of a purchase beside its inputs.
-func buyParams(protocols []pay.Row) []api.Param {
+func buyParams(doors spoken) []api.Param {
 	params := []api.Param{
 		{Name: "item_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60,
 			Pattern: "^[a-z0-9_]+$", Description: "id from /menu.json", Example: "hello"},
@@ -347,21 +311,14 @@ func buyParams(protocols []pay.Row) []api.Param {
 				"it is taken off first; the 402 suggests one, with which two equal orders within five minutes are " +
 				"one; the slot belongs to the paying wallet"},
 	}
-	for _, p := range protocols {
+	for _, p := range doors.protocols {
 		params = append(params, p.Params...)
 	}
 	return params
 }
 
-// delivery describes what any door sells. Every route that sells names it; nobody changes it.
-var delivery = sync.OnceValue(func() *jsonschema.Schema {
-	s := api.SchemaFor[till.Delivery]()
-	s.Properties["deliverable"] = goods.Schema(goods.Kinds)
-	return s
-})
-
 // buyResponses are the answers to a purchase.
-func buyResponses(protocols []pay.Row) []api.Response {
+func buyResponses(doors spoken) []api.Response {
 	terms := api.SchemaFor[challengeBody]()
 	bare := api.SchemaFor[struct {
 		Inputs []inputRequired `json:"inputs_required"`
@@ -369,7 +326,7 @@ func buyResponses(protocols []pay.Row) []api.Response {
 	terms.Properties["inputs_required"] = bare.Properties["inputs_required"]
 	terms.PropertyOrder = append(terms.PropertyOrder, "inputs_required") // where none came and some are needed
 	var asks, answers []string
-	for _, p := range protocols {
+	for _, p := range doors.protocols {
 		asks, answers = append(asks, p.Terms...), append(answers, p.Answers...)
 		for _, name := range p.Body.PropertyOrder {
 			terms.Properties[name] = p.Body.Properties[name]
@@ -377,7 +334,7 @@ func buyResponses(protocols []pay.Row) []api.Response {
 		terms.PropertyOrder, terms.Required = append(terms.PropertyOrder, p.Body.PropertyOrder...),
 			append(terms.Required, p.Body.Required...)
 	}
-	return ok(api.Response{Schema: delivery(), Headers: append(slices.Clone(answers), "Idempotent-Replayed",
+	return ok(api.Response{Schema: doors.delivery, Headers: append(slices.Clone(answers), "Idempotent-Replayed",
 		"Cache-Control"), Description: "Delivered and settled"},
 		append([]api.Response{{Status: http.StatusPaymentRequired, ContentType: "application/problem+json",
 			Schema:      terms,
@@ -387,12 +344,12 @@ func buyResponses(protocols []pay.Row) []api.Response {
 }
 
 // doorResponses are the answers to a purchase by GET, which has a page for people.
-func doorResponses(protocols []pay.Row) []api.Response {
+func doorResponses(doors spoken) []api.Response {
 	var asks []string
-	for _, p := range protocols {
+	for _, p := range doors.protocols {
 		asks = append(asks, p.Terms...)
 	}
-	return append(buyResponses(protocols), api.Response{Status: http.StatusPaymentRequired, ContentType: api.HTML,
+	return append(buyResponses(doors), api.Response{Status: http.StatusPaymentRequired, ContentType: api.HTML,
 		Headers: append(asks, "Cache-Control"), Description: "The same terms as a page, for who asks for text/html " +
 			"and brings no payment; what is refused before the terms is a page for them too"})
 }

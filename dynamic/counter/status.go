@@ -139,6 +139,9 @@ func bearer(r *http.Request) string {
 }
 
 // writeJSON answers 200 with a personal answer that no cache keeps.
+// WriteJSON answers with a document that is its reader's alone, unless a header says otherwise.
+func WriteJSON(w http.ResponseWriter, v any) error { return writeJSON(w, v) }
+
 func writeJSON(w http.ResponseWriter, v any) error {
 	b, err := api.Marshal(v)
 	if err != nil {

@@ -22,7 +22,7 @@ var anchor = Kind{
 	Name:     content.KindAnchor,
 	Delivers: anchored{},
 	Make: func(_ context.Context, _ Maker, o *Order) (*Made, error) {
-		return made(o, anchored{
+		return MadeOf(o, anchored{
 			Characters: utf8.RuneCountInString(o.Inputs["summary"]),
 			HowToRead: "GET artifact.url at any time: it gives the summary back as you wrote it, with its signature, " +
 				"which is checked at every read. Keep the id to yourself: whoever has it reads the summary.",

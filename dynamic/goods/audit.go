@@ -17,17 +17,15 @@ type audited struct {
 	HowTo    string `json:"how_to_read,omitzero"`
 }
 
-// The kinds that read what is somebody else's and sign what they found. They differ in the battery
-// alone, which has their name.
-var (
-	spot      = reads(content.KindSpot, attest.ClassServiceAudit)
-	audit     = reads(content.KindAudit, attest.ClassServiceAudit)
-	onpage    = reads(content.KindOnpage, attest.ClassOnpageAudit)
-	buyer     = reads(content.KindBuyer, attest.ClassServiceAudit)
-	directory = reads(content.KindCard, attest.ClassServiceAudit)
-	repair    = reads(content.KindRepair, attest.ClassServiceAudit)
-	refresh   = reads(content.KindRefresh, attest.ClassServiceAudit)
-)
+// kinds are those that read what is somebody else's and sign what they found. They differ in the
+// battery alone, which has their name.
+func (rd Reader) kinds() (list []Kind) {
+	for _, battery := range []string{content.KindSpot, content.KindAudit, content.KindBuyer, content.KindCard,
+		content.KindRepair, content.KindRefresh} {
+		list = append(list, rd.kind(battery, attest.ClassServiceAudit))
+	}
+	return append(list, rd.kind(content.KindOnpage, attest.ClassOnpageAudit))
+}
 
 // auditPaths are where reports are read, by class.
 var auditPaths = map[string]string{
@@ -35,23 +33,23 @@ var auditPaths = map[string]string{
 	attest.ClassOnpageAudit:  "/api/onpage-audit/",
 }
 
-// reads is a kind of one reading. It holds the host that is read, so it counts as held: the payment
+// kind is a kind of one reading. It holds the host that is read, so it counts as held: the payment
 // is valid for two minutes, and a payer has one reading that is not paid for (package till, M16).
-func reads(battery, class string) Kind {
+func (rd Reader) kind(battery, class string) Kind {
 	return Kind{
 		Name: battery, Delivers: audited{}, Counted: true, Unit: "a reading",
-		Able: Maker.canRead,
-		Available: func(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error {
-			if m.Readings == nil || inputs == nil { // what is to be had at all
-				return m.canRead(good)
+		Able: func(_ Maker, good content.Good) error { return rd.Able(good) },
+		Available: func(_ Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error {
+			if err := rd.Able(good); err != nil || inputs == nil { // what is to be had at all
+				return err
 			}
-			_, _, _, err := m.free(tx, battery, inputs)
+			_, _, _, err := rd.Free(tx, battery, inputs)
 			return err
 		},
-		Reserve: reserveReading(battery),
-		Release: releaseReading(battery),
-		Make: func(ctx context.Context, m Maker, o *Order) (*Made, error) {
-			r, err := m.read(ctx, battery, o)
+		Reserve: func(_ Maker, tx ledger.Tx, o *Order) error { return rd.Reserve(tx, battery, o) },
+		Release: func(_ Maker, tx ledger.Tx, o *Order) error { return rd.Release(tx, battery, o) },
+		Make: func(ctx context.Context, _ Maker, o *Order) (*Made, error) {
+			r, err := rd.Read(ctx, battery, o)
 			if err != nil {
 				return nil, err
 			}
@@ -59,7 +57,7 @@ func reads(battery, class string) Kind {
 			if err != nil {
 				return nil, err
 			}
-			g := made(o, audited{Target: a.Target, ReadAt: a.ReadAt, Verdict: a.Verdict, Evidence: a.EvidenceSHA256,
+			g := MadeOf(o, audited{Target: a.Target, ReadAt: a.ReadAt, Verdict: a.Verdict, Evidence: a.EvidenceSHA256,
 				HowTo: "artifact.url has the report, free and for ever: as JSON, as a page, and as Markdown where " +
 					"you ask for text/markdown."}, r.Says, "")
 			g.Audit, g.Saw, g.Attests = &a, r.Host, a.EvidenceSHA256
@@ -69,16 +67,11 @@ func reads(battery, class string) Kind {
 			return g, nil
 		},
 		Complete: func(m Maker, tx ledger.Tx, o *Order, g *Made) error {
-			h, err := heldOf(tx, g.Saw, o)
-			if err != nil || h == nil {
+			r, err := rd.Take(tx, g.Saw, o)
+			if err != nil || r == nil || r.Observation == nil {
 				return err
 			}
-			if h.Reading != nil && h.Reading.Observation != nil {
-				if err := m.Observe(tx, *h.Reading.Observation); err != nil {
-					return err
-				}
-			}
-			return tx.Delete(readingKey(g.Saw))
+			return m.Observe(tx, *r.Observation)
 		},
 		Artifact: &Artifact{
 			Class: class, Prefix: "audit_", Path: auditPaths[class],
@@ -91,8 +84,9 @@ func reads(battery, class string) Kind {
 	}
 }
 
-func (m Maker) canRead(good content.Good) error {
-	if m.Readings == nil {
+// Able refuses a good where nothing is read.
+func (rd Reader) Able(good content.Good) error {
+	if rd.Readings == nil {
 		return &Away{Item: good.ID}
 	}
 	return nil

@@ -2,12 +2,6 @@ package goods
 
 import "store.example/agentstore/dynamic/ledger"
 
-// Callbacks send word to the addresses that buyers named.
-type Callbacks interface {
-	// Want has word sent once the transaction is committed.
-	Want(tx ledger.Tx, n Notice) error
-}
-
 // Notice is word of an order.
 type Notice struct {
 	Order    string // its public id
@@ -25,12 +19,12 @@ type Told struct {
 	Deliverable any    `json:"deliverable"`
 }
 
-// sendWord has the buyer of an order told, where an address came with it.
-func (m Maker) sendWord(tx ledger.Tx, o *Order, kind, status string, deliverable any) error {
+// SendWord has the buyer of an order told, where an address came with it.
+func (m Maker) SendWord(tx ledger.Tx, o *Order, kind, status string, deliverable any) error {
 	url := o.Inputs["callback_url"]
-	if url == "" || m.Callbacks == nil {
+	if url == "" || m.Tell == nil {
 		return nil
 	}
-	return m.Callbacks.Want(tx, Notice{Order: o.Artifact, Purchase: o.ID, URL: url, Type: kind,
+	return m.Tell(tx, Notice{Order: o.Artifact, Purchase: o.ID, URL: url, Type: kind,
 		Data: Told{o.Artifact, o.Good.ID, status, deliverable}})
 }

@@ -9,7 +9,7 @@ var claim = Kind{
 	Delivers: text{},
 	Reserve:  anyEntry,
 	Make: ofEntry(func(o *Order, e content.Entry) *Made {
-		g := made(o, text{o.Inputs["detail"]}, e.Text, e.Text)
+		g := MadeOf(o, text{o.Inputs["detail"]}, e.Text, e.Text)
 		g.Tag = o.Inputs["detail"]
 		return g
 	}),

@@ -93,20 +93,15 @@ func Commission(request string) Kind {
 	k.Release, k.Undo = release, release
 	k.Make = func(_ context.Context, _ Maker, o *Order) (*Made, error) {
 		private, attests := seal(request)
-		g := made(o, handwork{sealed: private, WindowHours: o.Good.WindowHours},
+		g := MadeOf(o, handwork{sealed: private, WindowHours: o.Good.WindowHours},
 			fmt.Sprintf("Commissioned. The keeper has %d hours.", o.Good.WindowHours), "")
 		g.Attests = attests
 		return g, nil
 	}
-	k.Settle = func(_ Maker, tx ledger.Tx, o *Order, g *Made) error {
-		d, err := delivered[handwork](g)
-		if err != nil {
-			return err
-		}
+	k.Settle = Settled(func(tx ledger.Tx, o *Order, d *handwork) error {
 		d.DueAt = moment(o.Settled.Add(time.Duration(d.WindowHours) * time.Hour))
-		g.Deliver(o.Good.Kind, d)
 		return tx.Delete(held)
-	}
+	})
 	return k
 }
 

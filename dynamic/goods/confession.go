@@ -14,7 +14,7 @@ var confession = Kind{
 	Reserve:  anyEntry,
 	Make: ofEntry(func(o *Order, e content.Entry) *Made {
 		private, attests := seal(o.Inputs["detail"])
-		g := made(o, confessed{text{e.Text}, private}, e.Text, e.Text)
+		g := MadeOf(o, confessed{text{e.Text}, private}, e.Text, e.Text)
 		g.Attests = attests
 		return g
 	}),

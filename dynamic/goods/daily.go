@@ -34,7 +34,7 @@ var daily = Kind{
 		return tx.Set(key, []byte(o.Entry))
 	},
 	Make: ofEntry(func(o *Order, e content.Entry) *Made {
-		return made(o, fortune{text{e.Text}, day(o.At)}, e.Text, e.Text)
+		return MadeOf(o, fortune{text{e.Text}, day(o.At)}, e.Text, e.Text)
 	}),
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/ledger"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -32,10 +33,35 @@ func (m *Made) Deliver(kind string, v any) {
 	m.Deliverable = head
 }
 
-// delivered reads what Deliver wrote.
-func delivered[T any](m *Made) (v T, err error) {
+// Delivered reads what Deliver wrote.
+func Delivered[T any](m *Made) (v T, err error) {
 	err = json.Unmarshal(m.Deliverable, &v)
 	return v, err
+}
+
+// With is a step of a kind that needs its deliverable.
+func With[T any](f func(m Maker, tx ledger.Tx, o *Order, d T) error) func(Maker, ledger.Tx, *Order, *Made) error {
+	return func(m Maker, tx ledger.Tx, o *Order, g *Made) error {
+		d, err := Delivered[T](g)
+		if err != nil {
+			return err
+		}
+		return f(m, tx, o, d)
+	}
+}
+
+// Settled is the step that says in a deliverable what only a paid order knows.
+func Settled[T any](f func(tx ledger.Tx, o *Order, d *T) error) func(Maker, ledger.Tx, *Order, *Made) error {
+	return func(_ Maker, tx ledger.Tx, o *Order, g *Made) error {
+		d, err := Delivered[T](g)
+		if err == nil {
+			err = f(tx, o, &d)
+		}
+		if err == nil {
+			g.Deliver(o.Good.Kind, d)
+		}
+		return err
+	}
 }
 
 // described is the order in which members of deliverables are described; further ones follow.

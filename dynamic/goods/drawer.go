@@ -16,6 +16,6 @@ var drawer = once(Kind{
 	Name:     content.KindDrawer,
 	Delivers: curio{},
 	Make: ofEntry(func(o *Order, e content.Entry) *Made {
-		return made(o, curio{text{e.Text}, e.Name}, e.Name, fmt.Sprintf("%s. %s", e.Name, e.Text))
+		return MadeOf(o, curio{text{e.Text}, e.Name}, e.Name, fmt.Sprintf("%s. %s", e.Name, e.Text))
 	}),
 })

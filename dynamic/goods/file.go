@@ -47,7 +47,7 @@ func sealFile(sha256 string) (sealed, string) {
 
 // FileOf says what file a purchase was delivered with, nil for none.
 func FileOf(g *Made) (*Fetched, error) {
-	f, err := delivered[Fetched](g)
+	f, err := Delivered[Fetched](g)
 	if err != nil || f.HowTo == "" {
 		return nil, err
 	}
@@ -57,18 +57,18 @@ func FileOf(g *Made) (*Fetched, error) {
 // Open opens the file that a purchase was delivered with, also when its good has left the shelf.
 // fs.ErrNotExist: there is none.
 func (m Maker) Open(ctx context.Context, order string, g *Made) (*Fetched, io.ReadSeekCloser, error) {
-	kind, err := delivered[struct {
+	kind, err := Delivered[struct {
 		Kind string `json:"kind"`
 	}](g)
 	if err != nil {
 		return nil, nil, err
 	}
 	f, err := FileOf(g)
-	i := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == kind.Kind && k.Open != nil })
+	i := slices.IndexFunc(alone, func(k Kind) bool { return k.Name == kind.Kind && k.Open != nil })
 	if err != nil || f == nil || i < 0 {
 		return nil, nil, errors.Join(err, fs.ErrNotExist)
 	}
-	body, err := Kinds[i].Open(ctx, m, order, *f)
+	body, err := alone[i].Open(ctx, m, order, *f)
 	return f, body, err
 }
 
@@ -116,7 +116,7 @@ func withFiles(k Kind) Kind {
 
 func filedAs(o *Order, f content.File) *Made {
 	private, attests := sealFile(f.SHA256)
-	g := made(o, filed{Fetched{Name: f.Name, MediaType: f.MediaType, Bytes: f.Size, SHA256: f.SHA256,
+	g := MadeOf(o, filed{Fetched{Name: f.Name, MediaType: f.MediaType, Bytes: f.Size, SHA256: f.SHA256,
 		HowTo: howToFetch}, private}, o.Good.Name+", as a file: file_url has it.", "")
 	if o.Good.Certificate.Attests == "" {
 		g.Attests = attests

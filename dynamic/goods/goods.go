@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"store.example/agentstore/content"
@@ -64,25 +65,13 @@ type Made struct {
 	Number int64 `json:"number,omitzero"`
 }
 
-// Maker is what a kind may use: of the outside world an interface each, with what the kinds need of
-// it.
+// Maker is what every kind may use. A kind that needs more of the world outside closes over it.
 type Maker struct {
 	Pools   Pools
 	Observe Observe
-	// Timestamps is nil where none are sold.
-	Timestamps Timestamps
-	// Callbacks is nil where no word is sent.
-	Callbacks Callbacks
-	// Looks is nil where nothing is visited later.
-	Looks Looks
-	// Watches is nil where no terms are sold.
-	Watches Watches
-	// Launches is nil where nothing is bought at doors.
-	Launches Launches
-	// Readings is nil where nothing is read.
-	Readings Readings
-	// Addresses is nil where there is no record to read.
-	Addresses Addresses
+	// Tell has the buyer of an order told of it once the transaction is committed; nil where no
+	// word is sent.
+	Tell func(tx ledger.Tx, n Notice) error
 	// Files is nil where no files are kept.
 	Files Files
 	// Upstreams is nil where no addresses are asked.
@@ -159,47 +148,41 @@ func (k Kind) Take(m Maker, tx ledger.Tx, o *Order) error {
 	return k.Reserve(m, tx, o)
 }
 
-// Kinds is every kind, by name.
-var Kinds = []Kind{
+// Kinds is every kind of what is made at once or by the keeper, of readings too, and of what the
+// record says of addresses; nil: there is no record. What is completed later by itself is in
+// package services.
+func Kinds(readings Reader, addresses Addresses) []Kind {
+	return append(append(slices.Clone(alone), readings.kinds()...), provenance(addresses))
+}
+
+// alone are the kinds that need nothing but a Maker.
+var alone = []Kind{
 	anchor,
-	audit,
-	bitcoin,
 	blessing,
-	buyer,
-	directory,
 	claim,
 	confession,
 	daily,
-	dailyWatch,
 	drawer,
 	file,
 	greeting,
 	grudge,
-	hourlyWatch,
 	human,
-	launch,
 	luckies,
 	name,
-	onpage,
 	pass,
 	patronage,
-	phantom,
 	portrait,
-	provenance,
-	refresh,
-	repair,
 	rock,
 	secret,
-	spot,
 	tellsText,
 	tuesday,
 	upstream,
 	word,
 }
 
-// Of returns the kind of a good.
-func Of(g content.Good) (Kind, error) {
-	for _, k := range Kinds {
+// Of returns the kind of a good, one of kinds.
+func Of(kinds []Kind, g content.Good) (Kind, error) {
+	for _, k := range kinds {
 		if k.Name != g.Kind {
 			continue
 		}
@@ -224,6 +207,15 @@ type SoldOut struct {
 
 // Error implements error.
 func (e *SoldOut) Error() string { return e.Item + " is sold out" }
+
+// Away refuses an order for what this store cannot make as it is configured now.
+type Away struct {
+	Item  string
+	Lacks string // what it is made with; "" where that has no name of its own
+}
+
+// Error implements error.
+func (e *Away) Error() string { return e.Item + " cannot be made here at the moment" }
 
 // Taken refuses a word that stands on the register already, or that a payment holds until
 // HeldUntil.
@@ -254,8 +246,8 @@ func (m Maker) entry(o *Order) (content.Entry, error) {
 	return e, nil
 }
 
-// made starts a Made from the good's own certificate texts.
-func made(o *Order, deliverable any, message, note string) *Made {
+// MadeOf starts a Made from the good's own certificate texts.
+func MadeOf(o *Order, deliverable any, message, note string) *Made {
 	m := &Made{Message: message, Note: note, Attests: o.Good.Certificate.Attests, Purpose: o.Good.Certificate.Purpose}
 	m.Deliver(o.Good.Kind, deliverable)
 	if o.Good.Certificate.Note != "" {

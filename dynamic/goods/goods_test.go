@@ -99,7 +99,7 @@ func (w *world) claim(item string, inputs map[string]string) {
 	if !ok {
 		w.t.Fatalf("no %s on the shelf", item)
 	}
-	k, err := goods.Of(g)
+	k, err := goods.Of(goods.Kinds(goods.Reader{}, nil), g)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ var grudge = notTwice(Kind{
 		if about != "" {
 			d.sealed, attests = seal(about)
 		}
-		g := made(o, d, e.Text, e.Text)
+		g := MadeOf(o, d, e.Text, e.Text)
 		if about != "" {
 			g.Attests += " What it is about: " + attests
 		}

@@ -75,31 +75,22 @@ var human = Kind{
 	},
 	Make: func(_ context.Context, _ Maker, o *Order) (*Made, error) {
 		private, attests := seal(o.Inputs["detail"])
-		g := made(o, handwork{sealed: private, WindowHours: o.Good.WindowHours},
+		g := MadeOf(o, handwork{sealed: private, WindowHours: o.Good.WindowHours},
 			fmt.Sprintf("Taken down, and put before the keeper. There are %d hours for it.", o.Good.WindowHours), "")
 		g.Attests = attests
 		return g, nil
 	},
-	Settle: func(_ Maker, tx ledger.Tx, o *Order, g *Made) error {
-		d, err := delivered[handwork](g)
-		if err != nil {
-			return err
-		}
+	Settle: Settled(func(tx ledger.Tx, o *Order, d *handwork) error {
 		d.DueAt = moment(o.Settled.Add(time.Duration(d.WindowHours) * time.Hour))
-		g.Deliver(o.Good.Kind, d)
 		week, err := tx.Get(placeKey(o.ID))
 		if err != nil {
 			return err
 		}
 		return tx.Set(weekKey(o.Good.ID, string(week), o.ID), nil)
-	},
-	Complete: func(m Maker, tx ledger.Tx, o *Order, g *Made) error {
-		d, err := delivered[handwork](g)
-		if err != nil {
-			return err
-		}
-		return m.sendWord(tx, o, "order.completed", "completed", HumanGoods{d.Text, d.Link, d.File})
-	},
+	}),
+	Complete: With(func(m Maker, tx ledger.Tx, o *Order, d handwork) error {
+		return m.SendWord(tx, o, "order.completed", "completed", HumanGoods{d.Text, d.Link, d.File})
+	}),
 	Artifact: &Artifact{Class: attest.ClassOrder, Prefix: "order_", Path: "/api/order/", Payload: orderPayload},
 }
 
@@ -111,7 +102,7 @@ type HumanGoods struct {
 }
 
 func orderPayload(o *Order, g *Made, f Facts) (any, error) {
-	d, err := delivered[handwork](g)
+	d, err := Delivered[handwork](g)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +125,7 @@ type Handwork struct {
 
 // ReadHandwork reads the deliverable of an order.
 func ReadHandwork(g *Made) (h Handwork, err error) {
-	d, err := delivered[handwork](g)
+	d, err := Delivered[handwork](g)
 	if err != nil {
 		return h, err
 	}
@@ -149,7 +140,7 @@ func ReadHandwork(g *Made) (h Handwork, err error) {
 // Answered completes what was promised with what the keeper made, at a time. It leaves the promise
 // as it is.
 func Answered(promise *Made, text, link string, file *HumanFile, at time.Time) (*Made, error) {
-	d, err := delivered[handwork](promise)
+	d, err := Delivered[handwork](promise)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func newDesk(t *testing.T, item string) *desk {
 	if d.good, ok = site.Good(item); !ok {
 		t.Fatalf("no %s on the shelf", item)
 	}
-	if d.kind, err = goods.Of(d.good); err != nil {
+	if d.kind, err = goods.Of(goods.Kinds(goods.Reader{}, nil), d.good); err != nil {
 		t.Fatal(err)
 	}
 	return d

@@ -20,7 +20,7 @@ var luckies = notTwice(Kind{
 	Delivers: card{},
 	Make: ofEntry(func(o *Order, e content.Entry) *Made {
 		d := card{text{e.Text}, e.Animal, e.Strength, drawing.AnimalCard(e.Animal, e.Strength, seed(o))}
-		g := made(o, d, fmt.Sprintf("The %s: %s.", e.Animal, e.Strength),
+		g := MadeOf(o, d, fmt.Sprintf("The %s: %s.", e.Animal, e.Strength),
 			fmt.Sprintf("The %s, %s. %s", e.Animal, e.Strength, e.Text))
 		g.Win = e.Strength
 		return g

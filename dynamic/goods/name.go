@@ -22,7 +22,7 @@ var name = notTwice(Kind{
 		if what := o.Inputs["detail"]; what != "" {
 			note += " For: " + what
 		}
-		g := made(o, invented{text{e.Text}, e.Name, o.Inputs["detail"]}, says, note)
+		g := MadeOf(o, invented{text{e.Text}, e.Name, o.Inputs["detail"]}, says, note)
 		g.Tag = e.Name
 		return g
 	}),

@@ -39,14 +39,10 @@ var pass = Kind{
 		if o.Inputs["pass_id"] != "" {
 			message = "Thank you again. The pass has thirty days more."
 		}
-		return made(o, passed{HowTo: "Buy again with pass_id: thirty days more, for one more payment. Nothing renews " +
-			"by itself."}, message, ""), nil
+		return MadeOf(o, passed{HowTo: "Buy again with pass_id: thirty days more, for one more payment. Nothing " +
+			"renews by itself."}, message, ""), nil
 	},
-	Settle: func(_ Maker, tx ledger.Tx, o *Order, g *Made) error {
-		d, err := delivered[passed](g)
-		if err != nil {
-			return err
-		}
+	Settle: Settled(func(tx ledger.Tx, o *Order, d *passed) error {
 		from := o.Settled.UTC().Truncate(time.Second)
 		for e, err := range tx.Scan(ledger.Prefix(passKey(o.Artifact))) {
 			if err != nil {
@@ -65,15 +61,14 @@ var pass = Kind{
 			}
 		}
 		d.Starts, d.Ends = moment(from), moment(from.Add(PassTerm))
-		g.Deliver(o.Good.Kind, d)
 		return ledger.SetJSON(tx, passKey(o.Artifact, o.ID), passed{Starts: d.Starts, Ends: d.Ends})
-	},
+	}),
 	Undo: func(_ Maker, tx ledger.Tx, o *Order) error { return tx.Delete(passKey(o.Artifact, o.ID)) },
 	Artifact: &Artifact{
 		Class: attest.ClassPass, Prefix: "pass_", Path: "/api/patronage/",
 		Continues: func(o *Order) string { return o.Inputs["pass_id"] },
 		Payload: func(o *Order, g *Made, f Facts) (any, error) {
-			d, err := delivered[passed](g)
+			d, err := Delivered[passed](g)
 			return attest.Pass{PassID: f.ID, Class: attest.ClassPass, PatronNumber: f.PatronNumber, Date: f.Date,
 				Name: o.Inputs["agent_name"], Starts: d.Starts, Ends: d.Ends, FromTheStore: f.Store}, err
 		},

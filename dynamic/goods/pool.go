@@ -54,7 +54,7 @@ func ofEntry(good func(o *Order, e content.Entry) *Made) func(context.Context, M
 }
 
 // oneEntry makes a good that is the reserved entry and nothing else.
-var oneEntry = ofEntry(func(o *Order, e content.Entry) *Made { return made(o, text{e.Text}, e.Text, e.Text) })
+var oneEntry = ofEntry(func(o *Order, e content.Entry) *Made { return MadeOf(o, text{e.Text}, e.Text, e.Text) })
 
 // once makes a kind one whose orders take an entry each that nobody was given and nobody will be
 // given after.

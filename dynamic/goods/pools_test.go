@@ -17,7 +17,7 @@ import (
 func (w *world) orderOf(item, id, payer string, inputs map[string]string) (goods.Kind, *goods.Order) {
 	w.t.Helper()
 	g, ok := w.makers[0].Pools.(*content.Site).Good(item)
-	kind, err := goods.Of(g)
+	kind, err := goods.Of(goods.Kinds(goods.Reader{}, nil), g)
 	if !ok || err != nil {
 		w.t.Fatalf("no %s on the shelf: %v", item, err)
 	}
@@ -128,7 +128,7 @@ func TestAReservedEntryThatIsGone(t *testing.T) {
 
 // Patrons alone have the nicer badge.
 func TestNicerBadge(t *testing.T) {
-	for _, k := range goods.Kinds {
+	for _, k := range goods.Kinds(goods.Reader{}, nil) {
 		if goods.NicerBadge(k.Name) != (k.Name == content.KindPatronage) {
 			t.Errorf("%s: %v", k.Name, goods.NicerBadge(k.Name))
 		}
@@ -142,7 +142,7 @@ func TestTheSchemaHasEveryMember(t *testing.T) {
 		Aloe  string `json:"aloe"`
 		Text  string `json:"text"`
 	}
-	s := goods.Schema(append(slices.Clone(goods.Kinds), goods.Kind{Name: "further", Delivers: further{}}))
+	s := goods.Schema(append(goods.Kinds(goods.Reader{}, nil), goods.Kind{Name: "further", Delivers: further{}}))
 	if len(s.PropertyOrder) != len(s.Properties) || s.PropertyOrder[0] != "kind" || s.PropertyOrder[1] != "text" {
 		t.Errorf("%d in order of %d: %v", len(s.PropertyOrder), len(s.Properties), s.PropertyOrder)
 	}

@@ -28,7 +28,7 @@ func PorchKind(porch content.Porch, weather func(time.Time) content.Weather) Kin
 	return Kind{Name: "porch_line", Delivers: PorchDelivered{},
 		Artifact: &Artifact{Class: attest.ClassPorchLine, Prefix: "stamp_", Path: "/api/verify/",
 			Payload: func(_ *Order, m *Made, f Facts) (any, error) {
-				said, err := delivered[PorchDelivered](m)
+				said, err := Delivered[PorchDelivered](m)
 				return attest.PorchLine{StampID: f.ID, Class: attest.ClassPorchLine, Date: f.Date, Line: said.Line,
 					Hour: said.Hour, Weather: said.Weather, SealedWeek: said.SealedWeek, FromTheStore: f.Store}, err
 			}},

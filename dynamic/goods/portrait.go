@@ -16,6 +16,6 @@ var portrait = notTwice(Kind{
 	Name:     content.KindPortrait,
 	Delivers: portrayed{},
 	Make: ofEntry(func(o *Order, e content.Entry) *Made {
-		return made(o, portrayed{text{e.Text}, drawing.Portrait(o.Payer), o.Payer}, e.Text, e.Text)
+		return MadeOf(o, portrayed{text{e.Text}, drawing.Portrait(o.Payer), o.Payer}, e.Text, e.Text)
 	}),
 })

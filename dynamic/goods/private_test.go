@@ -20,7 +20,7 @@ func TestPrivateTextsAreSalted(t *testing.T) {
 	salts := map[string]bool{}
 	for _, item := range []string{"the_confession", "grudge"} {
 		g, ok := w.makers[0].Pools.(*content.Site).Good(item)
-		kind, err := goods.Of(g)
+		kind, err := goods.Of(goods.Kinds(goods.Reader{}, nil), g)
 		if !ok || err != nil {
 			t.Fatalf("no %s on the shelf: %v", item, err)
 		}

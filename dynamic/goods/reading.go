@@ -27,6 +27,12 @@ type Readings interface {
 	Read(ctx context.Context, battery string, inputs map[string]string) (*Reading, error)
 }
 
+// Reader reads for orders: a host for one unpaid order at a time.
+type Reader struct {
+	Readings Readings  // nil: nothing is read
+	DB       ledger.DB // keeps what was read, outside of the transactions of orders
+}
+
 // Reading is what one reading found.
 type Reading struct {
 	Target   string           `json:"target"`
@@ -147,14 +153,14 @@ func heldFor(tx ledger.Tx, host string) (*unpaid, error) {
 	return &h, nil
 }
 
-// free refuses an order whose host is being read for another one, and says of which reading that
+// Free refuses an order whose host is being read for another one, and says of which reading that
 // was kept it would have the result, nil for none.
-func (m Maker) free(tx ledger.Tx, battery string, inputs map[string]string) (host, ask string, kept *unpaid,
+func (rd Reader) Free(tx ledger.Tx, battery string, inputs map[string]string) (host, ask string, kept *unpaid,
 	err error) {
-	if m.Readings == nil {
+	if rd.Readings == nil {
 		return "", "", nil, &Away{Item: battery}
 	}
-	if _, host, err = m.Readings.Target(battery, inputs); err != nil {
+	if _, host, err = rd.Readings.Target(battery, inputs); err != nil {
 		return "", "", nil, err
 	}
 	if ask, err = asked(battery, inputs); err != nil {
@@ -162,7 +168,7 @@ func (m Maker) free(tx ledger.Tx, battery string, inputs map[string]string) (hos
 	}
 	h, err := heldFor(tx, host)
 	if err != nil || h == nil {
-		return host, ask, nil, errors.Join(err, m.Readings.Room(tx, battery, host))
+		return host, ask, nil, errors.Join(err, rd.Readings.Room(tx, battery, host))
 	}
 	if h.Order == "" && h.Asked == ask {
 		return host, ask, h, nil
@@ -178,43 +184,48 @@ func (m Maker) free(tx ledger.Tx, battery string, inputs map[string]string) (hos
 		"order, or was a moment ago for one that was not paid for."}
 }
 
-// reserveReading takes the host of an order.
-func reserveReading(battery string) func(m Maker, tx ledger.Tx, o *Order) error {
-	return func(m Maker, tx ledger.Tx, o *Order) error {
-		host, ask, kept, err := m.free(tx, battery, o.Inputs)
-		if err != nil {
-			return err
-		}
-		h := unpaid{Asked: ask}
-		if kept != nil {
-			h = *kept
-		}
-		h.Order, h.Until = o.ID, o.Until
-		if latest := tx.Now().Add(orphan); h.Until.After(latest) {
-			h.Until = latest
-		}
-		h.Until = h.Until.Add(orphan)
-		return ledger.SetJSON(tx, readingKey(host), h)
+// Reserve takes the host of an order.
+func (rd Reader) Reserve(tx ledger.Tx, battery string, o *Order) error {
+	host, ask, kept, err := rd.Free(tx, battery, o.Inputs)
+	if err != nil {
+		return err
 	}
+	h := unpaid{Asked: ask}
+	if kept != nil {
+		h = *kept
+	}
+	h.Order, h.Until = o.ID, o.Until
+	if latest := tx.Now().Add(orphan); h.Until.After(latest) {
+		h.Until = latest
+	}
+	h.Until = h.Until.Add(orphan)
+	return ledger.SetJSON(tx, readingKey(host), h)
 }
 
-// releaseReading gives a host back. What was read there is kept for whoever orders the same; what
-// was not read to its end leaves nothing.
-func releaseReading(battery string) func(m Maker, tx ledger.Tx, o *Order) error {
-	return func(m Maker, tx ledger.Tx, o *Order) error {
-		host, h, err := m.heldBy(tx, battery, o)
-		if away(err) || err == nil && h == nil {
-			return nil // nothing is read here any more: the hold ends by itself
-		}
-		if err != nil {
-			return err
-		}
-		if h.Reading == nil && h.Unread == nil {
-			return tx.Delete(readingKey(host))
-		}
-		h.Order, h.Until = "", tx.Now().Add(UnpaidKept)
-		return ledger.SetJSON(tx, readingKey(host), h)
+// Release gives a host back. What was read there is kept for whoever orders the same; what was not
+// read to its end leaves nothing.
+func (rd Reader) Release(tx ledger.Tx, battery string, o *Order) error {
+	host, h, err := rd.heldBy(tx, battery, o)
+	if away(err) || err == nil && h == nil {
+		return nil // nothing is read here any more: the hold ends by itself
 	}
+	if err != nil {
+		return err
+	}
+	if h.Reading == nil && h.Unread == nil {
+		return tx.Delete(readingKey(host))
+	}
+	h.Order, h.Until = "", tx.Now().Add(UnpaidKept)
+	return ledger.SetJSON(tx, readingKey(host), h)
+}
+
+// Take gives the reading of an order that was paid for, and its host back; nil where it was lost.
+func (rd Reader) Take(tx ledger.Tx, host string, o *Order) (*Reading, error) {
+	h, err := heldFor(tx, host)
+	if err != nil || h == nil || h.Order != o.ID {
+		return nil, err
+	}
+	return h.Reading, tx.Delete(readingKey(host))
 }
 
 // away reports that a store does not read what it once took an order for.
@@ -226,31 +237,24 @@ func away(err error) bool {
 }
 
 // heldBy is what is held of the host of an order, nil where that is not the order's.
-func (m Maker) heldBy(tx ledger.Tx, battery string, o *Order) (host string, h *unpaid, err error) {
-	if m.Readings == nil {
+func (rd Reader) heldBy(tx ledger.Tx, battery string, o *Order) (host string, h *unpaid, err error) {
+	if rd.Readings == nil {
 		return "", nil, &Away{Item: battery}
 	}
-	if _, host, err = m.Readings.Target(battery, o.Inputs); err != nil {
+	if _, host, err = rd.Readings.Target(battery, o.Inputs); err != nil {
 		return "", nil, err
 	}
-	h, err = heldOf(tx, host, o)
+	if h, err = heldFor(tx, host); h != nil && h.Order != o.ID {
+		h = nil
+	}
 	return host, h, err
 }
 
-// heldOf is what an order holds of a host, nil for nothing.
-func heldOf(tx ledger.Tx, host string, o *Order) (*unpaid, error) {
-	h, err := heldFor(tx, host)
-	if err != nil || h == nil || h.Order != o.ID {
-		return nil, err
-	}
-	return h, nil
-}
-
-// read makes the reading of an order, once: what is there already is what is sold. A process that
+// Read makes the reading of an order, once: what is there already is what is sold. A process that
 // ends meanwhile leaves nothing to sell, and the order is given up.
-func (m Maker) read(ctx context.Context, battery string, o *Order) (*Reading, error) {
+func (rd Reader) Read(ctx context.Context, battery string, o *Order) (*Reading, error) {
 	var kept *unpaid
-	if err := m.hold(ctx, battery, o, func(tx ledger.Tx, h *unpaid) error {
+	if err := rd.hold(ctx, battery, o, func(tx ledger.Tx, h *unpaid) error {
 		kept = nil
 		switch {
 		case h.Reading != nil || h.Unread != nil:
@@ -270,12 +274,12 @@ func (m Maker) read(ctx context.Context, battery string, o *Order) (*Reading, er
 		// What is begun is finished, whoever still waits: the host is asked once.
 		reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), ReadingTime)
 		defer cancel()
-		r, err := m.Readings.Read(reading, battery, o.Inputs)
+		r, err := rd.Readings.Read(reading, battery, o.Inputs)
 		unread, refused := errors.AsType[*Unread](err)
 		if err != nil && !(refused && unread.Sent) {
 			return nil, err
 		}
-		if err := m.hold(reading, battery, o, func(_ ledger.Tx, h *unpaid) error {
+		if err := rd.hold(reading, battery, o, func(_ ledger.Tx, h *unpaid) error {
 			h.Reading, h.Unread, kept = r, unread, h
 			return nil
 		}); err != nil {
@@ -289,11 +293,11 @@ func (m Maker) read(ctx context.Context, battery string, o *Order) (*Reading, er
 }
 
 // hold changes what an order holds.
-func (m Maker) hold(ctx context.Context, battery string, o *Order, change func(ledger.Tx, *unpaid) error) error {
+func (rd Reader) hold(ctx context.Context, battery string, o *Order, change func(ledger.Tx, *unpaid) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
-	return m.DB.Update(ctx, func(tx ledger.Tx) error {
-		host, h, err := m.heldBy(tx, battery, o)
+	return rd.DB.Update(ctx, func(tx ledger.Tx) error {
+		host, h, err := rd.heldBy(tx, battery, o)
 		if err == nil && h == nil {
 			err = fmt.Errorf("goods: order %s does not hold %s", o.ID, host)
 		}

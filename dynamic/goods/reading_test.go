@@ -2,6 +2,7 @@ package goods
 
 import (
 	"context"
+	"encoding/json/jsontext"
 	"errors"
 	"strings"
 	"testing"
@@ -12,8 +13,6 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/ledger"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // reader counts how often each target is read.
@@ -59,6 +58,7 @@ type stand struct {
 	t    *testing.T
 	db   ledger.DB
 	m    Maker
+	rd   Reader
 	r    *reader
 	seen []record.Observation
 }
@@ -66,12 +66,15 @@ type stand struct {
 func newStand(t *testing.T) *stand {
 	s := &stand{t: t, db: ledger.NewMem(ledger.MemOptions{}), r: &reader{visits: map[string]int{},
 		says: map[string]error{}}}
-	s.m = Maker{Readings: s.r, DB: s.db, Observe: func(_ ledger.Tx, o record.Observation) error {
+	s.rd = Reader{Readings: s.r, DB: s.db}
+	s.m = Maker{Observe: func(_ ledger.Tx, o record.Observation) error {
 		s.seen = append(s.seen, o)
 		return nil
 	}}
 	return s
 }
+
+func (s *stand) spot() Kind { return s.rd.kind(content.KindSpot, attest.ClassServiceAudit) }
 
 func (s *stand) in(f func(tx ledger.Tx) error) error {
 	s.t.Helper()
@@ -83,14 +86,14 @@ func (s *stand) order(id, url string) (*Order, error) {
 	s.t.Helper()
 	o := &Order{ID: id, Good: content.Good{ID: "spot_check", Kind: content.KindSpot}, At: time.Now(),
 		Inputs: map[string]string{"url": url, "agent_name": id}, Until: time.Now().Add(2 * time.Minute)}
-	return o, s.in(func(tx ledger.Tx) error { return spot.Reserve(s.m, tx, o) })
+	return o, s.in(func(tx ledger.Tx) error { return s.spot().Reserve(s.m, tx, o) })
 }
 
-func (s *stand) make(o *Order) (*Made, error) { return spot.Make(s.t.Context(), s.m, o) }
+func (s *stand) make(o *Order) (*Made, error) { return s.spot().Make(s.t.Context(), s.m, o) }
 
 func (s *stand) giveUp(o *Order) {
 	s.t.Helper()
-	if err := s.in(func(tx ledger.Tx) error { return spot.Release(s.m, tx, o) }); err != nil {
+	if err := s.in(func(tx ledger.Tx) error { return s.spot().Release(s.m, tx, o) }); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -138,7 +141,7 @@ func TestNobodyAimsTheWalkerForNothing(t *testing.T) {
 		if err != nil || kept.Audit.ReadAt != m.Audit.ReadAt || s.r.visits[door] != 1 {
 			t.Errorf("%+v, %v after %d visits", kept, err, s.r.visits[door])
 		}
-		if err := s.in(func(tx ledger.Tx) error { return spot.Complete(s.m, tx, again, kept) }); err != nil {
+		if err := s.in(func(tx ledger.Tx) error { return s.spot().Complete(s.m, tx, again, kept) }); err != nil {
 			t.Fatal(err)
 		}
 		fresh, err := s.order("d", door)
@@ -172,9 +175,9 @@ func TestNoRoomNoTerms(t *testing.T) {
 		s.giveUp(first)
 		s.r.room = &Unread{Code: CodeBudget, Detail: "Asked often enough."}
 		if err := s.in(func(tx ledger.Tx) error {
-			refusedAs(t, spot.Available(s.m, tx, first.Good, map[string]string{"url": "https://another.example/"}),
+			refusedAs(t, s.spot().Available(s.m, tx, first.Good, map[string]string{"url": "https://another.example/"}),
 				CodeBudget)
-			return spot.Available(s.m, tx, first.Good, first.Inputs)
+			return s.spot().Available(s.m, tx, first.Good, first.Inputs)
 		}); err != nil {
 			t.Errorf("what was read already: %v", err)
 		}
@@ -203,7 +206,7 @@ func TestAHostIsReadOnceForAnOrder(t *testing.T) {
 		// The one who waits is gone before it is read: it is kept all the same.
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := spot.Make(ctx, s.m, o); err != nil {
+		if _, err := s.spot().Make(ctx, s.m, o); err != nil {
 			t.Errorf("nobody waits: %v", err)
 		}
 		for range 2 {
@@ -302,12 +305,12 @@ func TestAPaidReadingIsDelivered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.m.Readings = nil
+	s.rd.Readings = nil
 	s.giveUp(given)
-	if err := s.in(func(tx ledger.Tx) error { return spot.Complete(s.m, tx, paid, g) }); err != nil {
+	if err := s.in(func(tx ledger.Tx) error { return s.spot().Complete(s.m, tx, paid, g) }); err != nil {
 		t.Error(err)
 	}
-	s.m.Readings = s.r
+	s.rd.Readings = s.r
 	if _, err := s.order("c", door); err != nil {
 		t.Errorf("the host is not free: %v", err)
 	}

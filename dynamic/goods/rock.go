@@ -21,8 +21,9 @@ var rock = notTwice(Kind{
 	Delivers: stone{},
 	Make: ofEntry(func(o *Order, e content.Entry) *Made {
 		d := stone{text{e.Text}, e.Name, e.Temperament, drawing.Rock(seed(o), e.Name)}
-		return made(o, d, fmt.Sprintf("%s, %s", e.Name, e.Temperament), fmt.Sprintf("%s, %s. %s", e.Name, e.Temperament,
-			e.Text))
+		return MadeOf(o, d, fmt.Sprintf("%s, %s", e.Name, e.Temperament),
+			fmt.Sprintf("%s, %s. %s", e.Name, e.Temperament,
+				e.Text))
 	}),
 })
 

@@ -7,6 +7,6 @@ var secret = once(Kind{
 	Name:     content.KindSecret,
 	Delivers: text{},
 	Make: ofEntry(func(o *Order, e content.Entry) *Made {
-		return made(o, text{e.Text}, "A secret, told once. It is in deliverable.text and nowhere else.", "")
+		return MadeOf(o, text{e.Text}, "A secret, told once. It is in deliverable.text and nowhere else.", "")
 	}),
 })

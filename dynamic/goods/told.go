@@ -20,7 +20,7 @@ var tellsText = Kind{
 		words := fill(o.Good.Text, o.Inputs)
 		private, attests := seal(words)
 		private.HowTo = "digest = SHA-256(salt bytes followed by text). Keep the salt: only you have it."
-		g := made(o, told{text{words}, private}, o.Good.Name+": deliverable.text has it, as Markdown.", "")
+		g := MadeOf(o, told{text{words}, private}, o.Good.Name+": deliverable.text has it, as Markdown.", "")
 		if o.Good.Certificate.Attests == "" {
 			g.Attests = attests
 		}

@@ -26,14 +26,14 @@ var tuesday = once(Kind{
 	Delivers: jar{},
 	Make: ofEntry(func(o *Order, e content.Entry) *Made {
 		date := e.Date.Format(time.DateOnly)
-		return made(o, jar{text: text{e.Text}, Date: date}, e.Text, fmt.Sprintf("Tuesday, %s. %s", date, e.Text))
+		return MadeOf(o, jar{text: text{e.Text}, Date: date}, e.Text, fmt.Sprintf("Tuesday, %s. %s", date, e.Text))
 	}),
 	Settle: func(_ Maker, tx ledger.Tx, o *Order, g *Made) error {
 		n, err := ledger.Next(tx, JarCounter)
 		if err != nil {
 			return err
 		}
-		d, err := delivered[jar](g)
+		d, err := Delivered[jar](g)
 		if err != nil {
 			return err
 		}

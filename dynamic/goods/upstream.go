@@ -119,7 +119,7 @@ var asksAfter = Kind{
 		if err := m.canAsk(o.Good); err != nil {
 			return nil, err
 		}
-		return made(o, answered{}, "It is asked for once your payment has settled.", ""), nil
+		return MadeOf(o, answered{}, "It is asked for once your payment has settled.", ""), nil
 	},
 	Paid: func(ctx context.Context, m Maker, o *Order) (*Made, error) {
 		body, err := m.ask(ctx, o)
@@ -267,7 +267,7 @@ func answeredWith(o *Order, body []byte) *Made {
 		d.Name, d.Fetched.HowTo = o.Good.ID+content.Ending(up.MediaType), howToFetch
 		says = o.Good.Name + ", as a file: file_url has it."
 	}
-	g := made(o, d, says, "")
+	g := MadeOf(o, d, says, "")
 	if o.Good.Certificate.Attests == "" {
 		g.Attests = attests
 	}
@@ -276,7 +276,7 @@ func answeredWith(o *Order, body []byte) *Made {
 
 // tell puts an answer into its deliverable.
 func tell(g *Made, body []byte) error {
-	d, err := delivered[answered](g)
+	d, err := Delivered[answered](g)
 	if err != nil {
 		return err
 	}

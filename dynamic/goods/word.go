@@ -62,20 +62,16 @@ var word = Kind{
 			}
 			epitaph = e.Text
 		}
-		g := made(o, retired{text{epitaph}, o.Word}, fmt.Sprintf("%q has stopped work. It stands on "+
+		g := MadeOf(o, retired{text{epitaph}, o.Word}, fmt.Sprintf("%q has stopped work. It stands on "+
 			"the register when the record is next published.", o.Word),
 			fmt.Sprintf("%s. %s", o.Word, epitaph))
 		g.Tag = o.Word
 		return g, nil
 	},
-	Complete: func(m Maker, tx ledger.Tx, o *Order, g *Made) error {
-		d, err := delivered[retired](g)
-		if err != nil {
-			return err
-		}
+	Complete: With(func(m Maker, tx ledger.Tx, o *Order, d retired) error {
 		return m.Observe(tx, record.Observation{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: o.Word},
 			Epitaph: d.Text})
-	},
+	}),
 }
 
 // chooseWord is the buyer's word, or a waiting one of the pool. entry is the pool entry whose

@@ -106,10 +106,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.desk, err = New(Config{Till: w.till, DB: w.db, Rails: []rail.Rail{w.net}, Refusals: NewRefusals()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.desk = New(Config{Till: w.till, DB: w.db, Rails: []rail.Rail{w.net}, Refusals: NewRefusals()})
 	return w
 }
 

@@ -7,7 +7,6 @@
 package keeper
 
 import (
-	"errors"
 	"sync"
 	"time"
 
@@ -38,14 +37,11 @@ type Desk struct {
 }
 
 // New makes a desk.
-func New(cfg Config) (*Desk, error) {
-	if cfg.Till == nil || cfg.DB == nil {
-		return nil, errors.New("keeper: a till and a ledger are required")
-	}
+func New(cfg Config) *Desk {
 	if cfg.Rows == nil {
 		cfg.Rows = Rows
 	}
-	return &Desk{cfg: cfg, found: make(map[string]Books)}, nil
+	return &Desk{cfg: cfg, found: make(map[string]Books)}
 }
 
 // Refusals counts the payments that this process refused, by reason. Nothing of them is

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/timestamp"
+	"store.example/agentstore/dynamic/services"
 )
 
 // anyAddress is a record that holds every address.
@@ -28,10 +28,9 @@ func TestChallengeFitsItsBudget(t *testing.T) {
 		networks = append(networks, n.ChainID)
 	}
 	s := newShop(t, shopOptions{networks: networks, more: []rail.Rail{newSolanaNet(t, slot, 0).rail()},
-		config: func(c *till.Config) {
-			c.Timestamps, c.Readings, c.Addresses = timestamp.Queue{Open: true}, &reader{}, anyAddress{}
-			c.Looks, c.Watches, c.Launches = askedLooks{}, struct{ goods.Watches }{}, &doorsBought{}
-		}})
+		services: services.Config{Readings: &reader{}, Addresses: anyAddress{}, Visits: visits(t),
+			Anchors:  services.AnchorConfig{Calendars: []ots.Calendar{nil}},
+			Launches: services.LaunchConfig{Purse: &services.Purse{}, Daily: services.LaunchCap}}})
 	if n := len(s.challenge("/api/buy/hello")["accepts"].([]any)); n != 5 {
 		t.Fatalf("sold on %d networks", n)
 	}

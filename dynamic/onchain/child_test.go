@@ -135,8 +135,9 @@ func runChild(config string) error {
 		clock = ahead
 	}
 	tl, err := till.New(till.Config{
-		BaseURL: childBase, Site: site, Shelves: []till.Shelf{till.Goods, humans}, DB: clock, Now: ahead.now,
-		Rails: []rail.Rail{sells}, Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(),
+		BaseURL: childBase, Site: site, DB: clock, Now: ahead.now,
+		Shelves: []till.Shelf{till.Goods(goods.Kinds(goods.Reader{}, nil)), humans},
+		Rails:   []rail.Rail{sells}, Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(),
 		Secret: []byte(strings.Repeat("s", 32)), Exclusive: !shared, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Patience: 200 * time.Millisecond, SettleWait: c.SettleWait, RepeatWait: c.SettleWait, AfterStep: after,
 		Upstreams: asks,

@@ -25,6 +25,7 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
 	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/services"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/till/tilltest"
 )
@@ -39,6 +40,7 @@ type shop struct {
 	rails []rail.Rail
 	url   string
 	site  *content.Site
+	later *services.Services
 	stop  func()
 }
 
@@ -47,6 +49,7 @@ type shopOptions struct {
 	manual   bool
 	buyers   int
 	config   func(*till.Config)
+	services services.Config // but for its ledger
 	counter  counter.Config
 	rows     func(*counter.Counter) []route.Row // beside the counter's own
 	db       ledger.DB
@@ -146,6 +149,9 @@ func newShop(t *testing.T, o shopOptions) *shop {
 		// a buyer waits as long as a slow machine takes, unless the test says otherwise
 		SettleWait: patience, RepeatWait: patience, OpenWait: patience,
 	}
+	o.services.BaseURL, o.services.DB, o.services.Log = srv.URL, s.db, cfg.Log
+	s.later = services.New(o.services)
+	cfg.Kinds = s.later.Kinds()
 	if o.config != nil {
 		o.config(&cfg)
 	}
@@ -155,20 +161,20 @@ func newShop(t *testing.T, o shopOptions) *shop {
 	}
 	s.till = tl
 	counts := o.counter
-	counts.Till = tl
+	counts.Till, counts.Later = tl, s.later
 	c, err := counter.New(counts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.count = c
-	rows := c.Rows()
+	rows := append(c.Rows(), s.later.Rows(c)...)
 	if o.rows != nil {
 		rows = append(rows, o.rows(c)...)
 	}
 	mux.Handle("/", tilltest.Serve(rows, srv.URL, func(w http.ResponseWriter, r *http.Request, err error) {
 		t.Errorf("%s %s: %v", r.Method, r.URL.Path, err)
 	}))
-	run(tl.Run)
+	run(func(ctx context.Context) error { return tl.Run(ctx) })
 	stopped := false
 	s.stop = func() {
 		if stopped {

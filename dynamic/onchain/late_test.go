@@ -106,7 +106,7 @@ func TestThreeUnsettledPaymentsInADay(t *testing.T) {
 		return judgmentKind.Make(ctx, m, o)
 	}
 	s, refuses := newMoodyShop(t,
-		shopOptions{config: func(c *till.Config) { c.Shelves = []till.Shelf{till.Goods, shelved(k)} }})
+		shopOptions{config: func(c *till.Config) { c.Shelves = []till.Shelf{till.Goods(c.Kinds), shelved(k)} }})
 	const path = judgment
 	buyer := s.net.Buyers[0]
 	ch := s.challenge(path)

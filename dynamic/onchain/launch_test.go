@@ -3,28 +3,17 @@ package onchain_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/services"
 	"store.example/agentstore/dynamic/till"
 )
-
-// doorsBought wants purchases at doors, and remembers them.
-type doorsBought struct{ wanted []goods.Launch }
-
-func (*doorsBought) Ready() error { return nil }
-
-func (*doorsBought) Daily() int64 { return goods.LaunchCap }
-
-func (*doorsBought) Drop(ledger.Tx, string) error { return nil }
-
-func (b *doorsBought) Want(_ ledger.Tx, l goods.Launch) error {
-	b.wanted = []goods.Launch{l} // a transaction may run more than once
-	return nil
-}
 
 // fullLedger is a ledger that can be told to take nothing.
 type fullLedger struct {
@@ -43,18 +32,22 @@ func (d *fullLedger) Update(ctx context.Context, f func(ledger.Tx) error) error 
 // was missed; the keeper is asked to do nothing else about it.
 func TestALaunchCheckThatCouldNotBe(t *testing.T) {
 	t.Parallel()
-	doors := &doorsBought{}
 	db := &fullLedger{DB: ledger.NewMem(ledger.MemOptions{})}
-	s := newShop(t, shopOptions{buyers: 1, db: db, config: func(c *till.Config) {
-		c.Readings, c.Launches = &reader{}, doors
-	}})
+	s := newShop(t, shopOptions{buyers: 1, db: db, services: services.Config{Readings: &reader{},
+		Launches: services.LaunchConfig{Purse: &services.Purse{}, Daily: services.LaunchCap}}})
 	const path = "/api/buy/launch_check?url=https://a.example/"
 	r := s.present(path, s.sign(s.challenge(path), 0, s.net.Buyers[0], nil))
 	s.want("a launch check", r, 200, "")
 	id := r.Str("order_id")
 	s.state(r.Purchase(), till.Promised)
-	if len(doors.wanted) != 1 || doors.wanted[0].Order != id || doors.wanted[0].Reading == nil {
-		t.Fatalf("wanted %+v", doors.wanted)
+	if err := db.View(t.Context(), func(tx ledger.Tx) error {
+		rec, err := services.ReadLaunch(tx, id)
+		if err == nil && rec.Reading == nil {
+			t.Errorf("wanted %+v", rec)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
 	}
 	s.want("another at the host", s.do("GET", path, nil), 409, "target_held")
 	s.want("beyond the limit of the day", s.do("GET", "/api/buy/launch_check?url=https://b.example/", nil), 429,
@@ -70,14 +63,21 @@ func TestALaunchCheckThatCouldNotBe(t *testing.T) {
 	if len(debts()) != 0 {
 		t.Errorf("owed before it was tried: %+v", debts())
 	}
-	out := goods.LaunchOutcome{NotWalked: "it asks for more"}
+	out := func(promise *goods.Made) (*goods.Made, error) {
+		d, err := goods.Delivered[goods.Launched](promise)
+		d.NotWalked, d.CompletedAt = "it asks for more", time.Now().UTC().Format(time.RFC3339)
+		d.Answer = "sha256:" + strings.Repeat("ab", 32)
+		g := *promise
+		g.Deliver(content.KindLaunch, d)
+		return &g, err
+	}
 	db.now.Store(true)
-	if err := s.till.CloseLaunch(t.Context(), r.Purchase(), out, time.Now()); err == nil {
+	if err := s.till.Complete(t.Context(), r.Purchase(), out); err == nil {
 		t.Error("told once, and not kept")
 	}
 	db.now.Store(false)
 	for range 2 { // a process that died may tell it twice
-		err := s.till.CloseLaunch(t.Context(), r.Purchase(), out, time.Now())
+		err := s.till.Complete(t.Context(), r.Purchase(), out)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ func pageRows(c *counter.Counter) []route.Row {
 // A page that is paid for mints nothing and goes through the same till.
 func TestAPaidPageMintsNothing(t *testing.T) {
 	s := newShop(t, shopOptions{networks: []uint64{8453}, buyers: 2, rows: pageRows,
-		config: func(c *till.Config) { c.Shelves = []till.Shelf{till.Goods, pages} }})
+		config: func(c *till.Config) { c.Shelves = []till.Shelf{till.Goods(c.Kinds), pages} }})
 	s.want("another page", s.do("GET", "/booklet/moons", nil), 404, "not_found")
 	s.want("a wrong input", s.do("GET", "/booklet/tides?detail=x", nil), 400, "invalid_input")
 	ch := s.challenge("/booklet/tides")
@@ -123,7 +123,7 @@ func humans(_ *content.Site, id string) *till.Offer {
 // delivered when it is made.
 func TestAGoodThatIsCompletedLater(t *testing.T) {
 	s := newShop(t, shopOptions{networks: []uint64{8453}, buyers: 1,
-		config: func(c *till.Config) { c.Shelves = []till.Shelf{till.Goods, humans} }})
+		config: func(c *till.Config) { c.Shelves = []till.Shelf{till.Goods(c.Kinds), humans} }})
 	p := s.sign(s.challenge("/api/buy/slow_judgment?detail=Tea%3F"), 0, s.net.Buyers[0], nil)
 	r := s.present("/api/buy/slow_judgment?detail=Tea%3F", p)
 	s.want("the order", r, 200, "")
@@ -193,7 +193,7 @@ func TestAPromiseThatTheChainTookBack(t *testing.T) {
 	}
 	k.Release = func(_ goods.Maker, tx ledger.Tx, _ *goods.Order) error { return tx.Delete(unit) }
 	s := newShop(t, shopOptions{manual: true,
-		config: func(c *till.Config) { c.Shelves = []till.Shelf{till.Goods, shelved(k)} }})
+		config: func(c *till.Config) { c.Shelves = []till.Shelf{till.Goods(c.Kinds), shelved(k)} }})
 	buyer := s.net.Buyers[0]
 	p := s.sign(s.challenge(judgment), 0, buyer, nil)
 	r := s.sealed(judgment, p)
@@ -230,7 +230,7 @@ func TestAPromiseThatTheChainTookBack(t *testing.T) {
 func TestALatePromise(t *testing.T) {
 	t.Parallel()
 	s, refuses := newMoodyShop(t,
-		shopOptions{config: func(c *till.Config) { c.Shelves = []till.Shelf{till.Goods, humans} }})
+		shopOptions{config: func(c *till.Config) { c.Shelves = []till.Shelf{till.Goods(c.Kinds), humans} }})
 	p := s.sign(s.challenge(judgment), 0, s.net.Buyers[0], nil)
 	r := s.giveUp(judgment, p, refuses)
 	s.land(p)

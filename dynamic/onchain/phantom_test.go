@@ -6,44 +6,44 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/services"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/till/tilltest"
 )
 
-// askedLooks are the looks that were asked for, by a shop that makes none itself.
-type askedLooks struct{ want chan goods.Look }
-
-func (askedLooks) Target(url string) (string, string, error) {
-	rest, ok := strings.CutPrefix(url, "http://")
-	if !ok || strings.HasPrefix(rest, "169.") {
-		return "", "", &goods.BadInput{Field: "url", Problem: "is refused"}
+// visits is a client that judges addresses, of a shop that visits none.
+func visits(t *testing.T) *fetch.Client {
+	t.Helper()
+	c, err := fetch.New(fetch.Config{UserAgent: "store/1 (+https://store.example)", Key: attest.SpecimenKey(),
+		Agent: "https://store.example"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	host, _, _ := strings.Cut(rest, "/")
-	return url, host, nil
-}
-
-func (n askedLooks) Want(_ ledger.Tx, l goods.Look) error {
-	n.want <- l
-	return nil
+	return c
 }
 
 // A look is promised with its certificate, and what was seen is signed beside the promise, which
 // stays what it was.
 func TestALookIsPromisedAndThenSigned(t *testing.T) {
 	t.Parallel()
-	looks := askedLooks{make(chan goods.Look, 100)}
-	s := newShop(t, shopOptions{buyers: 1, config: func(c *till.Config) { c.Looks = looks }})
+	s := newShop(t, shopOptions{buyers: 1, services: services.Config{Visits: visits(t)}})
 	s.want("an address inside", s.do("GET", "/api/buy/phantom_check?url=http://169.254.169.254/", nil), 400,
 		"invalid_input")
 	const path = "/api/buy/phantom_check?url=http://door.example.com/x"
 	r, _ := s.buy(path, s.net.Buyers[0], nil)
 	s.want("bought", r, 200, "")
 	id := s.besides(r, attest.ClassCheck, "check_")
-	l := <-looks.want
+	var l services.Visit
+	if err := s.db.View(t.Context(), func(tx ledger.Tx) (err error) {
+		l, err = ledger.GetJSON[services.Visit](tx, ledger.LookKey(id))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
 	due, err := time.Parse(time.RFC3339, r.Str("deliverable", "due_at"))
-	if err != nil || l.ID != id || l.URL != "http://door.example.com/x" || !l.At.Equal(due) ||
+	if err != nil || l.ID != id || l.URL != "http://door.example.com/x" || !l.Due.Equal(due) ||
 		r.Str("certificate", "saw") != "door.example.com" || strings.Contains(r.Str("certificate", "note"), "/x") {
 		t.Errorf("%+v, %s, %v", l, r.Raw, err)
 	}
@@ -81,7 +81,7 @@ func TestALookIsPromisedAndThenSigned(t *testing.T) {
 	// A host is looked at for so many at a time.
 	if err := s.db.Update(t.Context(), func(tx ledger.Tx) error {
 		for i := range 23 {
-			if err := tx.Set(goods.AimedKey("door.example.com", string(rune('a'+i))), nil); err != nil {
+			if err := tx.Set(ledger.GoodsKey("aimed", "door.example.com", string(rune('a'+i))), nil); err != nil {
 				return err
 			}
 		}

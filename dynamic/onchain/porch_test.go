@@ -20,7 +20,7 @@ func TestPorchLineIsAKeepsake(t *testing.T) {
 		return content.Weather{Word: "showers", Week: "2026-W46"}
 	}
 	s := newShop(t, shopOptions{networks: []uint64{8453}, buyers: 1, config: func(c *till.Config) {
-		c.Shelves = []till.Shelf{till.Goods, till.Porch(weather)}
+		c.Shelves = []till.Shelf{till.Goods(c.Kinds), till.Porch(weather)}
 	}})
 	const door = "/porch/line"
 	began := time.Now().UTC().Truncate(time.Hour)

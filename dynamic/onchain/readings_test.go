@@ -2,6 +2,7 @@ package onchain_test
 
 import (
 	"context"
+	"encoding/json/jsontext"
 	"strings"
 	"testing"
 	"time"
@@ -9,9 +10,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
-	"store.example/agentstore/dynamic/till"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"store.example/agentstore/dynamic/services"
 )
 
 // reader reads what it is told to find, and counts.
@@ -51,7 +50,7 @@ func (r *reader) Read(_ context.Context, battery string, inputs map[string]strin
 func TestAReadingIsSoldOnce(t *testing.T) {
 	t.Parallel()
 	r := &reader{}
-	s := newShop(t, shopOptions{buyers: 3, config: func(c *till.Config) { c.Readings = r }})
+	s := newShop(t, shopOptions{buyers: 3, services: services.Config{Readings: r}})
 	const path = "/api/buy/spot_check?url=https://door.example/"
 	thief, buyer := s.net.Buyers[0], s.net.Buyers[1]
 	s.want("our own host", s.do("GET", "/api/buy/spot_check?url=https://own.example/", nil), 400, "own_host_refused")

@@ -4,8 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/watch"
+	"store.example/agentstore/dynamic/services"
 )
 
 // Who proves the wallet finds a term that it bought among its watches, with how it stands, and not
@@ -13,9 +12,7 @@ import (
 // its date to when it is due.
 func TestAWatchIsClaimed(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, shopOptions{buyers: 1, config: func(c *till.Config) {
-		c.Readings, c.Watches = &reader{}, watch.Queue{}
-	}})
+	s := newShop(t, shopOptions{buyers: 1, services: services.Config{Readings: &reader{}}})
 	const path = "/api/buy/conformance_watch?url=https://a.example/"
 	r := s.present(path, s.sign(s.challenge(path), 0, s.net.Buyers[0], nil))
 	s.want("a watch", r, 200, "")

@@ -3,7 +3,6 @@ package till
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"store.example/agentstore/corpus/attest"
@@ -17,9 +16,6 @@ func (t *Till) SignCheck(ctx context.Context, purchase string, c attest.Look, at
 	p, err := t.load(ctx, purchase)
 	if err != nil {
 		return nil, err
-	}
-	if p.State != Delivered {
-		return nil, fmt.Errorf("till: purchase %s is %s: nothing is signed for it", purchase, p.State)
 	}
 	var promise SignedArtifact
 	err = t.view(ctx, func(tx ledger.Tx) (err error) {
@@ -35,14 +31,7 @@ func (t *Till) SignCheck(ctx context.Context, purchase string, c attest.Look, at
 	}
 	of.Status, of.LookedAt, of.Missed, of.Answer = c.Status, c.LookedAt, c.Missed, c.Answer
 	of.Promise, of.Date = promise.Digest(), at.UTC().Format(time.RFC3339)
-	proof, err := attest.SignPayload(t.signer(), of)
-	if err == nil {
-		_, err = attest.ParseArtifact([]byte(proof.SignedPayload))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("signing the check of %s: %w", purchase, err)
-	}
-	return &SignedArtifact{ID: promise.ID, Class: promise.Class, Purchase: p.ID, Item: p.Item, Proof: proof}, nil
+	return t.signFor(p, promise.ID, promise.Class, of)
 }
 
 // KeepCheck stores what SignCheck signed beside the promise.

@@ -21,19 +21,24 @@ func (t *Till) SignReport(ctx context.Context, purchase string, a attest.Audit, 
 	if err != nil {
 		return nil, err
 	}
+	a.AuditID, a.PatronNumber, a.Date, a.FromTheStore = newID("audit_"), p.Number, at.UTC().Format(time.RFC3339),
+		t.cfg.BaseURL
+	return t.signFor(p, a.AuditID, a.Class, a)
+}
+
+// signFor signs what is made for a purchase after its certificate was promised, or signed.
+func (t *Till) signFor(p *Purchase, id, class string, payload any) (*SignedArtifact, error) {
 	if p.CertID == "" || p.State != Delivered && p.State != Promised {
-		return nil, fmt.Errorf("till: purchase %s is %s: nothing is reported for it", purchase, p.State)
+		return nil, fmt.Errorf("till: purchase %s is %s: nothing is signed for it", p.ID, p.State)
 	}
-	a.AuditID, a.PatronNumber, a.Date, a.FromTheStore = newID("audit_"), p.Number,
-		at.UTC().Format(time.RFC3339), t.cfg.BaseURL
-	proof, err := attest.SignPayload(t.signer(), a)
+	proof, err := attest.SignPayload(t.signer(), payload)
 	if err == nil {
 		_, err = attest.ParseArtifact([]byte(proof.SignedPayload)) // what cannot be read back is not issued
 	}
 	if err != nil {
-		return nil, fmt.Errorf("signing a report for %s: %w", purchase, err)
+		return nil, fmt.Errorf("signing %s for %s: %w", id, p.ID, err)
 	}
-	return &SignedArtifact{ID: a.AuditID, Class: a.Class, Purchase: p.ID, Item: p.Item, Proof: proof}, nil
+	return &SignedArtifact{ID: id, Class: class, Purchase: p.ID, Item: p.Item, Proof: proof}, nil
 }
 
 // KeepReport stores what SignReport signed: from then on it is read and verified under its id.

@@ -44,7 +44,9 @@ type Shelf func(site *content.Site, id string) *Offer
 
 // Shelves are where offers are looked for, in order, by a store that signs with a key. No id is on
 // two of them.
-func Shelves(key *attest.Key) []Shelf { return []Shelf{Goods, Pages(key), Porch(nil), Commissions} }
+func Shelves(key *attest.Key, kinds []goods.Kind) []Shelf {
+	return []Shelf{Goods(kinds), Pages(key), Porch(nil), Commissions}
+}
 
 // PorchLine is the id of what is sold at /porch/line.
 const PorchLine = "porch/line"
@@ -67,20 +69,25 @@ func Porch(weather func(time.Time) content.Weather) Shelf {
 	}
 }
 
-// Goods is the shelf of goods.
-func Goods(site *content.Site, id string) *Offer {
-	g, ok := site.Good(id)
-	if !ok {
-		return nil
+// Goods is the shelf of goods of some kinds.
+func Goods(kinds []goods.Kind) Shelf {
+	return func(site *content.Site, id string) *Offer {
+		g, ok := site.Good(id)
+		if !ok {
+			return nil
+		}
+		g.Text = site.Expand(g.Text)
+		k, err := goods.Of(kinds, g)
+		if err != nil { // whoever opens a store has looked at all, and so does whoever changes the site
+			return nil
+		}
+		return &Offer{ID: id, Path: "/api/buy/" + id, About: "/menu/" + id, Name: g.Name, Description: g.Description,
+			Tiers: g.Tiers(), Inputs: g.AllInputs(), Mints: g.Artifact != content.ArtifactNone, Kind: k, Good: g}
 	}
-	g.Text = site.Expand(g.Text)
-	k, err := goods.Of(g)
-	if err != nil { // New has looked at all, and so does whoever changes the site
-		return nil
-	}
-	return &Offer{ID: id, Path: "/api/buy/" + id, About: "/menu/" + id, Name: g.Name, Description: g.Description,
-		Tiers: g.Tiers(), Inputs: g.AllInputs(), Mints: g.Artifact != content.ArtifactNone, Kind: k, Good: g}
 }
+
+// Good is what is sold of a good of a site, nil for what is none.
+func (t *Till) Good(site *content.Site, id string) *Offer { return Goods(t.cfg.Kinds)(site, id) }
 
 // Pages is the shelf of pages that are paid for.
 func Pages(key *attest.Key) Shelf {
@@ -163,9 +170,8 @@ func (t *Till) offerOf(p *Purchase) (*Offer, error) {
 
 // makerOn is what a kind may use to make what is on a site.
 func (t *Till) makerOn(site *content.Site) goods.Maker {
-	return goods.Maker{Pools: site, Observe: feed.Observe, Timestamps: t.cfg.Timestamps, Callbacks: t.cfg.Callbacks,
-		Readings: t.cfg.Readings, Addresses: t.cfg.Addresses, Looks: t.cfg.Looks, Watches: t.cfg.Watches,
-		Launches: t.cfg.Launches, Files: t.cfg.Files, Upstreams: t.cfg.Upstreams, DB: t.cfg.DB}
+	return goods.Maker{Pools: site, Observe: feed.Observe, Tell: t.cfg.Tell, Files: t.cfg.Files,
+		Upstreams: t.cfg.Upstreams, DB: t.cfg.DB}
 }
 
 func amountOf(s string) int64 {

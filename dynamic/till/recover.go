@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,15 +32,20 @@ func (t *Till) jobs() []schedule.Job {
 }
 
 // Run recovers: it drives every purchase that lies longer than its time, watches ended ones to
-// finality, and reads what arrives. It returns when ctx ends. Any number of replicas may run it;
-// each task is one's at a time.
-func (t *Till) Run(ctx context.Context) error {
+// finality, and reads what arrives; and it does what else is due, which others give. It returns
+// when ctx ends. Any number of replicas may run it; each task is one's at a time.
+func (t *Till) Run(ctx context.Context, others ...schedule.Job) error {
+	due, err := schedule.New(schedule.Config{DB: t.cfg.DB, Jobs: slices.Concat(t.jobs(), others), Log: t.cfg.Log,
+		Exclusive: t.cfg.Exclusive, Started: t.cfg.Late, Poll: t.cfg.Poll})
+	if err != nil {
+		return fmt.Errorf("till: %w", err)
+	}
 	if t.cfg.Exclusive {
 		if err := t.resume(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
-	err := t.update(ctx, func(tx ledger.Tx) (err error) {
+	err = t.update(ctx, func(tx ledger.Tx) (err error) {
 		for n := range t.byNet {
 			err = errors.Join(err, schedule.Put(tx, jobArrivals, n, tx.Now()))
 		}
@@ -53,23 +59,14 @@ func (t *Till) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	beside.Go(func() { _ = t.cfg.Gas.Run(ctx) }) // it ends with ctx and has no other error
-	beside.Go(func() { t.watchShut(ctx) })
-	return t.due.Run(ctx)
+	beside.Go(func() { _ = schedule.Every(ctx, t.cfg.Poll, t.watchShut) })
+	return due.Run(ctx)
 }
 
 // watchShut keeps what is known of closed networks up to date.
 func (t *Till) watchShut(ctx context.Context) {
-	tick := time.NewTicker(t.cfg.Poll)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if err := t.noteShut(ctx); err != nil && ctx.Err() == nil {
-			t.cfg.Log.Error("whether the store is closed could not be read", "err", err)
-		}
+	if err := t.noteShut(ctx); err != nil && ctx.Err() == nil {
+		t.cfg.Log.Error("whether the store is closed could not be read", "err", err)
 	}
 }
 

@@ -27,7 +27,7 @@ func (t *Till) Stock(ctx context.Context) (at time.Time, stock []Counted, err er
 		at, stock = tx.Now(), nil
 		site := t.cfg.Site.Now()
 		for _, g := range site.Goods {
-			o := Goods(site, g.ID)
+			o := t.Good(site, g.ID)
 			if o == nil {
 				continue
 			}

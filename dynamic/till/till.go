@@ -132,6 +132,7 @@ type Config struct {
 	BaseURL string           // https://store.example, without a slash at the end
 	Site    content.Editions // what is sold; a purchase keeps to what it was claimed under
 	Shelves []Shelf          // where what is sold is found; nil means those of the table
+	Kinds   []goods.Kind     // how goods are made; nil means those of package goods, and nothing is read
 	DB      ledger.DB
 	Rails   []rail.Rail // in the order in which they are offered; the first takes every price
 	Keys    []*attest.Key
@@ -164,20 +165,8 @@ type Config struct {
 	Exclusive bool
 	// HighWater keeps what must not be given twice outside the ledger (M13); nil keeps nothing.
 	HighWater HighWater
-	// Timestamps have digests timestamped; nil sells none of them.
-	Timestamps goods.Timestamps
-	// Callbacks send word of what is completed; nil sends none.
-	Callbacks goods.Callbacks
-	// Looks visit addresses later; nil sells no visits.
-	Looks goods.Looks
-	// Watches keep terms of readings; nil sells none.
-	Watches goods.Watches
-	// Launches buy at strangers' doors; nil sells none of that.
-	Launches goods.Launches
-	// Readings read strangers' doors; nil sells none of them.
-	Readings goods.Readings
-	// Addresses are looked up in the record; nil sells nothing of it.
-	Addresses goods.Addresses
+	// Tell has word sent of what is completed; nil sends none.
+	Tell func(tx ledger.Tx, n goods.Notice) error
 	// Files hold what goods of files are made of; nil sells none of them.
 	Files goods.Files
 	// Upstreams ask the addresses whose answers are sold; nil sells none of them.
@@ -209,7 +198,6 @@ type Till struct {
 	byNet    map[string]rail.Rail
 	begun    map[string]*beginning // by network
 	settles  *settle.Driver
-	due      *schedule.Scheduler
 
 	offers sync.Map // id → *found
 	reads  *budget.Set
@@ -273,16 +261,6 @@ func New(cfg Config) (*Till, error) {
 	if err != nil {
 		return nil, fmt.Errorf("till: %w", err)
 	}
-	t.due, err = schedule.New(schedule.Config{DB: cfg.DB, Jobs: t.jobs(), Log: cfg.Log, Exclusive: cfg.Exclusive,
-		Started: cfg.Late, Poll: cfg.Poll})
-	if err != nil {
-		return nil, fmt.Errorf("till: %w", err)
-	}
-	for _, g := range cfg.Site.Now().Goods {
-		if _, err := goods.Of(g); err != nil {
-			return nil, err
-		}
-	}
 	if err := t.noteShut(context.Background()); err != nil {
 		return nil, fmt.Errorf("till: reading whether the store is closed: %w", err)
 	}
@@ -305,8 +283,11 @@ func (cfg *Config) defaults() {
 	if cfg.MaxInFlight == 0 {
 		cfg.MaxInFlight = 512
 	}
+	if cfg.Kinds == nil {
+		cfg.Kinds = goods.Kinds(goods.Reader{}, nil)
+	}
 	if cfg.Shelves == nil && len(cfg.Keys) > 0 {
-		cfg.Shelves = Shelves(cfg.Keys[0])
+		cfg.Shelves = Shelves(cfg.Keys[0], cfg.Kinds)
 	}
 	if cfg.HighWater == nil {
 		cfg.HighWater = noHighWater{}

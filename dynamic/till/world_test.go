@@ -17,17 +17,14 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/dynamic/callback"
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/ledger"
-	"store.example/agentstore/dynamic/look"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/schedule"
+	"store.example/agentstore/dynamic/services"
 	"store.example/agentstore/dynamic/settle/gas"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/till/tilltest"
-	"store.example/agentstore/dynamic/watch"
 )
 
 // world is what the processes of a store share over a long time in a bubble: a ledger, a chain that
@@ -244,7 +241,7 @@ func (p *process) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	words, err := w.town.client(p.name, callback.Timeout)
+	words, err := w.town.client(p.name, services.WordTimeout)
 	if err != nil {
 		return err
 	}
@@ -253,11 +250,14 @@ func (p *process) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sees := eyes{w.town, p.name}
+	later := services.New(services.Config{BaseURL: childBase, DB: db, Log: log, Readings: eyes{w.town, p.name},
+		Visits: visits, Callbacks: services.CallbackConfig{Client: words,
+			Key: attest.SpecimenKeyFor(attest.PurposeWebhook)},
+		Spend: func(context.Context, string) (bool, time.Duration, error) { return true, 0, nil }})
 	p.till, err = till.New(till.Config{BaseURL: childBase, Site: w.site, DB: db, Rails: []rail.Rail{r},
 		Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(), Gas: guard, Log: log,
 		Secret: []byte(strings.Repeat("s", 32)), Poll: w.poll, Sweep: 6 * time.Hour, Late: w.late,
-		Callbacks: callback.Queue{}, Looks: look.Queue{Client: visits}, Watches: watch.Queue{}, Readings: sees,
+		Kinds: later.Kinds(), Tell: services.Tell,
 		AfterStep: func(string) {
 			if p.at("step") {
 				runtime.Goexit()
@@ -266,51 +266,22 @@ func (p *process) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sender, work, err := p.later(db, visits, words, sees, log)
+	c, err := counter.New(counter.Config{Till: p.till, Later: later})
 	if err != nil {
 		return err
 	}
-	c, err := counter.New(counter.Config{Till: p.till, Callbacks: sender})
-	if err != nil {
-		return err
-	}
-	p.serve = tilltest.Serve(c.Rows(), childBase, func(_ http.ResponseWriter, r *http.Request, err error) {
+	rows := append(c.Rows(), later.Rows(c)...)
+	p.serve = tilltest.Serve(rows, childBase, func(_ http.ResponseWriter, r *http.Request, err error) {
 		if !p.dead.Load() {
 			w.t.Errorf("%s: %v", r.URL.Path, err)
 		}
 	})
-	for _, run := range []func(context.Context) error{p.till.Run, work.Run} {
-		p.runs.Go(func() {
-			if err := run(ctx); err != nil && !p.dead.Load() && ctx.Err() == nil {
-				w.t.Errorf("running: %v", err)
-			}
-		})
-	}
+	p.runs.Go(func() {
+		if err := p.till.Run(ctx, later.Jobs(p.till)...); err != nil && !p.dead.Load() && ctx.Err() == nil {
+			w.t.Errorf("running: %v", err)
+		}
+	})
 	return nil
-}
-
-// later wires what a process does later: word, visits and terms.
-func (p *process) later(db ledger.DB, visits, words *fetch.Client, sees eyes, log *slog.Logger) (*callback.Sender,
-	*schedule.Scheduler, error) {
-	token := func(purchase string) string { return p.till.Recovery(purchase).StatusToken }
-	sender, err := callback.New(callback.Config{DB: db, Client: words, Log: log, Token: token,
-		Key: attest.SpecimenKeyFor(attest.PurposeWebhook)})
-	if err != nil {
-		return nil, nil, err
-	}
-	visitor, err := look.New(look.Config{DB: db, Client: visits, Sign: p.till.SignCheck, Log: log,
-		Spend: func(context.Context, string) (bool, time.Duration, error) { return true, 0, nil }})
-	if err != nil {
-		return nil, nil, err
-	}
-	keeper, err := watch.New(watch.Config{DB: db, Readings: sees, Report: p.till.SignReport, Close: p.till.CloseWatch,
-		Log: log})
-	if err != nil {
-		return nil, nil, err
-	}
-	work, err := schedule.New(schedule.Config{DB: db, Jobs: []schedule.Job{sender.Row(), visitor.Row(), keeper.Row()},
-		Log: log, Poll: p.w.poll, Started: p.w.late})
-	return sender, work, err
 }
 
 // end ends a process: it finishes what it has in hand. One that was killed does nothing any more.

@@ -14,14 +14,12 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/dynamic/callback"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
-	"store.example/agentstore/dynamic/look"
 	"store.example/agentstore/dynamic/schedule"
+	"store.example/agentstore/dynamic/services"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/till/tilltest"
-	"store.example/agentstore/dynamic/watch"
 )
 
 // commitTakes is how long the one writer of a ledger is busy with each transaction.
@@ -65,19 +63,23 @@ func (l *rush) put(tx ledger.Tx, key *attest.Key, i int, at time.Time) error {
 	case 7, 8:
 		p.Artifact, p.Item = pieceID("order_", i), "quick_judgment"
 		promise = attest.Order{OrderID: p.Artifact, Class: attest.ClassOrder}
-		err = callback.Queue{}.Want(at1{tx, at}, goods.Notice{Order: p.Artifact, Purchase: p.ID,
+		err = services.Tell(at1{tx, at}, goods.Notice{Order: p.Artifact, Purchase: p.ID,
 			URL: fmt.Sprintf("https://well-%d.example.com/", i), Type: "order.completed", Data: struct{}{}})
 	case 9:
 		p.Artifact, p.Item, p.State = pieceID("order_", i), "conformance_watch", till.Promised
 		promise = attest.Order{OrderID: p.Artifact, Class: attest.ClassOrder}
 		url := fmt.Sprintf("https://daily-%d.example.com/", i)
-		err = watch.Queue{}.Want(tx, goods.Watch{Order: p.Artifact, Purchase: p.ID, Item: p.Item, Target: url,
-			Inputs: map[string]string{"url": url}, Starts: at.Truncate(time.Second), Hours: 24, Of: 7, Minutes: 360})
+		err = errors.Join(schedule.Put(tx, "watch", p.Artifact, at), ledger.SetJSON(tx, ledger.WatchKey(p.Artifact),
+			services.Watch{Slots: []services.Slot{}, Term: services.Term{Order: p.Artifact, Purchase: p.ID,
+				Item:   p.Item,
+				Target: url, Inputs: map[string]string{"url": url}, Starts: at.Truncate(time.Second), Hours: 24, Of: 7,
+				Minutes: 360}}))
 	default:
 		url := fmt.Sprintf("http://door-%d.example.com/", i)
 		promise = attest.Look{CheckID: p.Artifact, Class: attest.ClassCheck, PatronNumber: 1, URL: url,
 			Date: at.UTC().Format(time.RFC3339), DueAt: at.UTC().Format(time.RFC3339), FromTheStore: childBase}
-		err = look.Queue{}.Want(tx, goods.Look{ID: p.Artifact, Purchase: p.ID, URL: url, At: at})
+		err = errors.Join(schedule.Put(tx, "look", p.Artifact, at), ledger.SetJSON(tx, ledger.LookKey(p.Artifact),
+			services.Visit{ID: p.Artifact, Purchase: p.ID, URL: url, Due: at.UTC().Truncate(time.Second)}))
 	}
 	proof, err2 := attest.SignPayload(key, promise)
 	return errors.Join(err, err2, ledger.SetJSON(tx, ledger.PurchaseKey(p.ID), p),
@@ -151,7 +153,7 @@ func dueInAnHour(t *testing.T, n, sales int) {
 			}
 			return true, nil
 		}})
-		began := map[string]bool{look.Job: true, callback.Job: true, watch.Job: true}
+		began := map[string]bool{"look": true, "callback": true, "watch": true}
 		l.world.late = func(d schedule.Task, late time.Duration) {
 			if l.mu.Lock(); began[d.Job] {
 				l.late = append(l.late, late)
@@ -218,9 +220,9 @@ func (l *rush) judgeDue() {
 		case 7, 8:
 			times = len(l.town.words[fmt.Sprintf("well-%d.example.com", i)])
 		case 9:
-			var rec watch.Record
+			var rec services.Watch
 			l.view(func(tx ledger.Tx) (err error) {
-				rec, err = watch.Read(tx, pieceID("order_", i))
+				rec, err = services.ReadWatch(tx, pieceID("order_", i))
 				return err
 			})
 			times = len(rec.Slots)

@@ -11,14 +11,12 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/dynamic/callback"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
-	"store.example/agentstore/dynamic/look"
 	"store.example/agentstore/dynamic/schedule"
+	"store.example/agentstore/dynamic/services"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/till/tilltest"
-	"store.example/agentstore/dynamic/watch"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -206,7 +204,7 @@ func (w *world) judgeLooks(all []till.Purchase, n map[string]int) {
 		url := p.Inputs["url"]
 		came := w.town.looks[url]
 		n["looks"]++
-		due := p.Proof.BlockTime.Truncate(time.Second).Add(goods.LookAfter)
+		due := p.Proof.BlockTime.Truncate(time.Second).Add(services.VisitAfter)
 		var c attest.Look
 		w.view(func(tx ledger.Tx) error {
 			a, err := ledger.GetJSON[till.SignedArtifact](tx, ledger.LaterKey(p.Artifact, p.ID))
@@ -217,7 +215,8 @@ func (w *world) judgeLooks(all []till.Purchase, n map[string]int) {
 			w.t.Errorf("%s was looked at %d times", url, len(came))
 		case c.Status == attest.CheckMissed && c.Missed != "":
 			n["missed looks"]++
-		case c.Status != attest.CheckObserved || len(came) != 1 || at.Before(due) || at.After(due.Add(look.Grace)) ||
+		case c.Status != attest.CheckObserved || len(came) != 1 || at.Before(due) ||
+			at.After(due.Add(services.VisitGrace)) ||
 			came[0].Before(due) || came[0].Sub(at) > time.Minute:
 			w.t.Errorf("%s, due %s, was asked %v: %+v", url, due, came, c)
 		}
@@ -232,9 +231,9 @@ func (w *world) judgeWatches(all []till.Purchase, n map[string]int) {
 			continue
 		}
 		n["watches"]++
-		var rec watch.Record
+		var rec services.Watch
 		w.view(func(tx ledger.Tx) (err error) {
-			rec, err = watch.Read(tx, p.Artifact)
+			rec, err = services.ReadWatch(tx, p.Artifact)
 			return err
 		})
 		if p.State != till.Delivered || !rec.Closed || int64(len(rec.Slots)) != rec.Of {
@@ -251,7 +250,7 @@ func (w *world) judgeWatches(all []till.Purchase, n map[string]int) {
 	}
 }
 
-func (w *world) judgeSlots(p till.Purchase, rec watch.Record, n map[string]int) {
+func (w *world) judgeSlots(p till.Purchase, rec services.Watch, n map[string]int) {
 	times := map[int64]int{} // readings that were begun, by slot
 	for _, at := range w.town.reads[p.Inputs["url"]] {
 		times[int64(at.Sub(rec.Starts)/rec.Every())+1]++
@@ -286,27 +285,27 @@ func (w *world) judgeWords(all []till.Purchase, n map[string]int) {
 			continue
 		}
 		host, _, _ = strings.Cut(host, "/")
-		var rec callback.Record
+		var rec services.Message
 		w.view(func(tx ledger.Tx) (err error) {
-			rec, err = callback.Read(tx, p.Artifact)
+			rec, err = services.ReadMessage(tx, p.Artifact)
 			return err
 		})
 		n["words"]++
 		came := w.town.words[host]
 		same := len(slices.Compact(slices.Clone(came))) <= 1
-		want := callback.GivenUp
+		want := services.WordGivenUp
 		kind, _, _ := strings.Cut(host, "-")
 		lost := 0
 		for _, try := range rec.Tries {
-			if try.Outcome == callback.Unknown || try.Outcome == callback.Begun {
+			if try.Outcome == services.TryUnknown || try.Outcome == services.TryBegun {
 				lost++
 			}
 		}
 		if n["unknown tries"] += lost; kind == "well" || kind == "away" && rec.Made-lost >= 6 {
-			want = callback.Delivered
+			want = services.WordDelivered
 		}
-		if kind == "away" && rec.State == callback.Delivered {
-			want = callback.Delivered
+		if kind == "away" && rec.State == services.WordDelivered {
+			want = services.WordDelivered
 		}
 		if kind == "gone" && rec.Made-lost != 1 {
 			w.t.Errorf("%s is gone and was told %d times: %+v", host, len(came), rec)
@@ -321,7 +320,7 @@ func (w *world) judgeWords(all []till.Purchase, n map[string]int) {
 // judgeQueue: nothing is left to be done but to read what arrives.
 func (w *world) judgeQueue() {
 	w.view(func(tx ledger.Tx) error {
-		for _, job := range []string{callback.Job, look.Job, watch.Job, "purchase"} {
+		for _, job := range []string{"callback", "look", "watch", "purchase"} {
 			tasks, err := schedule.Tasks(tx, job)
 			if err != nil {
 				return err

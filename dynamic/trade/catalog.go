@@ -73,7 +73,7 @@ func (d *Desk) catalog(a *Account, share int, note string) Catalog {
 		pricingRule + " What is signed verifies free at verify_url_template."}
 	site := d.cfg.Site.Now()
 	for _, g := range site.Goods {
-		if o := till.Goods(site, g.ID); o != nil && d.sells(a, o) == nil {
+		if o := d.cfg.Till.Good(site, g.ID); o != nil && d.sells(a, o) == nil {
 			c.Items = append(c.Items, d.item(o, share))
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/schedule"
 )
 
 // Limit is how often something may be done in a day of UTC, by the ledger's clock: by one visitor,
@@ -270,18 +271,11 @@ const (
 
 // Run forgets whoever came yesterday, until ctx ends.
 func (d *Desk) Run(ctx context.Context) error {
-	tick := time.NewTicker(forgetEvery)
-	defer tick.Stop()
-	for {
+	return schedule.Every(ctx, forgetEvery, func(ctx context.Context) {
 		if err := d.Forget(ctx); err != nil && ctx.Err() == nil {
 			d.cfg.Log.Error("what is kept of yesterday's visitors was not forgotten", "err", err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	})
 }
 
 // Forget deletes the salts and the counts of the days before today.

@@ -66,9 +66,6 @@ func New(cfg Config) (*Desk, error) {
 	if u, err := url.Parse(cfg.BaseURL); err != nil || u.Host == "" || strings.HasSuffix(cfg.BaseURL, "/") {
 		return nil, fmt.Errorf("opening the visitors' desk: base URL %q", cfg.BaseURL)
 	}
-	if cfg.DB == nil || cfg.Key == nil || cfg.Site == nil || cfg.Chrome == nil {
-		return nil, errors.New("opening the visitors' desk: the ledger, key, site or chrome is missing")
-	}
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.Limits == nil {
 		cfg.Limits = Limits

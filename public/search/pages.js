@@ -3386,7 +3386,7 @@
         {
           "at": "artifacts",
           "title": "Artifacts",
-          "text": "GET /api/anchor/{anchor_id} GET /api/bitcoin-anchor/{anchor_id} GET /api/bitcoin-anchor/{anchor_id}/proof.ots GET /api/patronage/{pass_id} GET /api/phantom/{check_id} GET /api/service-audit/{audit_id} GET /api/onpage-audit/{audit_id} GET /api/order/{order_id} POST /api/order/{order_id}/replay-callback GET /api/order/{order_id}/file"
+          "text": "GET /api/anchor/{anchor_id} GET /api/patronage/{pass_id} GET /api/service-audit/{audit_id} GET /api/onpage-audit/{audit_id} GET /api/order/{order_id} GET /api/order/{order_id}/file GET /api/phantom/{check_id} GET /api/bitcoin-anchor/{anchor_id} GET /api/bitcoin-anchor/{anchor_id}/proof.ots POST /api/order/{order_id}/replay-callback"
         },
         {
           "at": "bounties",

@@ -109,10 +109,7 @@ func newOffice(t *testing.T) *office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := keeper.New(keeper.Config{Till: o.till, DB: o.db, Rails: []rail.Rail{net1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := keeper.New(keeper.Config{Till: o.till, DB: o.db, Rails: []rail.Rail{net1}})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +209,7 @@ func (h *human) send(r *http.Request) (int, string, *url.URL) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	size := len(body) + len(templates.Style())
+	size := len(body) + len(templates.Asset("style.css"))
 	if own, err := files.ReadFile("desk.css"); err != nil {
 		h.t.Fatal(err)
 	} else {

@@ -88,9 +88,6 @@ const (
 
 // New makes the desk's pages for a listener.
 func New(cfg Config) (*Desk, error) {
-	if cfg.Desk == nil || cfg.Till == nil || cfg.Bounties == nil || cfg.Token == nil || cfg.Log == nil {
-		return nil, errors.New("the keeper's desk: desk, till, bounties, token and log are required")
-	}
 	_, port, err := net.SplitHostPort(cfg.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("the keeper's desk: %w", err)

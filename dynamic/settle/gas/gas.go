@@ -35,6 +35,7 @@ import (
 
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/schedule"
 )
 
 // Defaults, in atomic units a day.
@@ -171,16 +172,7 @@ func New(cfg Config) (*Guard, error) {
 // Run keeps reading every network until ctx ends. One that was out is taken in again as soon as
 // what took it out is over.
 func (g *Guard) Run(ctx context.Context) error {
-	tick := time.NewTicker(g.cfg.Every)
-	defer tick.Stop()
-	for {
-		g.Read(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	return schedule.Every(ctx, g.cfg.Every, func(ctx context.Context) { g.Read(ctx) })
 }
 
 // Read reads every network once, all at the same time, and returns what is out.
