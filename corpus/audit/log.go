@@ -50,8 +50,10 @@ func (c *checker) log(ctx context.Context, remembered []byte) error {
 		before = &old
 		g.roots[old.Size] = attest.MerkleRoot(nil)
 	}
-	if err := c.closedIn(c.observed); err != nil {
-		return err
+	for _, o := range c.feed {
+		if err := c.closed.Add(o); err != nil {
+			c.problem(rule.LotTwice, "observations/"+o.File(), attest.ProblemAdded, err.Error())
+		}
 	}
 	if err := c.leaves(ctx, g); err != nil || len(c.out.Problems) > 0 {
 		return err

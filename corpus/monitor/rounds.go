@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"time"
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule"
@@ -185,12 +184,6 @@ func (s *step) observations() error {
 	return nil
 }
 
-// closing is the observation that closed the roster of a week.
-type closing struct {
-	record.ClosedRoster
-	at string
-}
-
 // dated demands of an observation that it is dated as it stands between two rounds, and not ahead
 // of the clock of who follows; and that it closes no roster that was closed before.
 func (s *step) dated(o record.Observation, before, behind *record.Round) error {
@@ -198,15 +191,10 @@ func (s *step) dated(o record.Observation, before, behind *record.Round) error {
 	if err == nil && !s.o.Now.IsZero() && !s.out.Specimen {
 		err = o.Ahead(s.o.Now, "this machine's clock")
 	}
-	if err != nil || o.Roster == nil {
+	if err != nil {
 		return err
 	}
-	if _, twice := s.closed[o.Roster.Week]; twice {
-		return rule.LotTwice.Errorf("it closes the roster of %s, which was closed before: a lot is drawn once",
-			o.Roster.Week)
-	}
-	s.closed[o.Roster.Week] = closing{*o.Roster, o.At}
-	return nil
+	return s.closed.Add(o)
 }
 
 // lot demands that the lot of a round is the one that the closing of its roster, which stands
@@ -219,11 +207,7 @@ func (s *step) lot(r record.Round) error {
 	if !ok {
 		return rule.LotClosed.Errorf("no observation before it closes the roster of %s", r.Week)
 	}
-	at, err := time.Parse(time.RFC3339, c.at)
-	if err != nil {
-		return err
-	}
-	return r.Lot.Of(c.ClosedRoster, at, record.LeastWork)
+	return r.Lot.Of(c.ClosedRoster, c.At, record.LeastWork)
 }
 
 // observation reads the observation at a leaf, which stands before the i-th round and has to have a

@@ -50,7 +50,7 @@ type step struct {
 	// news are new observations that are of a host that is followed, or may be.
 	news   []record.Observation
 	errata []erratum
-	closed map[string]closing // rosters that were closed, by week, as far as they were read
+	closed record.Closings // as far as they were read
 }
 
 // problem is something that does not hold, as an error.
@@ -87,7 +87,7 @@ func unread(err error) bool {
 // as the report says. The error is for files that could not be had: then nothing is known, and a
 // later step may do. It has nothing to do with what was remembered but where it is ErrState.
 func Step(fsys fs.FS, before *State, o Options) (Report, *State, error) {
-	s := &step{fsys: fsys, o: o, before: before, closed: make(map[string]closing)}
+	s := &step{fsys: fsys, o: o, before: before, closed: make(record.Closings)}
 	s.out.Changes, s.out.Hosts = []Change{}, []HostReport{}
 	s.out.Unproven, s.out.Problems = []string{}, []audit.Problem{}
 	if len(o.Hosts) > MaxHosts {
