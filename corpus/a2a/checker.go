@@ -1,15 +1,12 @@
 package a2a
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
-	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/verdict"
@@ -64,8 +61,8 @@ func (c Checker) Step(recorded []exchange.Exchange) (Report, *probe.Next, error)
 	j.answers(wants, recorded[1:])
 	for i := range recorded {
 		x := &recorded[i]
-		j.Evidence.Requests = append(j.Evidence.Requests, Request{x.Request.Method, bounded(x.Request.URL, 300),
-			x.Response.Status})
+		j.Evidence.Requests = append(j.Evidence.Requests, Request{x.Request.Method,
+			exchange.Bounded(x.Request.URL, 300), x.Response.Status})
 	}
 	j.conclude()
 	return j.Report, nil, nil
@@ -90,40 +87,28 @@ func newJudge(c Checker, x exchange.Exchange) *judge {
 		j.Checks = append(j.Checks, Check{Number: i + 1, Name: r.name, State: NotChecked, Detail: "not reached",
 			Source: r.source})
 	}
-	j.Evidence.Evidence = verdict.Evidence{Status: x.Response.Status,
-		ContentType: bounded(x.Response.Header.Get("Content-Type"), 200), Bytes: len(x.Response.Body),
-		SHA256: attest.Digest(sha256.Sum256(x.Response.Body)).String()}
+	j.Evidence.Evidence = verdict.EvidenceOf(x)
 	return j
-}
-
-func bounded(s string, n int) string {
-	if len(s) > n {
-		s = s[:n]
-	}
-	return strings.ToValidUTF8(s, "?")
 }
 
 // set answers the check with the number n.
 func (j *judge) set(n int, s State, code, format string, args ...any) {
 	c := &j.Checks[n-1]
-	c.State, c.Code, c.Detail = s, code, bounded(fmt.Sprintf(format, args...), 500)
+	c.State, c.Code, c.Detail = s, code, exchange.Bounded(fmt.Sprintf(format, args...), 500)
 }
 
 func (j *judge) where(n int, problems []string) { j.Checks[n-1].Where = problems }
 
 // conclude derives the verdict and the fixes.
 func (j *judge) conclude() {
-	worst := []State{Fail, Unreachable, Absent, Unverifiable, Warn, Pass}
-	rank := len(worst) - 1
+	j.Verdict = Pass
 	for i, c := range j.Checks {
-		if r := slices.Index(worst, c.State); r >= 0 {
-			rank = min(rank, r)
-		}
+		j.Verdict = verdict.Worse(j.Verdict, c.State)
 		if c.State == Fail || c.State == Warn || c.State == Absent || c.State == Unverifiable {
 			j.Fixes = append(j.Fixes, Fix{Check: c.Name, Fix: rows[i].fix})
 		}
 	}
-	if j.Verdict = worst[rank]; j.Dialect == Dialect10 {
+	if j.Dialect == Dialect10 {
 		j.Own, j.Verdict = &Own{Dialect10, j.Verdict}, NotJudged
 	}
 }

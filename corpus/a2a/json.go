@@ -1,18 +1,17 @@
 package a2a
 
 import (
-	"bytes"
 	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"unicode/utf16"
 )
 
 // A node is a JSON value: nil, bool, string, number, []node or map[string]node.
-type node any
+type node = any
 
 // number is a JSON number as it is written.
 type number string
@@ -20,61 +19,26 @@ type number string
 // errDuplicate is returned for an object that has a name twice.
 var errDuplicate = errors.New("a member stands twice in an object")
 
+// spelt keeps numbers as they are written.
+var spelt = json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *node) error {
+	if d.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	raw, err := d.ReadValue()
+	*v = number(raw)
+	return err
+})
+
 // parse reads exactly one JSON value, strictly.
-func parse(raw []byte) (node, error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(raw))
-	v, err := parseNode(d)
+func parse(raw []byte) (v node, err error) {
+	err = json.Unmarshal(raw, &v, json.WithUnmarshalers(spelt))
 	if errors.Is(err, jsontext.ErrDuplicateName) {
-		return nil, fmt.Errorf("%w: %w", errDuplicate, err)
+		err = fmt.Errorf("%w: %w", errDuplicate, err)
 	}
 	if err != nil {
 		return nil, err
-	}
-	if _, err := d.ReadToken(); err != io.EOF {
-		return nil, errors.New("more than one JSON value")
 	}
 	return v, nil
-}
-
-func parseNode(d *jsontext.Decoder) (node, error) {
-	t, err := d.ReadToken()
-	if err != nil {
-		return nil, err
-	}
-	switch t.Kind() {
-	case 'n':
-		return nil, nil
-	case 't', 'f':
-		return t.Bool(), nil
-	case '"':
-		return t.String(), nil
-	case '0':
-		return number(t.String()), nil
-	case '[':
-		list := []node{}
-		for d.PeekKind() != ']' {
-			v, err := parseNode(d)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
-		}
-		_, err := d.ReadToken()
-		return list, err
-	}
-	o := map[string]node{}
-	for d.PeekKind() != '}' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		n := name.String()
-		if o[n], err = parseNode(d); err != nil {
-			return nil, err
-		}
-	}
-	_, err = d.ReadToken()
-	return o, err
 }
 
 // write appends v as compact JSON, members sorted by code point; ascii escapes all else, as Python

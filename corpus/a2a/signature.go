@@ -8,7 +8,9 @@ import (
 	"net/url"
 	"strings"
 
+	"store.example/agentstore/corpus/attest/jws"
 	"store.example/agentstore/corpus/did"
+	"store.example/agentstore/corpus/exchange"
 )
 
 // signature is one entry of signatures, taken apart.
@@ -50,12 +52,12 @@ func (j *judge) readSignatures() {
 
 func (j *judge) takeApart(o map[string]node) (s signature) {
 	s.protected = text(o["protected"])
-	raw, err := did.Base64URL(s.protected)
+	raw, err := jws.DecodeBase64URL(s.protected)
 	if err != nil || len(s.protected) > 4096 {
 		s.err = fmt.Errorf("protected: not base64url of reasonable length")
 		return s
 	}
-	if s.bytes, err = did.Base64URL(text(o["signature"])); err != nil {
+	if s.bytes, err = jws.DecodeBase64URL(text(o["signature"])); err != nil {
 		s.err = fmt.Errorf("signature: %w", err)
 		return s
 	}
@@ -121,17 +123,18 @@ func (j *judge) signatures() {
 	tried := forms(j.card)
 	valid, invalid, lost, foreign, found := map[string]bool{}, 0, 0, 0, 0
 	for i, s := range j.entries {
-		r := Signature{Index: i, Algorithm: bounded(s.alg, 40), KID: bounded(s.kid, 300), State: Unverifiable}
+		r := Signature{Index: i, Algorithm: exchange.Bounded(s.alg, 40), KID: exchange.Bounded(s.kid, 300),
+			State: Unverifiable}
 		k, from, err := j.findKey(s)
 		switch {
 		case s.err != nil:
-			r.State, r.Detail = Fail, bounded(s.err.Error(), 300)
+			r.State, r.Detail = Fail, exchange.Bounded(s.err.Error(), 300)
 		case err != nil:
 			lost++
-			r.Detail = bounded(err.Error(), 300)
+			r.Detail = exchange.Bounded(err.Error(), 300)
 		default:
 			found++
-			r.KeyFrom = bounded(from, 300)
+			r.KeyFrom = exchange.Bounded(from, 300)
 			if s.foreign {
 				foreign++
 			}

@@ -2,6 +2,7 @@ package attest
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"errors"
@@ -49,6 +50,34 @@ func ParseCanonical(raw []byte, v any) error {
 	}
 	if !bytes.Equal(raw, again) {
 		return ErrNotCanonical
+	}
+	return nil
+}
+
+// Closed returns v in canonical form on a line of its own, closed with the digest of what stands
+// before: v has a last member sha256, which is zero and then left out.
+func Closed(v any) ([]byte, error) {
+	body, err := Canonical(v)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(bytes.TrimSuffix(body, []byte{'}'}), closing, sha256.Sum256(body)), nil
+}
+
+const closing = ",\"sha256\":\"%x\"}\n"
+
+// ParseClosed reads what Closed wrote, of at most so many bytes, into v.
+func ParseClosed(raw []byte, most int, v any) error {
+	line, ok := bytes.CutSuffix(raw, []byte{'\n'})
+	if !ok || len(raw) > most {
+		return fmt.Errorf("%d bytes, or no line", len(raw))
+	}
+	if err := ParseCanonical(line, v); err != nil {
+		return err
+	}
+	body := bytes.Clone(raw[:max(0, len(raw)-len(fmt.Sprintf(closing, [sha256.Size]byte{})))])
+	if sum := sha256.Sum256(append(body, '}')); !bytes.Equal(raw[len(body):], fmt.Appendf(nil, closing, sum)) {
+		return errors.New("its digest is another")
 	}
 	return nil
 }

@@ -23,13 +23,8 @@ const SigningKeyFile = ".well-known/store-signing-key"
 // CloneReport says what a check of a cloned tree found.
 type CloneReport struct {
 	BaseURL string `json:"base_url"`
-	// Identity is the key in force by the ring that was used. Trusted says that the ring came from
-	// the caller and not from the tree itself: then the identity needs no further look.
-	Identity string   `json:"identity"`
-	KID      string   `json:"kid"`
-	LogKey   string   `json:"log_key"` // in force; "" for none
-	Trusted  bool     `json:"trusted_ring"`
-	Specimen bool     `json:"specimen"`
+	KID     string `json:"kid"` // of the identity
+	Keys
 	SignedBy string   `json:"signed_by"` // kid
 	Status   string   `json:"signed_by_status"`
 	Files    int64    `json:"files"`
@@ -162,7 +157,7 @@ func verifyRepository(ctx context.Context, tree fs.FS, o CloneOptions) (out Clon
 
 // verifyTree checks a published tree, a record, or a published tree that holds the record itself.
 func verifyTree(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, error) {
-	out := CloneReport{Trusted: len(o.Ring) > 0, LeftOut: []string{}, Problems: []Problem{}}
+	out := CloneReport{Keys: Keys{Trusted: len(o.Ring) > 0}, LeftOut: []string{}, Problems: []Problem{}}
 	var keys attest.Ring
 	if out.Trusted {
 		var err error
@@ -203,12 +198,7 @@ func verifyTree(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, e
 		out.Problems = append(out.Problems, Problem{Path: file, Kind: "unreadable", Detail: err.Error(), Rule: broken})
 		return out, nil
 	}
-	identity := keys.Identity()
-	out.Identity, out.KID, out.Specimen = identity.Public.String(), identity.KID,
-		attest.IsSpecimen([]byte(identity.Public))
-	if k, ok := keys.For(attest.PurposeLog); ok {
-		out.LogKey = k.Public.String()
-	}
+	out.KID, out.Keys = keys.Identity().KID, KeysOf(keys, out.Trusted)
 	if site {
 		if _, err := out.cover(ctx, tree, attest.PublicLayout(), keys, own, ""); err != nil {
 			return out, err
@@ -228,6 +218,27 @@ func verifyTree(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, e
 		}
 	}
 	return out, nil
+}
+
+// Keys are those that a check rests on.
+type Keys struct {
+	Identity string `json:"identity"` // in force
+	LogKey   string `json:"log_key"`  // in force; "" for none
+	// Trusted says that the ring came from the caller and not with what was checked: then the keys
+	// need no further look.
+	Trusted  bool `json:"trusted_ring"`
+	Specimen bool `json:"specimen"`
+}
+
+// KeysOf are those of a ring.
+func KeysOf(ring attest.Ring, trusted bool) Keys {
+	identity := ring.Identity()
+	k := Keys{Identity: identity.Public.String(), Trusted: trusted,
+		Specimen: attest.IsSpecimen([]byte(identity.Public))}
+	if log, ok := ring.For(attest.PurposeLog); ok {
+		k.LogKey = log.Public.String()
+	}
+	return k
 }
 
 // spelt demands that a ring stands in a file in its one spelling.

@@ -48,14 +48,12 @@ func (c *checker) ahead(leaves int64, there time.Time, by string) {
 	}
 	for _, r := range c.rounds {
 		if r.LeavesEnd() <= leaves {
-			say(rule.RoundWeek, record.HeaderPath(r.Sequence),
-				record.Ahead(rule.RoundWeek, fmt.Sprintf("round %d", r.Sequence), r.TakenAt, there, by))
+			say(rule.RoundWeek, record.HeaderPath(r.Sequence), r.Ahead(there, by))
 		}
 	}
 	for i, o := range c.feed {
 		if c.leaf[i] < leaves {
-			say(rule.ObservationDate, "observations/"+o.File(),
-				record.Ahead(rule.ObservationDate, fmt.Sprintf("observation %d", o.Number), o.At, there, by))
+			say(rule.ObservationDate, "observations/"+o.File(), o.Ahead(there, by))
 		}
 	}
 }

@@ -148,23 +148,30 @@ func (e *evidenceCheck) judgement(row record.Row, raw []byte, digest string, all
 		e.fail(rule.Or(err, rule.EvidenceGzip), e.pack, attest.ProblemChanged, "of %s: %v", row.Host, err)
 		return
 	}
+	if err := e.out.Judge(e.judge, row, raw, kept, digest != row.EvidenceDigest); err != nil {
+		e.fail(rule.Or(err, rule.JudgementVerdict), e.part, ProblemMisjudged, "%v", err)
+	}
+}
+
+// Judge demands of what is kept of a walk that a row, or a vantage of it, is of that, and judges it
+// again where there is a judge.
+func (r *Rejudged) Judge(judge record.Judge, row record.Row, raw, kept []byte, vantage bool) error {
 	look, err := record.ReadLook(kept)
 	if err == nil {
-		err = look.Of(row, digest != row.EvidenceDigest)
+		err = look.Of(row, vantage)
 	}
 	if err != nil {
-		e.fail(rule.Or(err, rule.JudgementForm), e.part, ProblemMisjudged, "%v", err)
-		return
+		return rule.JudgementForm.By(err)
 	}
-	if e.judge == nil {
-		e.out.Unjudged++
-		return
+	if judge == nil {
+		r.Unjudged++
+		return nil
 	}
-	if err := e.judge.Row(row, raw, kept); err != nil {
-		e.fail(rule.Or(err, rule.JudgementVerdict), e.part, ProblemMisjudged, "%v", err)
-		return
+	if err := judge.Row(row, raw, kept); err != nil {
+		return err
 	}
-	e.out.Again++
+	r.Again++
+	return nil
 }
 
 // end demands that every entry met its row.

@@ -59,11 +59,9 @@ func (c *checker) quorum() {
 		c.out.Unproven = append(c.out.Unproven, "anything by the policy: its log has not begun")
 		return
 	}
-	if len(p.Logs) > 0 {
-		if _, _, err := p.OpenCheckpoint(head.Raw); err != nil {
-			c.problem(rule.Or(err, rule.CheckpointKey), tlog.Path("checkpoint"), attest.ProblemChanged, err.Error())
-			return
-		}
+	if err := OfPolicy(*p, head); err != nil {
+		c.problem(rule.Or(err, rule.CheckpointKey), tlog.Path("checkpoint"), attest.ProblemChanged, err.Error())
+		return
 	}
 	met, lacking := p.Met(func(w tlog.Witness) bool {
 		i := slices.IndexFunc(c.o.Witnesses, func(o tlog.Witness) bool { return o.Key() == w.Key() })
@@ -71,9 +69,23 @@ func (c *checker) quorum() {
 	})
 	c.out.Quorum = &QuorumReport{Name: p.Quorum, Met: met, Lacking: lacking}
 	if !met {
-		c.out.Unproven = append(c.out.Unproven, fmt.Sprintf("that its head of %d leaves was seen by the quorum %s of "+
-			"the policy: it is not cosigned by %s", head.Size, p.Quorum, strings.Join(lacking, ", ")))
+		c.out.Unproven = append(c.out.Unproven, c.out.Quorum.Unproven(head.Size))
 	}
+}
+
+// OfPolicy demands that one of the logs of a policy, where it names any, signed a head.
+func OfPolicy(p tlog.Policy, head tlog.Checkpoint) error {
+	if len(p.Logs) == 0 {
+		return nil
+	}
+	_, _, err := p.OpenCheckpoint(head.Raw)
+	return err
+}
+
+// Unproven says what a quorum that is not met by a head of so many leaves leaves open.
+func (q QuorumReport) Unproven(leaves int64) string {
+	return fmt.Sprintf("that its head of %d leaves was seen by the quorum %s of the policy: it is not cosigned by %s",
+		leaves, q.Name, strings.Join(q.Lacking, ", "))
 }
 
 // Quorum counts the cosignatures of a checkpoint, by their lines, as a policy demands.

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -51,8 +50,10 @@ func (c *checker) log(ctx context.Context, remembered []byte) error {
 		before = &old
 		g.roots[old.Size] = attest.MerkleRoot(nil)
 	}
-	if err := c.closedIn(c.observed); err != nil {
-		return err
+	for _, o := range c.feed {
+		if err := c.closed.Add(o); err != nil {
+			c.problem(rule.LotTwice, "observations/"+o.File(), attest.ProblemAdded, err.Error())
+		}
 	}
 	if err := c.leaves(ctx, g); err != nil || len(c.out.Problems) > 0 {
 		return err
@@ -324,11 +325,6 @@ func (c *checker) parts(ctx context.Context) iter.Seq[checkedPart] {
 
 func (c *checker) part(ctx context.Context, round record.Round, i int) (out checkedPart) {
 	out.number = i
-	signer, ok := c.ring.ByKID(round.KID)
-	if !ok {
-		out.err = rule.RoundKey.By(attest.ErrUnknownKey)
-		return out
-	}
 	raw, err := fs.ReadFile(c.fsys, record.PartPath(round.Sequence, i))
 	if err != nil {
 		out.missing, out.err = errors.Is(err, fs.ErrNotExist), err
@@ -346,10 +342,7 @@ func (c *checker) part(ctx context.Context, round record.Round, i int) (out chec
 	}
 	out.evidence = openEvidence(c.fsys, round.Sequence, i, c.o.Judge, c.withdrawn)
 	for n, raw := range rows {
-		row, err := record.VerifyRow(raw, ed25519.PublicKey(signer.Public))
-		if err == nil {
-			err = round.BelongsTo(c.ring, &row)
-		}
+		row, err := round.OpenRow(raw, c.ring)
 		if err == nil && row.Host <= out.last {
 			err = rule.RowSorted.Errorf("%q does not sort after %q", row.Host, out.last)
 		}

@@ -3,7 +3,6 @@ package audit
 import (
 	"bytes"
 	"fmt"
-	"time"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/ots"
@@ -72,42 +71,6 @@ func (t *turns) add(at [32]byte) {
 	t.any = true
 }
 
-// closedIn finds the closed rosters of the observations, by week, with their times; a week has one.
-func (c *checker) closedIn(observed [][]byte) error {
-	for i, raw := range observed {
-		if !bytes.Contains(raw, []byte(`"kind":"`+record.ObservationRoster+`"`)) {
-			continue
-		}
-		var o record.Observation
-		if err := attest.ParseCanonical(raw, &o); err != nil {
-			return err
-		}
-		if o.Roster == nil {
-			continue
-		}
-		if held, twice := c.closed[o.Roster.Week]; twice {
-			c.problem(rule.LotTwice, "observations/"+o.File(), attest.ProblemAdded,
-				fmt.Sprintf("it closes the roster of %s, which observation %d closed: a lot is drawn once",
-					o.Roster.Week, held.number))
-			continue
-		}
-		at, err := time.Parse(time.RFC3339, o.At)
-		if err != nil {
-			return err
-		}
-		c.closed[o.Roster.Week] = closedRoster{*o.Roster, o.Number, at, i}
-	}
-	return nil
-}
-
-// closedRoster is one as it stands in the record.
-type closedRoster struct {
-	record.ClosedRoster
-	number int64
-	at     time.Time
-	nth    int // among the observations
-}
-
 // lot checks how a round's order was drawn. before is how many observations the log has before its
 // rows.
 func (c *checker) lot(r record.Round, before int, got *lotCheck) {
@@ -125,9 +88,9 @@ func (c *checker) lot(r record.Round, before int, got *lotCheck) {
 	case !ok:
 		fail(rule.LotClosed, "no observation closes the roster of %s", r.Week)
 		return
-	case closed.nth >= before:
+	case closed.Number > int64(before):
 		fail(rule.LotClosed, "observation %d, which closes its roster, stands in the log behind its rows",
-			closed.number)
+			closed.Number)
 		return
 	case digest != r.Lot.RosterDigest || hosts != closed.Hosts:
 		fail(rule.LotRoster, "its rows give a roster %s of %d hosts, and it is of %s, closed with %d", digest, hosts,
@@ -138,9 +101,9 @@ func (c *checker) lot(r record.Round, before int, got *lotCheck) {
 			record.ReasonBeyondCap)
 		return
 	}
-	err := r.Lot.Of(closed.ClosedRoster, closed.at, record.LeastWork)
+	err := r.Lot.Of(closed.ClosedRoster, closed.At, record.LeastWork)
 	if err == nil {
-		err = r.Lot.Walked(closed.at, got.first)
+		err = r.Lot.Walked(closed.At, got.first)
 	}
 	if err != nil {
 		fail(rule.Or(err, rule.RoundForm), "%v", err)

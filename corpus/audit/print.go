@@ -37,17 +37,10 @@ func (r CloneReport) Print(w io.Writer, dir string) {
 		}
 		return
 	}
-	verified := "verified"
-	if n := r.Unjudged(); n > 0 {
-		verified = fmt.Sprintf("verified, but for %s, NOT judged again from the walks here",
-			visible.Count(int(n), "verdict"))
+	for _, what := range r.Lacking() {
+		fmt.Fprintf(w, "%s: UNPROVEN: %s\n", dir, visible.Text(what))
 	}
-	if lacking := r.Lacking(); len(lacking) > 0 {
-		for _, what := range lacking {
-			fmt.Fprintf(w, "%s: UNPROVEN: %s\n", dir, visible.Text(what))
-		}
-		verified = "UNPROVEN, while what is here is as it was signed"
-	}
+	verified := Verified(r.Unjudged(), len(r.Lacking()) > 0)
 	if r.Bare {
 		fmt.Fprintf(w, "%s: %s: the record alone, without a manifest\n", dir, verified)
 	} else {
@@ -79,19 +72,40 @@ func (r CloneReport) Print(w io.Writer, dir string) {
 	if r.Record != nil {
 		r.Record.print(w)
 	}
-	switch {
-	case r.Specimen:
-		fmt.Fprintln(w, "  This is a specimen: its key is public by design, so the signature shows that the tree is "+
-			"whole and nothing more.")
-	case !r.Trusted && r.Bare:
-		// No manifest, which the identity signs, covers the ring.
-		fmt.Fprintf(w, "  The keys were taken from the record itself. Compare the identity and the key of the log "+
-			"with those you learned elsewhere, or pass them with -ring:\n  identity %s\n  log      %s\n", r.Identity,
-			r.LogKey)
-	case !r.Trusted:
-		fmt.Fprintf(w, "  The keys were taken from the tree itself. Compare the identity with one you learned "+
-			"elsewhere, or pass it with -ring:\n  %s\n", r.Identity)
+	if r.Trusted || r.Specimen || r.Bare {
+		r.Keys.Print(w, "record", "tree")
+		return
 	}
+	// A manifest, which the identity signs, covers the ring.
+	fmt.Fprintf(w, "  The keys were taken from the tree itself. Compare the identity with one you learned "+
+		"elsewhere, or pass it with -ring:\n  %s\n", r.Identity)
+}
+
+// Print says of keys that are not trusted what they came with, such as the record, and of a
+// specimen's what is whole by them, such as the tree.
+func (k Keys) Print(w io.Writer, with, whole string) {
+	switch {
+	case k.Specimen:
+		fmt.Fprintf(w, "  This is a specimen: its key is public by design, so the signature shows that the %s is "+
+			"whole and nothing more.\n", whole)
+	case !k.Trusted:
+		fmt.Fprintf(w, "  The keys were taken from the %s itself. Compare the identity and the key of the log with "+
+			"those you learned elsewhere, or pass them with -ring:\n  identity %s\n  log      %s\n", with,
+			k.Identity, k.LogKey)
+	}
+}
+
+// Verified says what came of a check that found nothing wrong: how many verdicts were not reached
+// again, and whether anything that has to be shown is not.
+func Verified(unjudged int64, lacking bool) string {
+	switch {
+	case lacking:
+		return "UNPROVEN, while what is here is as it was signed"
+	case unjudged > 0:
+		return fmt.Sprintf("verified, but for %s, NOT judged again from the walks here",
+			visible.Count(int(unjudged), "verdict"))
+	}
+	return "verified"
 }
 
 // print writes what was found of a record without problems.

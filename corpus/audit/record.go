@@ -128,9 +128,9 @@ type checker struct {
 	checked int64 // rows
 	// observed holds the exact bytes of the observations.
 	observed [][]byte
-	feed     []record.Observation    // the same, read
-	leaf     []int64                 // where each of them stands in the log
-	closed   map[string]closedRoster // by week
+	feed     []record.Observation // the same, read
+	leaf     []int64              // where each of them stands in the log
+	closed   record.Closings
 	// withdrawn holds the digests of what was taken out, with the numbers of the observations that
 	// say so.
 	withdrawn map[string]int64
@@ -147,7 +147,7 @@ type checker struct {
 // that cannot be read.
 func Record(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) (RecordReport, error) {
 	c := &checker{fsys: Plain(fsys), ring: ring, files: make(map[string]bool), partial: make(map[string][]string),
-		closed:    make(map[string]closedRoster),
+		closed:    make(record.Closings),
 		withdrawn: make(map[string]int64), corrected: make(map[int64]record.Row),
 		errataOf: make(map[int64]bool), o: o}
 	c.out.Proofs, c.out.Unproven, c.out.Problems = []ProofReport{}, []string{}, []Problem{}
@@ -313,11 +313,8 @@ func (c *checker) headers() {
 			return
 		}
 		round, err := record.OpenRound(raw, n, c.ring)
-		if err == nil && n > 1 {
-			err = round.Follows(c.rounds[n-2])
-		}
 		if err == nil {
-			err = round.ProbedBefore(roundBefore(c.rounds, n))
+			err = round.Continues(roundBefore(c.rounds, n))
 		}
 		if err != nil {
 			c.problem(rule.Or(err, rule.RoundForm), record.HeaderPath(n), attest.ProblemChanged, err.Error())

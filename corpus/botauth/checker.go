@@ -1,7 +1,6 @@
 package botauth
 
 import (
-	"crypto/sha256"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"fmt"
@@ -12,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/did"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/verdict"
 )
 
 // Checker judges the document at URL.
@@ -51,8 +50,7 @@ func (c Checker) Step(recorded []exchange.Exchange) (Report, *probe.Next, error)
 	j := &judge{x: x, at: x.StartedAt.Add(x.Duration)}
 	j.Report = Report{Version: Version, URL: c.URL, Keys: []Key{}, Fixes: []Fix{},
 		ObservedAt: j.at.UTC().Truncate(time.Second), CannotTell: cannotTell,
-		Evidence: Evidence{Status: x.Response.Status, ContentType: bounded(x.Response.Header.Get("Content-Type"), 200),
-			Bytes: len(x.Response.Body), SHA256: attest.Digest(sha256.Sum256(x.Response.Body)).String()}}
+		Evidence: verdict.EvidenceOf(x)}
 	err := json.Unmarshal(x.Response.Body, &j.raw)
 	switch _, keys := j.raw["keys"]; {
 	case err == nil && keys:
@@ -81,16 +79,9 @@ func (c Checker) Step(recorded []exchange.Exchange) (Report, *probe.Next, error)
 	return j.Report, nil, nil
 }
 
-func bounded(s string, n int) string {
-	if len(s) > n {
-		s = s[:n]
-	}
-	return strings.ToValidUTF8(s, "?")
-}
-
 func (j *judge) set(name string, s State, code, format string, args ...any) {
 	c := &j.Checks[slices.IndexFunc(j.Checks, func(c Check) bool { return c.Name == name })]
-	c.State, c.Code, c.Detail = s, code, bounded(fmt.Sprintf(format, args...), 500)
+	c.State, c.Code, c.Detail = s, code, exchange.Bounded(fmt.Sprintf(format, args...), 500)
 }
 
 // reached judges the answer before its body is looked at.
@@ -227,15 +218,11 @@ func (j *judge) cardMembers() {
 }
 
 func (j *judge) conclude() {
-	worst := []State{Fail, Unreachable, Absent, Unverifiable, Warn, Pass}
-	rank := len(worst) - 1
+	j.Verdict = Pass
 	for i, c := range j.Checks {
-		if r := slices.Index(worst, c.State); r >= 0 {
-			rank = min(rank, r)
-		}
+		j.Verdict = verdict.Worse(j.Verdict, c.State)
 		if c.State == Fail || c.State == Warn || c.State == Absent {
 			j.Fixes = append(j.Fixes, Fix{Check: c.Name, Fix: j.rows[i].fix})
 		}
 	}
-	j.Verdict = worst[rank]
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/did"
+	"store.example/agentstore/corpus/exchange"
 )
 
 // testKey is the thumbprint of the public test key of RFC 9421, appendix B.1.4, which the draft
@@ -109,7 +110,7 @@ func (j *judge) keys(keys []did.JWK, prints []string) {
 			r.Detail = "of a kind that is not verified here"
 			j.unlessFailed("keys-ed25519", Unverifiable, "UNKNOWN_KIND", "key %d is of another kind", i)
 		case k.Err != nil:
-			r.Detail = bounded(k.Err.Error(), 200)
+			r.Detail = exchange.Bounded(k.Err.Error(), 200)
 			j.set("keys-ed25519", Fail, "BAD_KEY", "key %d: %v", i, k.Err)
 		}
 		if k.KID != "" && k.KID != prints[i] {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/visible"
 )
@@ -28,16 +29,8 @@ func (r Report) Print(w io.Writer, name string) {
 		}
 		fmt.Fprintln(w, visible.Text(u.Detail))
 	}
-	verified := "verified"
-	if n := r.Unjudged(); n > 0 {
-		verified = fmt.Sprintf("verified, but for %s, NOT judged again from the walks here",
-			visible.Count(int(n), "verdict"))
-	}
-	if len(r.Unproven) > 0 {
-		verified = "UNPROVEN, while what is here is as it was signed"
-	}
-	fmt.Fprintf(w, "%s: %s: %d rounds, %d rows and %d artifacts are as %s signed them", name, verified, len(r.Rounds),
-		len(r.Rows), len(r.Artifacts), r.KID)
+	fmt.Fprintf(w, "%s: %s: %d rounds, %d rows and %d artifacts are as %s signed them", name,
+		audit.Verified(r.Unjudged(), len(r.Unproven) > 0), len(r.Rounds), len(r.Rows), len(r.Artifacts), r.KID)
 	if len(r.Rounds) > 0 {
 		fmt.Fprintf(w, ", in the log of %s at size %d", visible.Text(r.Origin), r.Size)
 	}
@@ -92,15 +85,7 @@ func (r Report) Print(w io.Writer, name string) {
 	if r.Remembered > 0 {
 		fmt.Fprintf(w, "  At size %d the log is the one that was seen before.\n", r.Remembered)
 	}
-	switch {
-	case r.Specimen:
-		fmt.Fprintln(w, "  This is a specimen: its key is public by design, so the signature shows that the file is "+
-			"whole and nothing more.")
-	case !r.Trusted:
-		fmt.Fprintf(w, "  The keys were taken from the bundle itself. Compare the identity and the key of the log "+
-			"with those you learned elsewhere, or pass them with -ring:\n  identity %s\n  log      %s\n", r.Identity,
-			r.LogKey)
-	}
+	r.Keys.Print(w, "bundle", "file")
 }
 
 // said is what became of a verdict, in words.

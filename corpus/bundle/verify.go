@@ -34,14 +34,11 @@ type Options struct {
 
 // Report says what a bundle shows.
 type Report struct {
-	Origin   string        `json:"origin"`
-	Size     int64         `json:"leaves"` // of the log
-	Root     attest.Digest `json:"root"`
-	Identity string        `json:"identity"`
-	KID      string        `json:"kid"`
-	LogKey   string        `json:"log_key"`
-	Trusted  bool          `json:"trusted_ring"`
-	Specimen bool          `json:"specimen"`
+	Origin string        `json:"origin"`
+	Size   int64         `json:"leaves"` // of the log
+	Root   attest.Digest `json:"root"`
+	KID    string        `json:"kid"` // of the identity
+	audit.Keys
 	// Remembered is the size at which the log was compared with the remembered checkpoint, 0 for
 	// not at all.
 	Remembered int64 `json:"remembered"`
@@ -154,8 +151,8 @@ type placed struct {
 func Verify(raw []byte, o Options) (Report, error) {
 	v := &verifier{o: o, rounds: make(map[int64]record.Round), sealed: make(map[int64]tlog.Checkpoint)}
 	v.placed = make(map[string][]placed)
-	v.out = Report{Trusted: len(o.Ring) > 0, Rounds: []RoundReport{}, Rows: []RowReport{}, Hosts: []HostReport{},
-		Artifacts: []ArtifactReport{}, Unproven: []Unproven{}, Problems: []audit.Problem{}}
+	v.out = Report{Keys: audit.Keys{Trusted: len(o.Ring) > 0}, Rounds: []RoundReport{}, Rows: []RowReport{},
+		Hosts: []HostReport{}, Artifacts: []ArtifactReport{}, Unproven: []Unproven{}, Problems: []audit.Problem{}}
 	if err := audit.CheckAsOf(o.AsOf); err != nil {
 		return v.out, err
 	}
@@ -167,12 +164,7 @@ func Verify(raw []byte, o Options) (Report, error) {
 		v.problem("keys", err)
 		return v.out, nil
 	}
-	identity := v.ring.Identity()
-	v.out.Identity, v.out.KID, v.out.Specimen = identity.Public.String(), identity.KID,
-		attest.IsSpecimen([]byte(identity.Public))
-	if k, ok := v.ring.For(attest.PurposeLog); ok {
-		v.out.LogKey = k.Public.String()
-	}
+	v.out.KID, v.out.Keys = v.ring.Identity().KID, audit.KeysOf(v.ring, len(o.Ring) > 0)
 	if err := v.log(); err != nil {
 		return v.out, err
 	}
@@ -273,10 +265,10 @@ func (v *verifier) round(i int, r Round) error {
 		return errors.New("rounds are not in order")
 	}
 	if before, ok := v.rounds[round.Sequence-1]; ok {
-		if err := round.Follows(before); err != nil {
-			return err
+		if err = round.Continues(&before); err == nil {
+			err = round.Counted(round.Coverage.Probed, &before)
 		}
-		if err := errors.Join(round.ProbedBefore(&before), round.Counted(round.Coverage.Probed, &before)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -395,14 +387,7 @@ func (v *verifier) row(r Row, last Want) (Want, error) {
 	if at.Host < last.Host || at.Host == last.Host && at.Sequence <= last.Sequence {
 		return at, errors.New("rows are not in order")
 	}
-	signer, ok := v.ring.ByKID(round.KID)
-	if !ok {
-		return at, attest.ErrUnknownKey
-	}
-	if row, err = record.VerifyRow(raw, ed25519.PublicKey(signer.Public)); err != nil {
-		return at, err
-	}
-	if err := round.BelongsTo(v.ring, &row); err != nil {
+	if row, err = round.OpenRow(raw, v.ring); err != nil {
 		return at, err
 	}
 	proof, err := tlog.ParseProof([]byte(r.Proof))
@@ -437,23 +422,12 @@ func (v *verifier) row(r Row, last Want) (Want, error) {
 			return at, fmt.Errorf("the digest of what it was judged by is %s, the row names %s", sum,
 				row.EvidenceDigest)
 		}
-		look, err := record.ReadLook([]byte(r.Judgement))
-		if err == nil {
-			err = look.Of(row, false)
-		}
-		if err != nil {
+		if err := v.out.Verdicts.Judge(v.o.Judge, row, raw, []byte(r.Judgement), false); err != nil {
 			return at, err
 		}
-		if v.o.Judge == nil {
+		if out.Judged = "again"; v.o.Judge == nil {
 			out.Judged = "kept"
-			v.out.Verdicts.Unjudged++
-			break
 		}
-		if err := v.o.Judge.Row(row, raw, []byte(r.Judgement)); err != nil {
-			return at, err
-		}
-		out.Judged = "again"
-		v.out.Verdicts.Again++
 	}
 	v.out.Rows = append(v.out.Rows, out)
 	h := &v.out.Hosts[host]

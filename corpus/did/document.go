@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"store.example/agentstore/corpus/attest/jws"
 )
 
 // Embedded returns the key that a did:key or did:jwk URL carries in itself, and the method's name.
@@ -23,7 +25,7 @@ func Embedded(didURL string) (k Key, method string, ok bool, err error) {
 	if !found {
 		return Key{}, "", false, nil
 	}
-	raw, err := Base64URL(body)
+	raw, err := jws.DecodeBase64URL(body)
 	if err != nil {
 		return Key{}, "did:jwk", true, err
 	}

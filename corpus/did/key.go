@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"store.example/agentstore/corpus/attest/jws"
 	"store.example/agentstore/corpus/attest/wallet"
 
 	"github.com/decred/dcrd/dcrec/secp256k1/v4"
@@ -139,7 +139,7 @@ func ParseJWK(raw []byte) (JWK, error) {
 
 func coordinates(kty, crv, x, y string) (Key, error) {
 	decode := func(name, s string) ([]byte, error) {
-		b, err := Base64URL(s)
+		b, err := jws.DecodeBase64URL(s)
 		if err != nil || len(b) != 32 {
 			return nil, fmt.Errorf("%s is not 32 bytes in base64url", name)
 		}
@@ -239,16 +239,4 @@ func ParseMultikey(s string) (Key, error) {
 		return Key{Secp256k1, pub.SerializeUncompressed()[1:]}, nil
 	}
 	return Key{}, fmt.Errorf("reading multikey: %w: prefix %x with %d bytes", ErrUnsupported, prefix, len(rest))
-}
-
-// Base64URL decodes unpadded base64url in its one spelling: no line breaks, unused bits zero.
-func Base64URL(s string) ([]byte, error) {
-	if strings.ContainsAny(s, "\r\n") {
-		return nil, errors.New("base64url with a line break")
-	}
-	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	if err != nil {
-		return nil, fmt.Errorf("decoding base64url: %w", err)
-	}
-	return b, nil
 }

@@ -14,6 +14,7 @@ package exchange
 
 import (
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -84,4 +85,17 @@ const (
 type Error struct {
 	Stage string `json:"stage"` // Stage…, "" for none
 	Text  string `json:"text"`
+}
+
+// Bounded returns s as valid UTF-8 of at most n bytes.
+func Bounded(s string, n int) string { return strings.ToValidUTF8(s[:min(n, len(s))], "?") }
+
+// IsRedirect reports whether a status leads elsewhere.
+func IsRedirect(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
+		return true
+	}
+	return false
 }

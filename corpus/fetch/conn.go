@@ -124,7 +124,7 @@ func failure(ctx context.Context, stage string, err error) exchange.Error {
 		}
 		return exchange.Error{Stage: exchange.StageDeadline, Text: text}
 	}
-	return exchange.Error{Stage: stage, Text: clip(phrase(err), maxErrorText)}
+	return exchange.Error{Stage: stage, Text: exchange.Bounded(phrase(err), maxErrorText)}
 }
 
 func phrase(err error) string {

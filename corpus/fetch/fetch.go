@@ -37,7 +37,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
@@ -230,7 +229,8 @@ func (c *Client) Check(ctx context.Context, raw string, rule Rule) error {
 // held; its header is as it came.
 func (c *Client) Do(ctx context.Context, req exchange.Request, rule Rule) (exchange.Exchange, error) {
 	x := exchange.Exchange{StartedAt: c.now(), Request: exchange.Request{
-		Method: clip(req.Method, 32), URL: clip(req.URL, exchange.MaxURL), Header: http.Header{}, Body: req.Body}}
+		Method: exchange.Bounded(req.Method, 32), URL: exchange.Bounded(req.URL, exchange.MaxURL),
+		Header: http.Header{}, Body: req.Body}}
 	t, err := c.guard.target(req.URL, rule)
 	if err == nil {
 		x.Request.URL = t.url()
@@ -241,7 +241,7 @@ func (c *Client) Do(ctx context.Context, req exchange.Request, rule Rule) (excha
 		if len(x.Request.Body) > exchange.MaxBody {
 			x.Request.Body = nil
 		}
-		x.Error = exchange.Error{Stage: exchange.StageRefused, Text: clip(err.Error(), maxErrorText)}
+		x.Error = exchange.Error{Stage: exchange.StageRefused, Text: exchange.Bounded(err.Error(), maxErrorText)}
 		return x, err
 	}
 	leave, err := c.enter(ctx, t.host)
@@ -267,15 +267,10 @@ func (c *Client) Do(ctx context.Context, req exchange.Request, rule Rule) (excha
 // Hop returns the request to which an exchange redirects, if that is a GET of the same scheme and
 // host.
 func Hop(x exchange.Exchange) (exchange.Request, bool) {
-	switch x.Response.Status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
-		http.StatusPermanentRedirect:
-	default:
-		return exchange.Request{}, false
-	}
 	at, err := url.Parse(x.Request.URL)
 	locations := x.Response.Header.Values("Location")
-	if err != nil || len(locations) != 1 || x.Request.Method != http.MethodGet {
+	if err != nil || !exchange.IsRedirect(x.Response.Status) || len(locations) != 1 ||
+		x.Request.Method != http.MethodGet {
 		return exchange.Request{}, false
 	}
 	to, err := at.Parse(locations[0])
@@ -314,24 +309,12 @@ func checkRequest(req exchange.Request) error {
 		}
 	case http.MethodPost:
 	default:
-		return refuse("method %q", clip(req.Method, 32))
+		return refuse("method %q", exchange.Bounded(req.Method, 32))
 	}
 	if len(req.Body) > MaxRequestBody {
 		return refuse("a body of %d bytes", len(req.Body))
 	}
 	return nil
-}
-
-// clip returns s as valid UTF-8 of at most n bytes.
-func clip(s string, n int) string {
-	if len(s) > n {
-		s = s[:n]
-	}
-	s = strings.ToValidUTF8(s, "?")
-	for len(s) > n || !utf8.ValidString(s) {
-		s = s[:len(s)-1]
-	}
-	return s
 }
 
 // plainText reports whether s is printable ASCII.

@@ -23,7 +23,7 @@ import (
 func (c *Client) exchange(ctx context.Context, t target, x *exchange.Exchange) error {
 	at, err := c.addresses(ctx, t)
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
-		x.Error = exchange.Error{Stage: exchange.StageRefused, Text: clip(refusal.Error(), maxErrorText)}
+		x.Error = exchange.Error{Stage: exchange.StageRefused, Text: exchange.Bounded(refusal.Error(), maxErrorText)}
 		return refusal
 	}
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Client) roundTrip(ctx context.Context, conn net.Conn, t target, x *exch
 	secrets http.Header) exchange.Error {
 	req, err := http.NewRequestWithContext(ctx, x.Request.Method, x.Request.URL, bytes.NewReader(x.Request.Body))
 	if err != nil {
-		return exchange.Error{Stage: exchange.StageWrite, Text: clip(err.Error(), maxErrorText)}
+		return exchange.Error{Stage: exchange.StageWrite, Text: exchange.Bounded(err.Error(), maxErrorText)}
 	}
 	if len(x.Request.Body) == 0 {
 		req.Body, req.GetBody = http.NoBody, nil

@@ -1,14 +1,12 @@
 package monitor
 
 import (
-	"crypto/ed25519"
 	"crypto/sha256"
 	"fmt"
 	"slices"
 	"sort"
 	"strings"
 
-	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule"
 	"store.example/agentstore/corpus/tier"
@@ -230,18 +228,11 @@ func (s *step) row(host string, leaf int64) (out record.StoredRow, err error) {
 		return out, at(name, rule.RowPrevious, fmt.Errorf("leaf %d, which is said to be a row of %s, is none of a "+
 			"round", leaf, host))
 	}
-	signer, ok := s.ring.ByKID(round.KID)
-	if !ok {
-		return out, at(record.HeaderPath(round.Sequence), rule.RoundKey, attest.ErrUnknownKey)
-	}
 	raw, err := s.log.Entry(leaf)
 	if err != nil {
 		return out, at(name, rule.LogTile, err)
 	}
-	row, err := record.VerifyRow(raw, ed25519.PublicKey(signer.Public))
-	if err == nil {
-		err = round.BelongsTo(s.ring, &row)
-	}
+	row, err := round.OpenRow(raw, s.ring)
 	if err == nil && row.Host != host {
 		err = rule.RowPrevious.Errorf("it is of %s", row.Host)
 	}

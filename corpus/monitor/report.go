@@ -19,14 +19,11 @@ type Report struct {
 	Root   attest.Digest `json:"root"`
 	// Remembered is the size of the head that was taken before, 0 for none: then this step took
 	// what it saw.
-	Remembered int64    `json:"remembered"`
-	Identity   string   `json:"identity"`
-	LogKey     string   `json:"log_key"`
-	Trusted    bool     `json:"trusted_ring"` // the keys follow from those of the caller
-	Specimen   bool     `json:"specimen"`
-	Rounds     int64    `json:"rounds"`
-	LastWeek   string   `json:"last_week"`
-	Changes    []Change `json:"changes"`
+	Remembered int64 `json:"remembered"`
+	audit.Keys
+	Rounds   int64    `json:"rounds"`
+	LastWeek string   `json:"last_week"`
+	Changes  []Change `json:"changes"`
 	// Hosts are those that are followed, as they stand now.
 	Hosts  []HostReport        `json:"hosts"`
 	Quorum *audit.QuorumReport `json:"quorum,omitempty"`

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"time"
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule"
@@ -73,10 +72,13 @@ func (s *step) headers() error {
 
 // header checks the header of the round behind the newest one.
 func (s *step) header(raw []byte) (record.Round, error) {
-	n := len(s.rounds)
-	round, err := record.OpenRound(raw, int64(n)+1, s.ring)
-	if err == nil && n > 0 {
-		err = round.Follows(s.rounds[n-1])
+	var before *record.Round
+	if n := len(s.rounds); n > 0 {
+		before = &s.rounds[n-1]
+	}
+	round, err := record.OpenRound(raw, int64(len(s.rounds))+1, s.ring)
+	if err == nil {
+		err = round.Continues(before)
 	}
 	switch {
 	case err != nil:
@@ -89,20 +91,12 @@ func (s *step) header(raw []byte) (record.Round, error) {
 			round.FirstLeaf, s.end())
 	}
 	if !s.o.Now.IsZero() && !s.out.Specimen {
-		if err := record.Ahead(rule.RoundWeek, fmt.Sprintf("round %d", round.Sequence), round.TakenAt, s.o.Now,
-			"this machine's clock"); err != nil {
+		if err := round.Ahead(s.o.Now, "this machine's clock"); err != nil {
 			return round, err
 		}
 	}
-	var before *record.Round
-	if n > 0 {
-		before = &s.rounds[n-1]
-	}
-	if err = round.ProbedBefore(before); err == nil {
-		// How many were probed its rows say, which are not read here.
-		err = round.Counted(round.Coverage.Probed, before)
-	}
-	return round, err
+	// How many were probed its rows say, which are not read here.
+	return round, round.Counted(round.Coverage.Probed, before)
 }
 
 // logged demands that the log commits to the header of a round, and reads which host index it
@@ -190,29 +184,17 @@ func (s *step) observations() error {
 	return nil
 }
 
-// closing is the observation that closed the roster of a week.
-type closing struct {
-	record.ClosedRoster
-	at string
-}
-
 // dated demands of an observation that it is dated as it stands between two rounds, and not ahead
 // of the clock of who follows; and that it closes no roster that was closed before.
 func (s *step) dated(o record.Observation, before, behind *record.Round) error {
 	err := o.Dates(before, behind)
 	if err == nil && !s.o.Now.IsZero() && !s.out.Specimen {
-		err = record.Ahead(rule.ObservationDate, fmt.Sprintf("observation %d", o.Number), o.At, s.o.Now,
-			"this machine's clock")
+		err = o.Ahead(s.o.Now, "this machine's clock")
 	}
-	if err != nil || o.Roster == nil {
+	if err != nil {
 		return err
 	}
-	if _, twice := s.closed[o.Roster.Week]; twice {
-		return rule.LotTwice.Errorf("it closes the roster of %s, which was closed before: a lot is drawn once",
-			o.Roster.Week)
-	}
-	s.closed[o.Roster.Week] = closing{*o.Roster, o.At}
-	return nil
+	return s.closed.Add(o)
 }
 
 // lot demands that the lot of a round is the one that the closing of its roster, which stands
@@ -225,11 +207,7 @@ func (s *step) lot(r record.Round) error {
 	if !ok {
 		return rule.LotClosed.Errorf("no observation before it closes the roster of %s", r.Week)
 	}
-	at, err := time.Parse(time.RFC3339, c.at)
-	if err != nil {
-		return err
-	}
-	return r.Lot.Of(c.ClosedRoster, at, record.LeastWork)
+	return r.Lot.Of(c.ClosedRoster, c.At, record.LeastWork)
 }
 
 // observation reads the observation at a leaf, which stands before the i-th round and has to have a

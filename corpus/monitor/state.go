@@ -1,8 +1,6 @@
 package monitor
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,19 +47,14 @@ type Row struct {
 // Encode returns the file form.
 func (s State) Encode() ([]byte, error) {
 	s.Format, s.SHA256 = Format, attest.Digest{}
-	body, err := attest.Canonical(s)
-	if err != nil {
-		return nil, fmt.Errorf("encoding state: %w", err)
-	}
-	s.SHA256 = sha256.Sum256(body)
-	out, err := attest.Canonical(s)
-	if err == nil && len(out) >= maxState {
+	out, err := attest.Closed(s)
+	if err == nil && len(out) > maxState {
 		err = fmt.Errorf("%d bytes, and at most %d are read: follow fewer hosts", len(out), maxState)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encoding state: %w", err)
 	}
-	return append(out, '\n'), nil
+	return out, nil
 }
 
 // ErrState is returned for a state that cannot be used.
@@ -71,17 +64,12 @@ var ErrState = errors.New("what was remembered is damaged: put back a good copy,
 // ParseState reads what Encode wrote. Its checkpoint must be signed by its keys.
 func ParseState(raw []byte) (*State, error) {
 	fail := func(err error) (*State, error) { return nil, fmt.Errorf("%w: %w", ErrState, err) }
-	line, ok := bytes.CutSuffix(raw, []byte{'\n'})
-	if !ok || len(raw) > maxState {
-		return fail(fmt.Errorf("%d bytes, or no line", len(raw)))
-	}
 	var s State
-	if err := attest.ParseCanonical(line, &s); err != nil {
+	if err := attest.ParseClosed(raw, maxState, &s); err != nil {
 		return fail(err)
 	}
-	body, ok := bytes.CutSuffix(line, fmt.Appendf(nil, `,"sha256":"%s"}`, s.SHA256))
-	if !ok || s.Format != Format || sha256.Sum256(append(body[:len(body):len(body)], '}')) != s.SHA256 {
-		return fail(errors.New("its digest is another"))
+	if s.Format != Format {
+		return fail(fmt.Errorf("format is %.40q, want %q", s.Format, Format))
 	}
 	ring, head, err := s.open()
 	if err != nil {

@@ -50,7 +50,7 @@ type step struct {
 	// news are new observations that are of a host that is followed, or may be.
 	news   []record.Observation
 	errata []erratum
-	closed map[string]closing // rosters that were closed, by week, as far as they were read
+	closed record.Closings // as far as they were read
 }
 
 // problem is something that does not hold, as an error.
@@ -87,7 +87,7 @@ func unread(err error) bool {
 // as the report says. The error is for files that could not be had: then nothing is known, and a
 // later step may do. It has nothing to do with what was remembered but where it is ErrState.
 func Step(fsys fs.FS, before *State, o Options) (Report, *State, error) {
-	s := &step{fsys: fsys, o: o, before: before, closed: make(map[string]closing)}
+	s := &step{fsys: fsys, o: o, before: before, closed: make(record.Closings)}
 	s.out.Changes, s.out.Hosts = []Change{}, []HostReport{}
 	s.out.Unproven, s.out.Problems = []string{}, []audit.Problem{}
 	if len(o.Hosts) > MaxHosts {
@@ -155,12 +155,7 @@ func (s *step) keys() error {
 			return at(record.RingFile, rule.RingKnown, err)
 		}
 	}
-	identity := s.ring.Identity()
-	s.out.Identity, s.out.Trusted = identity.Public.String(), pinned != nil
-	s.out.Specimen = attest.IsSpecimen([]byte(identity.Public))
-	if k, ok := s.ring.For(attest.PurposeLog); ok {
-		s.out.LogKey = k.Public.String()
-	}
+	s.out.Keys = audit.KeysOf(s.ring, pinned != nil)
 	return nil
 }
 
@@ -183,10 +178,8 @@ func (s *step) checkpoint() error {
 	if s.o.Policy == nil {
 		return nil
 	}
-	if len(s.o.Policy.Logs) > 0 {
-		if _, _, err := s.o.Policy.OpenCheckpoint(raw); err != nil {
-			return at(tlog.Path("checkpoint"), rule.CheckpointKey, err)
-		}
+	if err := audit.OfPolicy(*s.o.Policy, head); err != nil {
+		return at(tlog.Path("checkpoint"), rule.CheckpointKey, err)
 	}
 	// A published head has its cosignatures under it, and that of a clone in a file beside.
 	name := tlog.Path(fmt.Sprintf("cosignatures/%d", head.Size))
@@ -247,8 +240,7 @@ func (s *step) quorum() error {
 	if q == nil || q.Met {
 		return nil
 	}
-	s.out.Unproven = append(s.out.Unproven, fmt.Sprintf("that its head of %d leaves was seen by the quorum %s of the "+
-		"policy: it is not cosigned by %s", s.head.Size, q.Name, strings.Join(q.Lacking, ", ")))
+	s.out.Unproven = append(s.out.Unproven, q.Unproven(s.head.Size))
 	return errTold
 }
 

@@ -1,8 +1,6 @@
 package onpage
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"time"
 
@@ -62,13 +60,9 @@ var cannotTell = []string{
 
 // Judge judges what was served.
 func Judge(x exchange.Exchange) Report {
-	sum := sha256.Sum256(x.Response.Body)
 	r := Report{Version: Version, URL: x.Request.URL, Verdict: Pass, Fixes: []Fix{},
 		ObservedAt: x.StartedAt.Add(x.Duration).UTC().Truncate(time.Second),
-		CannotTell: cannotTell, Evidence: Evidence{Truncated: x.Response.Truncated,
-			Evidence: verdict.Evidence{Status: x.Response.Status,
-				ContentType: bounded(x.Response.Header.Get("Content-Type"), 200),
-				Bytes:       len(x.Response.Body), SHA256: hex.EncodeToString(sum[:])}}}
+		CannotTell: cannotTell, Evidence: Evidence{verdict.EvidenceOf(x), x.Response.Truncated}}
 	if s := x.Response.Status; s == 0 || x.Error.Stage != "" || s >= 500 {
 		r.Verdict = Unreachable
 		for _, row := range rows {
@@ -88,17 +82,10 @@ func Judge(x exchange.Exchange) Report {
 			reached = false
 		}
 		r.Checks = append(r.Checks, c)
-		switch c.State {
-		case Fail:
-			r.Verdict = Fail
-		case Warn:
-			if r.Verdict == Pass {
-				r.Verdict = Warn
-			}
-		default:
-			continue
+		r.Verdict = verdict.Worse(r.Verdict, c.State)
+		if c.State == Fail || c.State == Warn {
+			r.Fixes = append(r.Fixes, Fix{Check: row.Name, Fix: row.Fix})
 		}
-		r.Fixes = append(r.Fixes, Fix{Check: row.Name, Fix: row.Fix})
 	}
 	return r
 }

@@ -115,19 +115,10 @@ func fitsTemplate(template, path string) bool {
 	return true
 }
 
-func isRedirect(status int) bool {
-	switch status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
-		http.StatusPermanentRedirect:
-		return true
-	}
-	return false
-}
-
 // redirect is where a door sends its callers on its own host and scheme, "" for nowhere.
 func redirect(r exchange.Redacted) string {
 	at, err := url.Parse(r.URL)
-	if err != nil || !isRedirect(r.Status) || r.Header("Location") == "" {
+	if err != nil || !exchange.IsRedirect(r.Status) || r.Header("Location") == "" {
 		return ""
 	}
 	to, err := at.Parse(r.Header("Location"))

@@ -62,7 +62,7 @@ func fault(v *View, o outcome) Fault {
 func (v *View) leaves() bool {
 	at, errAt := url.Parse(v.Evidence.URL)
 	to, errTo := url.Parse(v.Evidence.Header("Location"))
-	if !isRedirect(v.Evidence.Status) || errAt != nil || errTo != nil {
+	if !exchange.IsRedirect(v.Evidence.Status) || errAt != nil || errTo != nil {
 		return false
 	}
 	_, address := netip.ParseAddr(to.Hostname())

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"time"
 
 	"store.example/agentstore/corpus/rule"
@@ -93,6 +94,16 @@ func Ahead(broken rule.Rule, what, dated string, there time.Time, by string) err
 			there.UTC().Format(SecondLayout), by)
 	}
 	return nil
+}
+
+// Ahead is Ahead of when the round was taken.
+func (r *Round) Ahead(there time.Time, by string) error {
+	return Ahead(rule.RoundWeek, fmt.Sprintf("round %d", r.Sequence), r.TakenAt, there, by)
+}
+
+// Ahead is Ahead of when the observation was made.
+func (o *Observation) Ahead(there time.Time, by string) error {
+	return Ahead(rule.ObservationDate, fmt.Sprintf("observation %d", o.Number), o.At, there, by)
 }
 
 // Walked demands that a lot was drawn before the first host of its roster was walked, which was

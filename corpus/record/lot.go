@@ -111,6 +111,29 @@ func (l *Lot) check() error {
 	return nil
 }
 
+// Closing is the closed roster of an observation.
+type Closing struct {
+	ClosedRoster
+	Number int64     // of the observation
+	At     time.Time // when it was made
+}
+
+// Closings are those of some observations, by the weeks of the rosters.
+type Closings map[string]Closing
+
+// Add takes down the roster that an observation closes, if it does, which none before it closed.
+func (c Closings) Add(o Observation) error {
+	if o.Roster == nil {
+		return nil
+	}
+	if before, twice := c[o.Roster.Week]; twice {
+		return rule.LotTwice.Errorf("it closes the roster of %s, which observation %d closed: a lot is drawn once",
+			o.Roster.Week, before.Number)
+	}
+	c[o.Roster.Week] = Closing{*o.Roster, o.Number, moment(o.At)}
+	return nil
+}
+
 // Of demands that a lot was drawn as its closed roster, which was observed at a time, said it would
 // be. least is the difficulty that a block must at least have been made with, see ots.Header.Work.
 func (l *Lot) Of(closed ClosedRoster, at time.Time, least float64) error {

@@ -361,6 +361,20 @@ func (r Round) Follows(previous Round) error {
 	return nil
 }
 
+// OpenRow verifies a row by the key of the round: it is of this round and dated in it, and its
+// vantages are of walkers whose keys were in force.
+func (r *Round) OpenRow(raw []byte, ring attest.Ring) (Row, error) {
+	signer, ok := ring.ByKID(r.KID)
+	if !ok {
+		return Row{}, rule.RoundKey.By(attest.ErrUnknownKey)
+	}
+	row, err := VerifyRow(raw, ed25519.PublicKey(signer.Public))
+	if err == nil {
+		err = r.belongsTo(ring, &row)
+	}
+	return row, err
+}
+
 // Belongs checks that a row, whose signature was verified, is of this round, its log and its week.
 func (r *Round) Belongs(row *Row) error {
 	if row.Origin != r.Origin || row.Sequence != r.Sequence || row.Week != r.Week {
@@ -370,9 +384,7 @@ func (r *Round) Belongs(row *Row) error {
 	return nil
 }
 
-// BelongsTo checks besides that a row is dated in its round, and its vantages are of walkers whose
-// keys were in force.
-func (r *Round) BelongsTo(ring attest.Ring, row *Row) error {
+func (r *Round) belongsTo(ring attest.Ring, row *Row) error {
 	if err := r.Belongs(row); err != nil {
 		return err
 	}
@@ -391,10 +403,14 @@ func (r *Round) BelongsTo(ring attest.Ring, row *Row) error {
 	return nil
 }
 
-// ProbedBefore demands that a round counts what was probed in the round before, nil for the first.
-func (r *Round) ProbedBefore(previous *Round) error {
+// Continues demands that a round follows the one before it, nil for the first, and counts what was
+// probed in that.
+func (r *Round) Continues(previous *Round) error {
 	var probed int64
 	if previous != nil {
+		if err := r.Follows(*previous); err != nil {
+			return err
+		}
 		probed = previous.Coverage.Probed
 	}
 	if r.Coverage.PreviousProbed != probed {

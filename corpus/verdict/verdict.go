@@ -3,6 +3,14 @@
 // them.
 package verdict
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	"store.example/agentstore/corpus/exchange"
+)
+
 // State is what became of one check.
 type State string
 
@@ -22,6 +30,17 @@ const (
 	NotJudged    State = "not_judged"
 )
 
+// order is that of verdicts, the worst last. The other states weigh nothing.
+var order = []State{Pass, Warn, Unverifiable, Absent, Unreachable, Fail}
+
+// Worse is the worse of two states, the first if they weigh the same.
+func Worse(a, b State) State {
+	if slices.Index(order, b) > slices.Index(order, a) {
+		return b
+	}
+	return a
+}
+
 // Fix says how a failed check is put right.
 type Fix struct {
 	Check string `json:"check"`
@@ -34,4 +53,11 @@ type Evidence struct {
 	ContentType string `json:"content_type"`
 	Bytes       int    `json:"bytes"`
 	SHA256      string `json:"sha256"`
+}
+
+// EvidenceOf is that of a document as it was served.
+func EvidenceOf(x exchange.Exchange) Evidence {
+	sum := sha256.Sum256(x.Response.Body)
+	return Evidence{Status: x.Response.Status, Bytes: len(x.Response.Body), SHA256: hex.EncodeToString(sum[:]),
+		ContentType: exchange.Bounded(x.Response.Header.Get("Content-Type"), 200)}
 }

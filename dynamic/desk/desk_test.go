@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"store.example/agentstore/corpus/attest/base58"
 	"store.example/agentstore/corpus/attest/wallet"
-	"store.example/agentstore/corpus/corpustest/base58"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/walk"

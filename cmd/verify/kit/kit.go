@@ -287,7 +287,8 @@ func Check(ctx context.Context, raw []byte, o audit.CloneOptions) (Report, error
 		return nil, fmt.Errorf("%w, and no zip file: %w", bundle.ErrMalformed, err)
 	}
 	if problems := astray(tree); len(problems) > 0 {
-		return audit.CloneReport{Trusted: len(o.Ring) > 0, LeftOut: []string{}, Problems: problems}, nil
+		return audit.CloneReport{Keys: audit.Keys{Trusted: len(o.Ring) > 0}, LeftOut: []string{},
+			Problems: problems}, nil
 	}
 	r, err := audit.Clone(ctx, within(tree), o)
 	return r, err

@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"strings"
 	"testing"
-
-	other "store.example/agentstore/corpus/corpustest/base58"
 )
 
 func TestForms(t *testing.T) {
@@ -28,17 +26,13 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("\x00\x00hello"))
 	f.Add([]byte("StV1DL6CwTryKyV"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s := Encode(b)
-		if want := other.Encode(b); s != want {
-			t.Errorf("Encode(%x) = %q, want %q", b, s, want)
-		}
-		if len(s) <= longest {
+		if s := Encode(b); len(s) <= longest {
 			if back, err := Decode(s); err != nil || !bytes.Equal(back, b) {
 				t.Errorf("%x becomes %q becomes %x, %v", b, s, back, err)
 			}
 		}
-		if back, err := Decode(string(b)); err == nil && other.Encode(back) != string(b) {
-			t.Errorf("%q is another spelling of %q", b, other.Encode(back))
+		if back, err := Decode(string(b)); err == nil && Encode(back) != string(b) {
+			t.Errorf("%q is another spelling of %q", b, Encode(back))
 		}
 	})
 }

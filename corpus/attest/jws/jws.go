@@ -109,7 +109,7 @@ func Parse(compact string) (Token, error) {
 	}
 	var raw [3][]byte
 	for i, p := range parts {
-		b, err := decodeBase64URL(p)
+		b, err := DecodeBase64URL(p)
 		if err != nil {
 			return Token{}, fmt.Errorf("%w: part %d: %w", ErrForm, i+1, err)
 		}
@@ -142,9 +142,9 @@ func Parse(compact string) (Token, error) {
 	return j, nil
 }
 
-// decodeBase64URL takes the one spelling of each byte string: unpadded, unused
+// DecodeBase64URL takes the one spelling of each byte string: unpadded, unused
 // bits zero, and no line breaks, which the standard decoder would skip.
-func decodeBase64URL(s string) ([]byte, error) {
+func DecodeBase64URL(s string) ([]byte, error) {
 	if strings.ContainsAny(s, "\r\n") {
 		return nil, errors.New("base64url with a line break")
 	}

@@ -2,12 +2,11 @@ package wallet
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-)
 
-var chainForm = regexp.MustCompile(`^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$`)
+	"store.example/agentstore/corpus/caip2"
+)
 
 // ChainID is a CAIP-2 chain: eip155:8453.
 type ChainID struct{ Namespace, Reference string }
@@ -20,10 +19,10 @@ const (
 
 // ParseChainID reads a CAIP-2 chain id.
 func ParseChainID(s string) (ChainID, error) {
-	if !chainForm.MatchString(s) {
+	namespace, reference, ok := caip2.Split(s)
+	if !ok {
 		return ChainID{}, fmt.Errorf("parsing chain id: %.64q is not CAIP-2", s)
 	}
-	namespace, reference, _ := strings.Cut(s, ":")
 	return ChainID{namespace, reference}, nil
 }
 

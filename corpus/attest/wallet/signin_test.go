@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"store.example/agentstore/corpus/corpustest/base58"
+	"store.example/agentstore/corpus/attest/base58"
 )
 
 func readSIWE[T any](t testing.TB, file string) map[string]T {
