@@ -1,6 +1,9 @@
 # make run: the whole shop on local chains, and one purchase in it.   make test: one of everything that is tested.
 # What either needs beyond Go, Node.js and git, .ci/setup installs.
 
+# By the toolchain of go.mod, which Go fetches once where it is another.
+export GOTOOLCHAIN = $(shell sed -n 's/^toolchain //p' go.mod)
+
 TESTFLAGS ?=
 STATICCHECK = go tool -modfile=.tools/go.mod staticcheck
 # A slow machine fails nothing: a package may take an hour. Much of a test is waiting, for blocks, children and browsers:

@@ -2,6 +2,7 @@ package dynamic
 
 import (
 	"bytes"
+	"encoding/json/v2"
 	"maps"
 	"mime"
 	"net/http"
@@ -10,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/go-json-experiment/json"
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"store.example/agentstore/dynamic/route"

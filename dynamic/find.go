@@ -1,11 +1,10 @@
 package dynamic
 
 import (
+	"encoding/json/v2"
 	"fmt"
 	"io"
 	"net/http"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/content/find"

@@ -3,6 +3,7 @@ package dynamic
 import (
 	"bufio"
 	"bytes"
+	"encoding/json/v2"
 	"fmt"
 	"io"
 	"net"
@@ -12,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"store.example/agentstore/templates"

@@ -2,46 +2,26 @@ package generator
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
-	"sync"
-	"syscall"
+	"strings"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/filetree"
-	"store.example/agentstore/corpus/extsort"
+	"store.example/agentstore/generator/buildcache"
+	"store.example/agentstore/generator/publish"
+	"store.example/agentstore/generator/tree"
 )
 
-// build is one run. Its fields are set before the workers start; what they
-// share guards itself, and the rest belongs to the goroutine that collects.
-type build struct {
-	in      *Input
-	s       *source
-	rows    []output
-	tree    *tree
-	private *private
-	twins   *twins
-	old     *buildRecord // nil: everything is rendered, and the tree is swept
-	next    *recordWriter
-	report  Report
-	spare   sync.Pool // of *[]item
-	faults  []error   // of the prose
-	// expected is how many files the tree held before, if that is known.
-	expected int
-
-	manifest *filetree.Tree
-	// gone are the names of files that nothing names any more, stale the digests
-	// of files that are replaced or gone, published those of all files, if twins
-	// are kept and must be swept.
-	gone, stale, published *extsort.Sorter
-}
-
-// spoolMemory is how much of a list of files waits in memory.
-const spoolMemory = 4 << 20
+// manifestRow is the row of the build cache that remembers the manifest's own files. No output has
+// this name.
+const manifestRow = "files of the manifest"
 
 func newBuild(in *Input) (*build, error) {
 	rows := in.outputs
@@ -58,16 +38,15 @@ func newBuild(in *Input) (*build, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &build{in: in, s: s, rows: rows, gone: extsort.New(spoolMemory), stale: extsort.New(spoolMemory),
-		published: extsort.New(spoolMemory)}
+	b := &build{in: in, s: s, rows: rows, manifest: filetree.NewTree(attest.PublicLayout()), next: buildcache.New()}
 	if !in.PublicPools {
-		b.private = newPrivate(in.Site, s.words)
+		b.private = publish.NewPrivate(in.Site, s.feed)
 	}
-	if b.tree, err = openTree(in.OutDir); err != nil {
+	if b.tree, err = tree.Open(in.OutDir); err != nil {
 		return nil, err
 	}
 	if in.TwinsDir != "" {
-		if b.twins, err = openTwins(in.TwinsDir); err != nil {
+		if b.compressed, err = tree.OpenCompressed(in.TwinsDir); err != nil {
 			return nil, errors.Join(err, b.close())
 		}
 	}
@@ -75,18 +54,9 @@ func newBuild(in *Input) (*build, error) {
 }
 
 func (b *build) close() error {
-	err := errors.Join(b.tree.close(), b.gone.Close(), b.stale.Close(), b.published.Close())
-	if b.twins != nil {
-		err = errors.Join(err, b.twins.close())
-	}
-	if b.old != nil {
-		err = errors.Join(err, b.old.close())
-	}
-	if b.next != nil {
-		err = errors.Join(err, b.next.drop())
-	}
-	if b.manifest != nil {
-		err = errors.Join(err, b.manifest.Close())
+	err := b.tree.Close()
+	if b.compressed != nil {
+		err = errors.Join(err, b.compressed.Close())
 	}
 	return err
 }
@@ -95,186 +65,218 @@ func (b *build) run(ctx context.Context) (Report, error) {
 	if err := b.ours(); err != nil {
 		return Report{}, err
 	}
-	if err := b.begin(); err != nil {
-		return Report{}, err
+	if b.in.Cache != "" && !b.in.Full {
+		b.old = buildcache.Open(b.in.Cache, b.tree.HeadDigest())
+		b.before = b.old.Files()
 	}
 	if err := b.checkProse(ctx); err != nil {
 		return Report{}, err
 	}
-	if err := b.render(ctx, b.rows); err != nil {
+	// What a failed build leaves must not pass for what the cache says.
+	if b.in.Cache != "" && !b.in.aside {
+		if err := os.Remove(b.in.Cache); err != nil && !isMissing(err) {
+			return Report{}, fmt.Errorf("setting the build cache aside: %w", err)
+		}
+	}
+	if err := b.render(ctx); err != nil {
 		return Report{}, err
 	}
 	if err := b.apart(ctx); err != nil {
 		return Report{}, err
 	}
-	if err := b.removeGone(); err != nil {
-		return Report{}, err
-	}
 	if err := b.seal(); err != nil {
 		return Report{}, err
 	}
-	if err := b.next.save(b.tree.headDigest()); err != nil {
+	if err := b.removeGone(); err != nil {
 		return Report{}, err
 	}
-	return b.report, b.sweepTwins()
+	if b.in.Cache != "" {
+		return b.report, b.next.Save(b.in.Cache)
+	}
+	return b.report, nil
 }
 
-// begin opens the last build's record and manifest, if they are of the tree.
-// What a failed build leaves must not pass for what the record says, so a record
-// is taken away before the tree is touched.
-func (b *build) begin() (err error) {
-	layout := attest.PublicLayout()
-	if b.in.Record != "" && !b.in.Full {
-		b.old = openRecord(b.in.Record)
-	}
-	if b.old != nil && b.old.fits(b.tree) {
-		b.manifest, err = filetree.OpenTree(b.tree.fsys(), layout)
-		if err == nil {
-			b.expected = int(b.manifest.Files())
-		}
-	}
-	if b.manifest == nil || err != nil {
-		// Without a manifest to go on from, every file must be told to a new one.
-		if b.old != nil {
-			if err := b.old.close(); err != nil {
-				return err
-			}
-			b.old = nil
-		}
-		b.manifest = filetree.NewTree(layout)
-	}
-	if b.in.Record != "" && !b.in.aside {
-		b.tree.before = func() error {
-			if err := os.Remove(b.in.Record); err != nil && !isMissing(err) {
-				return fmt.Errorf("setting the build record aside: %w", err)
-			}
-			return nil
-		}
-	}
-	b.next, err = createRecord(b.in.Record)
-	return err
-}
-
-// paths are the files of the unit with this key.
-func (o *output) paths(key string) []string {
-	names := make([]string, len(o.files))
-	for i, f := range o.files {
-		names[i] = o.path(f, key)
-	}
-	return names
-}
-
-// removeGone removes the files that nothing names any more.
-func (b *build) removeGone() error {
-	for r, err := range b.gone.Sorted() {
-		if err != nil {
-			return err
-		}
-		name := string(r.Key)
-		if err := b.tree.remove(name); err != nil {
-			return err
-		}
-		if err := b.manifest.Delete(name); err != nil {
-			return err
-		}
-		b.report.Deleted++
-	}
-	return nil
-}
-
-// seal signs the manifest, writes what differs of it and, in a full build,
-// removes what the tree should not hold.
+// seal signs the manifest and writes what differs of it.
 func (b *build) seal() error {
-	m, gone, err := b.manifest.SealTo(b.in.Key, filetree.Meta{BaseURL: b.s.base, ContentDigest: b.in.Site.Digest},
-		func(f filetree.File) error {
-			changed, err := b.tree.place(f.Path, f.Body)
-			if changed {
-				b.report.Written++
-			}
-			return err
-		})
+	sealed, err := b.manifest.Seal(b.in.Key, filetree.Meta{BaseURL: b.s.base, ContentDigest: b.in.Site.Digest})
 	if err != nil {
 		return err
 	}
-	for _, name := range gone {
-		if err := b.tree.remove(name); err != nil {
-			return err
-		}
-	}
-	if b.old == nil && !b.tree.fresh {
-		deleted, err := b.tree.sweep(m)
+	for _, f := range sealed.Write {
+		changed, err := b.tree.Place(f.Path, f.Body)
 		if err != nil {
 			return err
 		}
-		b.report.Deleted += deleted
+		if changed {
+			b.report.Written++
+		}
+		sum := sha(f.Body)
+		b.next.Put(manifestRow, f.Path, buildcache.Unit{Files: []buildcache.File{
+			{Path: f.Path, SHA256: string(sum[:]), Size: int64(len(f.Body))}}})
 	}
-	b.report.Files = int(m.Files) + len(m.Parts) + 1
+	m := sealed.Manifest
+	b.next.Head = b.tree.HeadDigest()
+	b.report.Files = int(m.Files) + len(sealed.Write)
 	b.report.Bytes = m.Bytes
 	b.report.Root = m.Root.String()
 	return nil
 }
 
-// sweepTwins removes the twins that no file has any more: after a full build
-// by looking at all of them, otherwise by looking at what was replaced.
-func (b *build) sweepTwins() error {
-	if b.twins == nil {
-		return nil
+// removeGone removes the files that nothing names any more, and the twins of what no file holds:
+// after a full build by looking at all that is there, otherwise by what the build before made.
+func (b *build) removeGone() error {
+	now, sums := b.next.Files(), make(map[attest.Digest]bool)
+	for _, f := range now {
+		sums[f.Sum()] = true
 	}
 	if b.old == nil {
-		return b.twins.sweep(b.published)
-	}
-	if b.stale.Len() == 0 {
-		return nil
-	}
-	now := openRecord(b.in.Record)
-	if now == nil {
-		return errBroken
-	}
-	err := b.stillPublished(now)
-	return errors.Join(err, now.close())
-}
-
-// stillPublished drops the twins of stale digests, but for those that a file
-// has. Few are looked up, many are sorted beside those of all files.
-func (b *build) stillPublished(now *buildRecord) error {
-	const few = 1 << 12
-	if b.stale.Len() <= few {
-		left := make(map[attest.Digest]bool)
-		for r, err := range b.stale.Sorted() {
-			if err != nil {
-				return err
-			}
-			left[attest.Digest(r.Key)] = true
+		var err error
+		if !b.tree.Fresh {
+			b.report.Deleted, err = b.tree.Sweep(func(name string) bool {
+				_, named := now[name]
+				return named || name == attest.PublicLayout().Cosignatures() // others' are not ours to remove
+			})
 		}
-		if err := now.sums(func(sum attest.Digest) bool { delete(left, sum); return true }); err != nil {
-			return err
+		if err == nil && b.compressed != nil {
+			err = b.compressed.Sweep(sums)
 		}
-		for sum := range left {
-			if err := b.twins.drop(sum); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	var failed error
-	err := now.sums(func(sum attest.Digest) bool {
-		failed = b.published.Add(sum[:], nil)
-		return failed == nil
-	})
-	if err := errors.Join(err, failed); err != nil {
 		return err
 	}
-	return without(b.stale, b.published, func(key []byte) error { return b.twins.drop(attest.Digest(key)) })
+	for name, f := range b.before {
+		if _, named := now[name]; !named {
+			if err := b.tree.Remove(name); err != nil {
+				return err
+			}
+			b.report.Deleted++
+		}
+		if b.compressed != nil && !sums[f.Sum()] {
+			if err := b.compressed.Drop(f.Sum()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-// sha is the SHA-256 of b.
-func sha(b []byte) attest.Digest { return sha256.Sum256(b) }
-
-// isMissing reports whether err says that something is not there.
-func isMissing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, os.ErrNotExist)
+// Build brings OutDir to what the Input says, in place. Each file is replaced
+// as a whole, but the tree as one thing is whole only when Build returns.
+func Build(ctx context.Context, in Input) (Report, error) {
+	if err := in.check(); err != nil {
+		return Report{}, err
+	}
+	b, err := newBuild(&in)
+	if err != nil {
+		return Report{}, err
+	}
+	defer b.close()
+	return b.run(ctx)
 }
 
-// isNotEmpty reports whether a folder could not be replaced because it holds
-// something.
-func isNotEmpty(err error) bool { return errors.Is(err, syscall.ENOTEMPTY) }
+// ErrForeign is wrapped when a folder that is to be built into holds what no
+// build made.
+var ErrForeign = errors.New("not a folder to build into")
+
+// ours refuses a folder that is not a published tree, or one of a newer release. A full build
+// removes whatever its manifest does not name, so that a slip in the name of the folder would cost
+// somebody's sources and keys. A tree with a manifest was built, and its strays are swept; one
+// that was cut off before it had one holds only what rows of the table name.
+func (b *build) ours() error {
+	if err := errors.Join(b.in.memoryIsNewer(), b.in.treeIsNewer(b.in.OutDir)); err != nil || b.tree.Fresh {
+		return err
+	}
+	layout := attest.PublicLayout()
+	if _, err := b.tree.Root.Lstat(layout.Head()); err == nil {
+		return nil
+	} else if !isMissing(err) {
+		return fmt.Errorf("reading the published tree: %w", err)
+	}
+	named := namedBy(b.rows)
+	return fs.WalkDir(b.tree.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fmt.Errorf("listing the published tree: %w", err)
+		case d.IsDir(), strings.HasPrefix(name, layout.Place), strings.HasPrefix(name, bulkFolder+"/"),
+			named.MatchString(finished(name)):
+			return nil
+		}
+		return fmt.Errorf("%w: %s holds %s, which no build made, and a build removes what is not the site's; hint: "+
+			"name an empty folder, or one that was built before",
+			ErrForeign, b.in.OutDir, name)
+	})
+}
+
+// finished is the name of the file that package tree is making under a name, and any other name as
+// it is.
+func finished(name string) string {
+	dir, base := path.Split(name)
+	if rest, ok := strings.CutPrefix(base, "."); ok {
+		if rest, ok = strings.CutSuffix(rest, ".new"); ok {
+			return dir + rest
+		}
+	}
+	return name
+}
+
+// namedBy matches the paths that the rows of a table can give a file.
+func namedBy(rows []output) *regexp.Regexp {
+	var all []string
+	for _, row := range rows {
+		if row.name == "own_page" {
+			continue // its pages may have any name, so that a name is no sign of a build
+		}
+		for _, f := range row.files {
+			before, rest, holds := strings.Cut(f.Path, "{")
+			pattern := regexp.QuoteMeta(before)
+			if holds {
+				parameter, after, _ := strings.Cut(rest, "}")
+				any := "[^/]+"
+				if strings.HasSuffix(parameter, "...") {
+					any = ".+"
+				}
+				pattern += any + regexp.QuoteMeta(after)
+			}
+			all = append(all, pattern)
+		}
+	}
+	return regexp.MustCompile("^(?:" + strings.Join(all, "|") + ")$")
+}
+
+// TreeReport says what BuildTree made.
+type TreeReport struct {
+	Report
+	// Dir is the tree, and Moved whether the pointer moved to it.
+	Dir   string
+	Moved bool
+	// Linked is how many files the new tree began with, shared with the tree
+	// before.
+	Linked int
+}
+
+// BuildTree builds a new tree below siteDir and moves the pointer to it.
+// in.OutDir and in.Cache are not used: the cache is kept beside the trees.
+// Files that did not change are hard links to those of the tree before. Only
+// one build of a site may run at a time (tree.ErrBusy). A folder that holds a tree
+// by itself, as Build makes it, keeps it beside the new one until the next
+// build, for a server that has it open.
+func BuildTree(ctx context.Context, in Input, siteDir string) (r TreeReport, err error) {
+	site, err := tree.Lock(siteDir)
+	if err != nil {
+		return TreeReport{}, err
+	}
+	defer func() { err = errors.Join(err, site.Close()) }()
+	in.OutDir, in.Cache, in.aside = site.Next(), filepath.Join(siteDir, "record"), true
+	if err := in.check(); err != nil {
+		return TreeReport{}, err
+	}
+	if err := in.treeIsNewer(siteDir); err != nil {
+		return TreeReport{}, err
+	}
+	if r.Linked, err = site.Link(); err != nil {
+		return TreeReport{}, err
+	}
+	if r.Report, err = Build(ctx, in); err != nil {
+		return TreeReport{}, errors.Join(err, site.Drop())
+	}
+	r.Dir, r.Moved, err = site.Settle(r.Root)
+	return r, err
+}

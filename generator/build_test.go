@@ -21,6 +21,8 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/generator/buildcache"
+	"store.example/agentstore/generator/publish"
 )
 
 func specimenInput(t testing.TB, dir string) Input {
@@ -293,12 +295,12 @@ func incrementalEqualsFull(t *testing.T, steps int) {
 		in := Input{
 			Site: site, Ring: attest.SpecimenRing(), Key: attest.SpecimenKey(), Corpus: observations, PublicPools: true,
 			API: routes, OutDir: filepath.Join(dir, "public"), TwinsDir: filepath.Join(dir, "twins"),
-			Record: filepath.Join(dir, "record"),
+			Cache: filepath.Join(dir, "record"),
 		}
 		report := mustBuild(t, in)
 		full := in
 		fresh := t.TempDir()
-		full.OutDir, full.TwinsDir, full.Record = filepath.Join(fresh, "public"), filepath.Join(fresh, "twins"), ""
+		full.OutDir, full.TwinsDir, full.Cache = filepath.Join(fresh, "public"), filepath.Join(fresh, "twins"), ""
 		if step%8 != 7 {
 			full.TwinsDir = "" // compressing everything takes most of a full build
 		}
@@ -335,28 +337,34 @@ func copyOf(m fstest.MapFS) fstest.MapFS {
 func TestBrokenRecordMeansFullBuild(t *testing.T) {
 	dir := t.TempDir()
 	in := smallInput(t, dir)
-	in.Record = filepath.Join(dir, "var", "record")
+	in.Cache = filepath.Join(dir, "var", "record")
 	full := mustBuild(t, in)
 	if r := mustBuild(t, in); r.Rendered != 0 {
 		t.Fatalf("with a good record %d files were rendered", r.Rendered)
 	}
-	good, err := os.ReadFile(in.Record)
+	good, err := os.ReadFile(in.Cache)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := readTree(t, in.OutDir)
-	for _, cut := range []int{0, 1, len(recordMagic), len(recordMagic) + 1, len(good) / 2, len(good) - 1} {
-		if err := os.WriteFile(in.Record, good[:cut], 0o644); err != nil {
+	for _, cut := range []int{0, 1, len(buildcache.Format), len(buildcache.Format) + 1, len(good) / 2, len(good) - 1} {
+		if err := os.WriteFile(in.Cache, good[:cut], 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if r := mustBuild(t, in); r.Rendered != full.Rendered {
 			t.Errorf("record cut at %d: %d files rendered, want %d", cut, r.Rendered, full.Rendered)
 		}
 	}
+	head := attest.Digest(sha256.Sum256([]byte(want[attest.PublicLayout().Head()])))
 	for i := range 200 {
 		bad := bytes.Clone(good)
 		bad[(i*7919)%len(bad)] ^= byte(1 + i)
-		loadRecordBytes(t, bad)
+		if err := os.WriteFile(in.Cache, bad, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if buildcache.Open(in.Cache, head) != nil {
+			t.Fatalf("a cache with a changed byte, %d, was taken", (i*7919)%len(bad))
+		}
 	}
 	// Another head in the tree: the record is not for it.
 	if err := os.WriteFile(filepath.Join(in.OutDir, attest.PublicLayout().Head()), []byte("{}\n"), 0o644); err != nil {
@@ -370,31 +378,13 @@ func TestBrokenRecordMeansFullBuild(t *testing.T) {
 	}
 }
 
-// loadRecordBytes demands that a changed record is none.
-func loadRecordBytes(t *testing.T, raw []byte) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "record")
-	if err := os.WriteFile(file, raw, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	r := openRecord(file)
-	if r == nil {
-		return
-	}
-	defer r.close()
-	t.Error("a record with a changed byte was taken")
-	if err := r.sums(func(attest.Digest) bool { return true }); err != nil {
-		t.Log(err)
-	}
-}
-
 // TestPrivateTextFailsTheBuild lets a page of the keeper's repeat a private
 // text, in plain words and in ways that escaping would hide.
 func TestPrivateTextFailsTheBuild(t *testing.T) {
 	const secret = `The lamp in the third window is lit for a ship that "came home" & left again in 1911.`
 	for name, body := range map[string]string{
 		"as it is":  "As told: " + secret,
-		"a part":    "…" + secret[3:3+leakLength] + "…",
+		"a part":    "…" + secret[3:3+publish.LeakLength] + "…",
 		"in a code": "`" + secret + "`",
 	} {
 		src := sourceTree(t)
@@ -411,7 +401,7 @@ func TestPrivateTextFailsTheBuild(t *testing.T) {
 		in.Site = site
 		in.PublicPools = false
 		_, err = Build(t.Context(), in)
-		if !errors.Is(err, ErrPrivate) || !strings.Contains(err.Error(), "what") {
+		if !errors.Is(err, publish.ErrPrivate) || !strings.Contains(err.Error(), "what") {
 			t.Errorf("%s: Build: %v, want ErrPrivate naming the file", name, err)
 		}
 		in.PublicPools = true
@@ -426,39 +416,12 @@ func TestPrivateTextFailsTheBuild(t *testing.T) {
 	}
 }
 
-// TestPrivateRunsAreFoundWhereverTheyStand tries every offset of a run in the
-// file against every length around the limit.
-func TestPrivateRunsAreFoundWhereverTheyStand(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	random := func(n int) []byte {
-		b := make([]byte, n)
-		for i := range b {
-			b[i] = byte('a' + rng.IntN(26))
-		}
-		return b
-	}
-	body := random(300)
-	p := &private{blocks: make(map[uint64][]place), filter: make([]uint64, filterBits/64)}
-	p.add("pools/x", string(body))
-	for at := range 130 {
-		for _, length := range []int{leakLength - 1, leakLength, leakLength + 1} {
-			start := rng.IntN(len(body) - length)
-			file := bytes.Repeat([]byte{'#'}, 200)
-			copy(file[at:], body[start:start+length])
-			// The byte beyond the run differs, as # is in no private text.
-			if got := p.check("f", file) != nil; got != (length >= leakLength) {
-				t.Fatalf("run of %d at %d: found is %v", length, at, got)
-			}
-		}
-	}
-}
-
 // TestFailedBuildLeavesTheRecordUnfit fails a build of other content in the middle, and builds what
 // was there before.
 func TestFailedBuildLeavesTheRecordUnfit(t *testing.T) {
 	dir := t.TempDir()
 	in := smallInput(t, dir)
-	in.Record = filepath.Join(dir, "record")
+	in.Cache = filepath.Join(dir, "record")
 	mustBuild(t, in)
 	want := readTree(t, in.OutDir)
 	broken := in
@@ -554,7 +517,7 @@ func TestNothingHoldsWhatIsUsedAgain(t *testing.T) {
 			}
 		}
 	}
-	in.OutDir, in.Record = filepath.Join(t.TempDir(), "public"), ""
+	in.OutDir, in.Cache = filepath.Join(t.TempDir(), "public"), ""
 	mustBuild(t, in)
 	if d := diffTrees(want, readTree(t, in.OutDir)); d != "" {
 		t.Error(d)

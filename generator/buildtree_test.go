@@ -11,6 +11,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/generator/tree"
 )
 
 func mustBuildTree(t *testing.T, in Input, dir string) TreeReport {
@@ -58,7 +59,7 @@ func TestBuildTreeMovesThePointer(t *testing.T) {
 	if !second.Moved || second.Dir == first.Dir || second.Linked != first.Files || second.Rendered != 3 {
 		t.Errorf("second build: %+v", second)
 	}
-	if current, err := Current(dir); err != nil || current != second.Dir {
+	if current, err := tree.Current(dir); err != nil || current != second.Dir {
 		t.Errorf("the pointer names %s, %v; want %s", current, err, second.Dir)
 	}
 	if d := diffTrees(before, readTree(t, first.Dir)); d != "" {
@@ -117,8 +118,8 @@ func TestBuildTreeKeepsFewOldTrees(t *testing.T) {
 		mustBuildTree(t, in, dir)
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, "trees"))
-	if err != nil || len(entries) != 1+keepTrees {
-		t.Errorf("%d trees, want %d: %v", len(entries), 1+keepTrees, err)
+	if err != nil || len(entries) != 1+tree.KeepTrees {
+		t.Errorf("%d trees, want %d: %v", len(entries), 1+tree.KeepTrees, err)
 	}
 }
 
@@ -127,7 +128,7 @@ func TestCurrentRefusesAPointerOutOfTheSite(t *testing.T) {
 	if err := os.Symlink("../elsewhere", filepath.Join(dir, "current")); err != nil {
 		t.Fatal(err)
 	}
-	if to, err := Current(dir); err == nil || !strings.Contains(err.Error(), "no tree") {
+	if to, err := tree.Current(dir); err == nil || !strings.Contains(err.Error(), "no tree") {
 		t.Errorf("Current = %s, %v", to, err)
 	}
 }
@@ -153,7 +154,7 @@ func TestBuildTreeLeavesAHeldTreeAlone(t *testing.T) {
 		}
 		mustBuildTree(t, in, dir)
 	}
-	for range 2 + keepTrees {
+	for range 2 + tree.KeepTrees {
 		edit()
 	}
 	if _, err := os.Stat(filepath.Join(first.Dir, "index.html")); err != nil {
@@ -166,15 +167,12 @@ func TestBuildTreeLeavesAHeldTreeAlone(t *testing.T) {
 	if _, err := os.Stat(first.Dir); !isMissing(err) {
 		t.Errorf("a tree that nobody has open stays: %v", err)
 	}
-	other, err := os.Open(filepath.Join(dir, "trees"))
+	other, err := tree.Lock(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if free, err := take(other); err != nil || !free {
-		t.Fatal(free, err)
-	}
-	if _, err := BuildTree(t.Context(), in, dir); !errors.Is(err, ErrBusy) {
+	if _, err := BuildTree(t.Context(), in, dir); !errors.Is(err, tree.ErrBusy) {
 		t.Errorf("beside another build: %v", err)
 	}
 }
@@ -206,10 +204,10 @@ func TestBuildTreeTakesAFlatTreeOver(t *testing.T) {
 // A new site has a pointer before it has a tree.
 func TestInitTrees(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "public")
-	if err := InitTrees(dir); err != nil {
+	if err := tree.InitTrees(dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Current(dir); err != nil {
+	if _, err := tree.Current(dir); err != nil {
 		t.Error(err)
 	}
 	if r := mustBuildTree(t, smallInput(t, t.TempDir()), dir); !r.Moved || r.Linked != 0 {

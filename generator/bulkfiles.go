@@ -1,7 +1,6 @@
 package generator
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed" // cloneText
@@ -19,31 +18,18 @@ import (
 	"store.example/agentstore/corpus/attest/sshsig"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/rule/rulebook"
+	"store.example/agentstore/generator/buildcache"
 	"store.example/agentstore/generator/bulk"
+	"store.example/agentstore/generator/publish"
 )
 
 // The places of what package bulk makes.
 const (
 	bulkFolder = "corpus/bulk"
 	gitFolder  = "corpus.git"
-	// bulkRow is the row of the build record that remembers these files. No output has this name.
+	// bulkRow is the row of the build cache that remembers these files. No output has this name.
 	bulkRow = "files of package bulk"
 )
-
-// Bulk asks for the bulk files of the record and for its git repository.
-//
-// They depend on the versions of libraries, and git's history on what was committed before. So they
-// are made in the tree and kept there for as long as the record is what it was: a build takes them
-// as they stand, and a clone of the tree has them. They are in the manifest; that they would come
-// out the same elsewhere is not promised.
-type Bulk struct {
-	// Signer signs the commits of Name and Email, nil for no repository.
-	Signer      Signer
-	Name, Email string
-}
-
-// madeApart is the stream of a document whose files package bulk makes.
-func madeApart(*source) iter.Seq2[unit, error] { return func(func(unit, error) bool) {} }
 
 // signersUnit is the file by which git checks the commits of the repository, if there is one.
 func signersUnit(s *source) iter.Seq2[unit, error] {
@@ -63,76 +49,40 @@ func renderSigners(s *source, _ unit, mediaType string, _ attest.Digest) ([]byte
 }
 
 // apart brings the files of package bulk to the state of the record, tells the manifest of them and
-// remembers them for the next build. Those of an earlier build that are there no more are gone.
+// remembers them for the next build.
 func (b *build) apart(ctx context.Context) error {
-	before := make(map[string]recordUnit)
-	if b.old != nil {
-		was := b.old.row(bulkRow)
-		for u, ok := was.unit(); ok; u, ok = was.unit() {
-			before[u.Key] = u
-		}
-		if was.err != nil {
-			return was.err
-		}
+	if b.in.Bulk == nil || len(b.s.rounds) == 0 {
+		return nil
 	}
-	units, err := b.bulk(ctx, before)
+	if err := b.vouch(bulkFolder + "/digests.json"); err != nil {
+		return err
+	}
+	report, err := bulk.Write(ctx, b.in.Corpus, b.s.record, filepath.Join(b.in.OutDir, filepath.FromSlash(bulkFolder)))
 	if err != nil {
 		return err
 	}
-	b.next.row(bulkRow)
-	for i := range units {
-		u := &units[i]
-		delete(before, u.Key)
-		f := u.Files()[0]
-		if err := b.manifest.Put(u.Key, f.Size, f.Sum); err != nil {
+	for _, f := range append(slices.Clone(report.Files), report.Head) {
+		if err := b.keepFile(path.Join(bulkFolder, f.Path), f.SHA256, f.Bytes); err != nil {
 			return err
 		}
-		b.next.unit(u)
 	}
-	b.next.end()
-	for name := range before {
-		if err := b.gone.Add([]byte(name), nil); err != nil {
-			return err
-		}
+	b.report.Written += len(report.Written)
+	if b.in.Bulk.Signer != nil {
+		return b.git(ctx)
 	}
 	return nil
 }
 
-// bulk makes the files and lists them as units of the build record, by path.
-func (b *build) bulk(ctx context.Context, before map[string]recordUnit) ([]recordUnit, error) {
-	if b.in.Bulk == nil || len(b.s.rounds) == 0 {
-		return nil, nil
-	}
-	if err := b.tree.touching(); err != nil {
-		return nil, err
-	}
-	if err := b.vouch(bulkFolder + "/digests.json"); err != nil {
-		return nil, err
-	}
-	report, err := bulk.Write(ctx, b.in.Corpus, b.s.record, filepath.Join(b.in.OutDir, filepath.FromSlash(bulkFolder)))
-	if err != nil {
-		return nil, err
-	}
-	var units []recordUnit
-	for _, f := range append(slices.Clone(report.Files), report.Head) {
-		units = append(units, apartUnit(path.Join(bulkFolder, f.Path), f.SHA256, f.Bytes))
-	}
-	b.report.Written += len(report.Written)
-	if b.in.Bulk.Signer != nil {
-		git, err := b.git(ctx, before)
-		if err != nil {
-			return nil, err
-		}
-		units = append(units, git...)
-	}
-	slices.SortFunc(units, func(x, y recordUnit) int { return cmp.Compare(x.Key, y.Key) })
-	return units, nil
+// keepFile remembers a file that package bulk made.
+func (b *build) keepFile(name string, sum attest.Digest, size int64) error {
+	return b.keep(bulkRow, name, buildcache.Unit{
+		Files: []buildcache.File{{Path: name, SHA256: string(sum[:]), Size: size}}})
 }
 
 // vouch removes a file that is not what the tree's signed manifest says. By digests.json package
 // bulk knows what it may keep, so that what somebody else put there is made again and not signed.
 func (b *build) vouch(name string) error {
-	fsys := b.tree.fsys()
+	fsys := b.tree.FS()
 	body, err := fs.ReadFile(fsys, name)
 	if isMissing(err) {
 		return nil
@@ -142,7 +92,7 @@ func (b *build) vouch(name string) error {
 	}
 	m, _, err := attest.OpenManifest(fsys, attest.PublicLayout(), b.in.Ring)
 	if err != nil {
-		return b.tree.remove(name)
+		return b.tree.Remove(name)
 	}
 	top, _, _ := strings.Cut(name, "/")
 	bucket := attest.Digest(sha256.Sum256([]byte(name))).String()
@@ -157,30 +107,29 @@ func (b *build) vouch(name string) error {
 			return nil
 		}
 	}
-	return b.tree.remove(name)
+	return b.tree.Remove(name)
 }
 
-// git makes the repository and lists its files.
-func (b *build) git(ctx context.Context, before map[string]recordUnit) (units []recordUnit, err error) {
+// git makes the repository and remembers its files.
+func (b *build) git(ctx context.Context) error {
 	beside, err := b.s.besideRecord()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	report, err := bulk.Repository(ctx, b.in.Corpus, b.s.record, filepath.Join(b.in.OutDir, gitFolder),
 		bulk.RepositoryOptions{Name: b.in.Bulk.Name, Email: b.in.Bulk.Email, Signer: b.in.Bulk.Signer,
-			Workers: b.in.workers(), Beside: beside})
+			Beside: beside})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	b.report.Written += len(report.Written)
-	fsys := b.tree.fsys()
+	fsys := b.tree.FS()
 	err = fs.WalkDir(fsys, gitFolder, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		if was, ok := before[name]; ok && strings.HasPrefix(name, gitFolder+"/objects/pack/") {
-			units = append(units, was) // packs are named by what they hold
-			return nil
+		if was, ok := b.before[name]; ok && strings.HasPrefix(name, gitFolder+"/objects/pack/") {
+			return b.keepFile(name, was.Sum(), was.Size) // packs are named by what they hold
 		}
 		f, err := fsys.Open(name)
 		if err != nil {
@@ -189,23 +138,21 @@ func (b *build) git(ctx context.Context, before map[string]recordUnit) (units []
 		defer f.Close()
 		sum := sha256.New()
 		n, err := io.Copy(sum, f)
-		units = append(units, apartUnit(name, attest.Digest(sum.Sum(nil)), n))
-		return err
+		if err != nil {
+			return err
+		}
+		return b.keepFile(name, attest.Digest(sum.Sum(nil)), n)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", gitFolder, err)
+		return fmt.Errorf("reading %s: %w", gitFolder, err)
 	}
-	return units, nil
+	return nil
 }
 
 // cloneText says what the record's repository is and how it is checked.
 //
 //go:embed clone.md
 var cloneText string
-
-// bytesAsTheyAre is a .gitattributes by which no git changes the ends of lines, as Git for Windows
-// does (core.autocrlf): what is signed is bytes.
-const bytesAsTheyAre = "* -text\n"
 
 // besideRecord is what stands beside the record in its repository: what it is, on what terms it is
 // used, how it is checked, and with what a verifier is tried.
@@ -220,7 +167,7 @@ func (s *source) besideRecord() (map[string][]byte, error) {
 		return nil, fmt.Errorf("%w: there is no page %s, which stands in %s", ErrInput, format, gitFolder)
 	}
 	out := map[string][]byte{
-		".gitattributes": []byte(bytesAsTheyAre),
+		".gitattributes": []byte(publish.Attributes),
 		"README.md":      []byte(s.Site.Expand(cloneText)),
 		"LICENCE":        fmt.Appendf(nil, "The record of %s (%s): %s\n", s.Site.Config.Title, s.base, license),
 		format + ".md":   fmt.Appendf(nil, "# %s\n\n%s\n", page.Title, strings.TrimSpace(s.Site.Expand(page.Body))),
@@ -237,8 +184,4 @@ func (s *source) besideRecord() (map[string][]byte, error) {
 		out["spec/vectors/"+f.Path] = f.Body
 	}
 	return out, nil
-}
-
-func apartUnit(name string, sum attest.Digest, size int64) recordUnit {
-	return newRecordUnit(name, sum, []recordFile{{sum, size}})
 }

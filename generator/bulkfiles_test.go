@@ -25,7 +25,7 @@ func bulkInput(t *testing.T) (Input, *seal.Writer) {
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	corpustest.Append(t, w, 3, 3)
 	in := specimenInput(t, t.TempDir())
-	in.Corpus, in.Record = os.DirFS(w.Dir), filepath.Join(t.TempDir(), "record")
+	in.Corpus, in.Cache = os.DirFS(w.Dir), filepath.Join(t.TempDir(), "record")
 	in.Bulk = &Bulk{Signer: sshsig.NewSigner(attest.SpecimenKeyFor(attest.PurposeGit)), Name: "The General Store",
 		Email: "keeper@store.example"}
 	return in, w
@@ -69,9 +69,9 @@ func TestBulkFilesAreKeptAndCovered(t *testing.T) {
 			t.Errorf("there is no %s", name)
 		}
 	}
-	for _, record := range []string{in.Record, ""} {
+	for _, record := range []string{in.Cache, ""} {
 		again := in
-		again.Record = record
+		again.Cache = record
 		if r := mustBuild(t, again); r.Written != 0 || r.Deleted != 0 || r.Root != first.Root {
 			t.Errorf("built again with record %q: %+v", record, r)
 		}
@@ -110,7 +110,7 @@ func TestBulkFilesAreKeptAndCovered(t *testing.T) {
 	// Whoever builds the same record at one go has the same rows and the same commits, as packs go
 	// by rounds.
 	whole := in
-	whole.OutDir, whole.Record = filepath.Join(t.TempDir(), "public"), ""
+	whole.OutDir, whole.Cache = filepath.Join(t.TempDir(), "public"), ""
 	mustBuild(t, whole)
 	if got := inBulk(readTree(t, whole.OutDir)); got[bulkFolder+"/digests.json"] != after[bulkFolder+"/digests.json"] ||
 		got[gitFolder+"/info/refs"] != after[gitFolder+"/info/refs"] {

@@ -9,6 +9,7 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/rule/rulebook"
 	"store.example/agentstore/templates"
 )
 
@@ -29,12 +30,6 @@ var documentation = []struct {
 		"/spec/store-bundle/v1"}},
 	{"Reference", []string{"/glossary", "/docs/api", "/problems Problem codes", "/deprecation Versions and their ends",
 		"/spec/store-attestation/v1", "/spec/store-report/v1", "/spec/store-callback/v1"}},
-}
-
-// listing of the documentation, with a note for each page that has a summary.
-type listed struct {
-	templates.Link
-	note string
 }
 
 // documented are the pages of the documentation that this store has, by group.
@@ -210,4 +205,22 @@ func renderPricingPage(s *source, u unit, _ string, made attest.Digest) ([]byte,
 	v.Twin = "/pricing.md"
 	return u.twin(&templates.PlainView{Chrome: s.chrome, Page: v, Body: body,
 		Contents: s.contents(v.Path, body.Markdown, plainFrame)}, api.HTML)
+}
+
+// Pages of the program say what is so on every store of this release. Their text comes with the
+// program and not with the keeper's sources, so that those of a former release go on building.
+
+// depsForms: the table of the record's forms comes with the program too.
+func depsForms(_ *source, _ int, d *digester) { d.text(string(rulebook.Forms())) }
+
+func (p programPage) deps(s *source, _ int, d *digester) { d.text(p.title, p.summary, p.body(s.Input)) }
+
+func (p programPage) render(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	body, err := s.prose(p.body(s.Input), plainFrame)
+	if err != nil {
+		return nil, err
+	}
+	v := templates.PlainView{Chrome: s.chrome, Page: s.viewOf(u, p.title, p.summary, made), Body: body}
+	v.Contents = s.contents(v.Page.Path, p.body(s.Input), plainFrame)
+	return u.twin(&v, mediaType)
 }

@@ -50,12 +50,6 @@ func (s *source) openViews() error {
 	return nil
 }
 
-// ofRecord is what every view of the whole record depends on.
-func (s *source) ofRecord(d *digester) {
-	d.text(s.base, s.Site.Config.Title)
-	d.digest(s.state)
-}
-
 // depsRecord is of a page with prose of its own.
 func depsRecord(page string) func(*source, int, *digester) {
 	return func(s *source, _ int, d *digester) {
@@ -63,8 +57,6 @@ func depsRecord(page string) func(*source, int, *digester) {
 		s.ofRecord(d)
 	}
 }
-
-func depsViews(s *source, _ int, d *digester) { s.ofRecord(d) }
 
 // numbered streams the pages of a list, from 1, by the bytes of their numbers. made adds what page
 // n depends on.

@@ -2,11 +2,17 @@ package generator
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/generator/bulk"
+	"store.example/agentstore/templates"
 )
 
 // shardUnits streams the shards of the search index. A shard depends on what it holds and on
@@ -79,4 +85,63 @@ func asScript(render func(*source, unit, string, attest.Digest) ([]byte, error))
 		return fmt.Appendf(nil, "(window.storeSearch = window.storeSearch || {})[%q] = %s;\n", name,
 			bytes.TrimSpace(doc)), nil
 	}
+}
+
+// The page that asks the database of a year in the reader's browser, and the program that it runs.
+
+// programFile is the name of the SQLite program: another version stands at another address, so that
+// caches may keep it for ever.
+func programFile() string { return "sqlite-" + bulk.ProgramDigest() }
+
+// programUnit streams the program, if there are databases.
+func programUnit(s *source) iter.Seq2[unit, error] {
+	return func(yield func(unit, error) bool) {
+		if s.inBulk() {
+			yield(unit{key: programFile(), value: bulk.Program(),
+				made: func(d *digester) { d.digest(sha256.Sum256(bulk.Program())) }}, nil)
+		}
+	}
+}
+
+// years are those of which there is a database, the newest first.
+func (s *source) years() (out []string) {
+	if !s.inBulk() {
+		return nil
+	}
+	for _, r := range slices.Backward(s.rounds) {
+		if year := r.Week[:4]; !slices.Contains(out, year) {
+			out = append(out, year)
+		}
+	}
+	return out
+}
+
+func depsQuery(s *source, _ int, d *digester) {
+	d.text(query.title, query.summary, query.body(s.Input))
+	d.text(strings.Join(s.years(), " "))
+	d.text(s.firstHost)
+	d.text(programFile())
+	for _, q := range bulk.Questions("") {
+		d.text(q.Title)
+		d.text(q.Query)
+	}
+}
+
+func renderQuery(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	v := templates.QueryView{Chrome: s.chrome, Page: s.viewOf(u, query.title, query.summary, made), Years: s.years()}
+	// A year and a host that the record has, so that the commands are not for show.
+	year := "2026"
+	if len(v.Years) > 0 {
+		year, v.Program = v.Years[0], "/corpus/query/"+programFile()+".wasm"
+	}
+	host := cmp.Or(s.firstHost, "host.example")
+	body, err := s.prose(strings.NewReplacer("YEAR", year, "HOST", host).Replace(query.body(s.Input)), fullFrame)
+	if err != nil {
+		return nil, err
+	}
+	v.Body = body
+	for _, q := range bulk.Questions(host) {
+		v.Questions = append(v.Questions, templates.Question(q))
+	}
+	return u.twin(&v, mediaType)
 }

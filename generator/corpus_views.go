@@ -10,70 +10,6 @@ import (
 	"store.example/agentstore/templates"
 )
 
-// recordRows are the rows of what is derived from the signed record.
-func recordRows() []output {
-	return []output{
-		{name: "corpus", deps: depsCorpus, render: renderCorpus},
-		{name: "corpus_index", deps: depsViews, bare: true,
-			render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.Index(0) })},
-		{name: "corpus_index_page", stream: numbered((*derive.Book).IndexPages, func(s *source, n int, d *digester) {
-			d.text(s.base)
-			for _, r := range s.rounds[(n-1)*derive.IndexPageLimit : n*derive.IndexPageLimit] {
-				d.round(r)
-			}
-		}), bare: true, render: viewJSON(func(_ *source, b *derive.Book,
-			u unit) any {
-			return b.Index(u.value.(int))
-		})},
-		{name: "round_proof", stream: proofUnits, bare: true, render: renderProof},
-		{name: "host", stream: hostPages, list: hostPageNames, place: derive.HostName, render: renderHost,
-			sum: hostSum},
-		{name: "trajectory", deps: depsRecord("record/trajectory"),
-			render: sheet("record/trajectory", (*derive.Book).Trajectory, templates.TrajectorySheet)},
-		{name: "corpus_diff_file", stream: weekly(0, func(_, n int) int { return n }), bare: true,
-			render: viewJSON(func(_ *source, b *derive.Book, u unit) any { return b.Since(u.value.(int)) })},
-		{name: "corpus_changes", stream: weekly(1, func(i, _ int) int { return i + 1 }), bare: true,
-			render: viewJSON(func(_ *source, b *derive.Book, u unit) any { return b.Weekly(u.value.(int)) })},
-		{name: "week", stream: weekly(0, func(i, _ int) int { return i + 1 }), render: renderWeek},
-		{name: "wallet_facts", deps: depsViews, bare: true,
-			render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.WalletsNow() })},
-		{name: "tiers", deps: depsViews, bare: true,
-			render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.Tiers(0) })},
-		{name: "tiers_page", stream: numbered((*derive.Book).TiersPages, func(s *source, _ int, d *digester) {
-			s.page(d, "record/hosts")
-			s.ofRecord(d)
-		}), list: numberedList((*derive.Book).TiersPages), render: renderTiers},
-		{name: "corpus_brief", deps: depsRecord("record/brief"), render: sheet("record/brief", (*derive.Book).Brief,
-			templates.BriefSheet)},
-		{name: "fresh_set", deps: depsRecord("record/fresh-set"),
-			render: sheet("record/fresh-set", (*derive.Book).Fresh, templates.FreshSheet)},
-		{name: "registry", deps: depsRecord("record/registry"),
-			render: sheet("record/registry", (*derive.Book).Registry, templates.RegistrySheet)},
-		{name: "inflows", deps: depsRecord("record/inflows"), render: sheet("record/inflows", (*derive.Book).Inflows,
-			templates.InflowsSheet)},
-		{name: "scorers", deps: depsPage("record/scorers"), render: renderScorers},
-		{name: "atlas", deps: depsAtlas, bare: true, render: renderAtlas},
-		{name: "corpus_feed", deps: depsRecordFeed, render: renderRecordFeed, bare: true},
-		{name: "feed", deps: depsViews, bare: true,
-			render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.FeedPage(0) })},
-		{name: "feed_page", stream: numbered((*derive.Book).FeedPages, func(s *source, n int, d *digester) {
-			for _, o := range s.feed[(n-1)*derive.FeedPageLimit : n*derive.FeedPageLimit] {
-				d.text(o.Signature.String())
-			}
-		}), bare: true, render: viewJSON(func(_ *source, b *derive.Book,
-			u unit) any {
-			return b.FeedPage(u.value.(int))
-		})},
-		{name: "search", deps: depsViews, bare: true, render: renderSearch},
-		{name: "search_shard", stream: shardUnits, bare: true, render: renderShard},
-		{name: "search_script_head", deps: depsViews, bare: true, render: asScript(renderSearch)},
-		{name: "search_script_shards", stream: shardUnits, bare: true, render: asScript(renderShard)},
-		{name: "search_script", render: ready(templates.SearchScript)},
-		{name: "okf", deps: depsViews, bare: true, render: renderOKFIndex},
-		{name: "okf_concepts", stream: okfUnits, bare: true, render: renderOKF},
-	}
-}
-
 // viewJSON renders a view that has no page.
 func viewJSON(view func(*source, *derive.Book, unit) any) func(*source, unit, string, attest.Digest) ([]byte, error) {
 	return func(s *source, u unit, _ string, _ attest.Digest) ([]byte, error) {
@@ -258,12 +194,6 @@ func (s *source) dataFiles() []derive.DataFile {
 		file("observations between rounds", "application/json", "/corpus/feed.json"),
 	}...)
 }
-
-// inBulk reports whether the record is published in bulk.
-func (s *source) inBulk() bool { return s.Bulk != nil && len(s.rounds) > 0 }
-
-// cloned reports whether it is published as a repository, which is signed.
-func (s *source) cloned() bool { return s.inBulk() && s.Bulk.Signer != nil }
 
 func depsCorpus(s *source, _ int, d *digester) {
 	depsRecord("record/corpus")(s, 0, d)

@@ -3,14 +3,10 @@ package generator
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"hash"
-	"net/url"
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 )
 
@@ -114,22 +110,4 @@ func (d *digester) page(p *content.Page) {
 func (d *digester) config(c content.Config) {
 	d.text(c.Title, c.Tagline, c.BaseURL, c.Keeper, c.Contact,
 		c.Date.Format(time.DateOnly), c.SecurityExpires.Format(time.RFC3339))
-}
-
-// digestAPI is over the whole description of the routes.
-func digestAPI(routes []api.Route, documents []api.Document) (attest.Digest, error) {
-	b, err := json.Marshal([]any{routes, documents})
-	if err != nil {
-		return attest.Digest{}, fmt.Errorf("encoding the API description: %w", err)
-	}
-	return sha256.Sum256(b), nil
-}
-
-// baseHost is the host, with its port if it has one, of a base URL.
-func baseHost(base string) (string, error) {
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" {
-		return "", fmt.Errorf("%w: %q is not a base URL", ErrInput, base)
-	}
-	return u.Host, nil
 }

@@ -229,9 +229,6 @@ func depsPaid(s *source, _ int, d *digester) {
 	}
 }
 
-// docsFolder holds the pages of the documentation, runningFolder the recipes for keepers.
-const docsFolder, runningFolder = "docs/", "running/"
-
 // topicsIn lists the store's own pages in a folder, without it.
 func topicsIn(folder string) func(*source) []string {
 	return func(s *source) (list []string) {

@@ -1,13 +1,12 @@
 package generator
 
 import (
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"

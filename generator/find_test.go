@@ -16,7 +16,7 @@ func TestProseOfAPageIsItsOwn(t *testing.T) {
 	const page = "+++\ntitle = \"A note\"\nsummary = \"What it is about.\"\n+++\nFirst it said this.\n"
 	dir := t.TempDir()
 	in := specimenInput(t, dir+"/public")
-	in.Record = dir + "/record"
+	in.Cache = dir + "/record"
 	build := func(page string) int {
 		src := sourceTree(t)
 		src["pages/notes/one.md"] = &fstest.MapFile{Data: []byte(page)}

@@ -73,11 +73,11 @@ func TestTwinsLeaveOtherFilesAlone(t *testing.T) {
 // What a newer release wrote is refused and left as it is; a full build makes a tree anew.
 func TestBuildRefusesWhatANewerReleaseWrote(t *testing.T) {
 	in := smallInput(t, t.TempDir())
-	in.Record = filepath.Join(t.TempDir(), "record")
+	in.Cache = filepath.Join(t.TempDir(), "record")
 	mustBuild(t, in)
 	head := filepath.Join(in.OutDir, filepath.FromSlash(attest.PublicLayout().Head()))
 	for name, marks := range map[string][2]string{head: {"store-manifest/v1", "store-manifest/v2"},
-		in.Record: {"store-build-record/2\n", "store-build-record/10\n"}} {
+		in.Cache: {"store-build-record/3\n", "store-build-record/10\n"}} {
 		b, err := os.ReadFile(name)
 		if err != nil || strings.Count(string(b), marks[0]) != 1 {
 			t.Fatalf("%s does not hold %s: %v", name, marks[0], err)

@@ -1,7 +1,11 @@
 package generator
 
 import (
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
+	"iter"
 	"net/http"
 	"time"
 
@@ -102,32 +106,6 @@ func renderVerify(s *source, u unit, mediaType string, made attest.Digest) ([]by
 	}
 	return u.twin(&templates.VerifyView{Chrome: s.chrome, Page: page, Body: body, Facts: facts,
 		Specimen: attest.SpecimenRing().Identity().Public.String()}, mediaType)
-}
-
-// verifying are the pages that name commands, where these work here: page where there is a
-// repository to clone.
-func (s *source) verifying(page string) []string {
-	var out []string
-	switch {
-	case s.cloned():
-		out = append(out, page)
-	case len(s.rounds) == 0:
-		out = append(out, "record/no-rounds")
-	default:
-		out = append(out, "record/no-clone")
-	}
-	if s.inBulk() && page == "record/clone" {
-		out = append(out, "record/bulk")
-	}
-	return out
-}
-
-// depsVerifying are what verifying and its pages follow from.
-func (s *source) depsVerifying(d *digester, page string) {
-	for _, name := range s.verifying(page) {
-		s.page(d, name)
-	}
-	d.text(s.firstHost)
 }
 
 func renderNotFound(s *source, _ unit, _ string, made attest.Digest) ([]byte, error) {
@@ -290,4 +268,47 @@ func renderDeprecation(s *source, u unit, mediaType string, made attest.Digest) 
 		return indented(doc)
 	}
 	return u.twin(&v, mediaType)
+}
+
+// The page on which evidence is checked in the reader's browser, and the program that it runs,
+// which is an input: it is made by another compiler run and kept in no repository.
+
+func depsVerifier(s *source, _ int, d *digester) {
+	s.page(d, "verify-run")
+	s.depsVerifying(d, "record/evidence")
+	d.flag(s.Verifier != nil)
+}
+
+func renderVerifier(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page, body, err := s.prosePage(u, "verify-run", made, s.verifying("record/evidence")...)
+	if err != nil {
+		return nil, err
+	}
+	v := templates.VerifierView{Chrome: s.chrome, Page: page, Body: body, Here: s.Verifier != nil}
+	return u.twin(&v, mediaType)
+}
+
+// verifierFiles streams the program and what starts it. A folder that lacks one of them is no
+// verifier.
+func verifierFiles(s *source) iter.Seq2[unit, error] {
+	return func(yield func(unit, error) bool) {
+		if s.Verifier == nil {
+			return
+		}
+		for _, name := range []string{"verify.wasm", "wasm_exec.js"} {
+			b, err := fs.ReadFile(s.Verifier, name)
+			if errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("%w: the verifier's folder has no %s: make verifier", ErrInput, name)
+			}
+			if !yield(unit{key: name, value: b, made: func(d *digester) { d.digest(sha256.Sum256(b)) }}, err) ||
+				err != nil {
+				return
+			}
+		}
+	}
+}
+
+// renderBytes gives what the stream has read.
+func renderBytes(_ *source, u unit, _ string, _ attest.Digest) ([]byte, error) {
+	return u.value.([]byte), nil
 }

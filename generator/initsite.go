@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/generator/publish"
 )
 
 // ErrNotEmpty is returned when a site would be made where something is.
@@ -135,7 +136,7 @@ func Init(dir string, from Start) error {
 	if err := write("README.md", []byte(siteReadme), 0o644); err != nil {
 		return err
 	}
-	if err := write(".gitattributes", []byte(bytesAsTheyAre), 0o644); err != nil {
+	if err := write(".gitattributes", []byte(publish.Attributes), 0o644); err != nil {
 		return err
 	}
 	return write(".gitignore", []byte(siteIgnore), 0o644)

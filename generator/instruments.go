@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"encoding/json/v2"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,8 +14,6 @@ import (
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/templates"
-
-	"github.com/go-json-experiment/json"
 )
 
 // The pages of the free instruments. What they say of checks, defects and practice doors is derived
@@ -50,40 +49,6 @@ func proseJSON(page templates.Page, body templates.Prose) proseDocument {
 		}
 	}
 	return doc
-}
-
-// prosePage is the head and the prose of the page of a unit. more are pages whose prose goes with
-// it.
-func (s *source) prosePage(u unit, name string, made attest.Digest, more ...string) (templates.Page, templates.Prose,
-	error) {
-	return s.pageIn(fullFrame, u, name, made, more...)
-}
-
-// plainPage is prosePage for a PlainView.
-func (s *source) plainPage(u unit, name string, made attest.Digest) (templates.Page, templates.Prose, error) {
-	return s.pageIn(plainFrame, u, name, made)
-}
-
-func (s *source) pageIn(around frame, u unit, name string, made attest.Digest, more ...string) (templates.Page,
-	templates.Prose, error) {
-	p, err := s.need(name)
-	if err != nil {
-		return templates.Page{}, templates.Prose{}, err
-	}
-	page := s.viewOf(u, p.Title, p.Summary, made)
-	if name == "docs" {
-		p.Body = strings.Replace(p.Body, "\nDOCUMENTATION\n", s.docsList(), 1)
-	}
-	for _, name := range more {
-		q, err := s.need(name)
-		if err != nil {
-			return page, templates.Prose{}, err
-		}
-		// A host that the record has, so that the commands are not for show.
-		p.Body += "\n\n" + strings.ReplaceAll(q.Body, "HOST", s.firstHost)
-	}
-	body, err := s.prose(p.Body, around)
-	return page, body, err
 }
 
 func renderTry(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {

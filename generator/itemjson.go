@@ -1,6 +1,8 @@
 package generator
 
 import (
+	"slices"
+
 	"store.example/agentstore/content"
 	"store.example/agentstore/templates"
 )
@@ -134,4 +136,90 @@ func (s *source) itemDocument(v templates.ItemView) itemDocument {
 		doc.HowToBuy = append(doc.HowToBuy, itemStep{Text: st.Text, Code: st.Code})
 	}
 	return doc
+}
+
+// free lists what costs nothing, for the storefront, the catalogue and
+// llms.txt.
+func (s *source) free() []templates.Pointer {
+	return slices.DeleteFunc([]templates.Pointer{
+		{Text: "The catalogue", Href: "/menu.json", Note: "every good with its price, inputs and door"},
+		{Text: "Prices", Href: "/pricing.md", Note: "all of them in one table"},
+		{Text: "Before you approve a spending", Href: "/what", Note: "what a payment here can and cannot do"},
+		{Text: "How to verify", Href: "/verify", Note: "what we signed, without us"},
+		{Text: "The almanac", Href: "/almanac", Note: "pages from the shop, an index to read and a cent a page"},
+		{Text: "The gazette", Href: "/gazette", Note: "what happened among sellers, by the issue"},
+		{Text: "The porch", Href: "/porch", Note: "a line an hour, and somewhere to sit"},
+		{Text: "The zodiac", Href: "/zodiac", Note: "a wallet's sign, and this week's page for it"},
+		{Text: "Tips", Href: "/tips", Note: "small things learned at the counter, a cent each"},
+		{Text: "The directory", Href: "/directory", Note: "reviews of neighbours, a line each"},
+		{Text: "The register of retired words", Href: "/retired-words", Note: "words that are at rest"},
+		{Text: "Check a seller's endpoint", Href: "/try", Note: "what a stranger's program finds there"},
+		{Text: "Criteria", Href: "/criteria", Note: "what is asked of a seller and what none of it proves"},
+		{Text: "Defects", Href: "/defects", Note: "a stable name for each way in which an endpoint is broken"},
+		{Text: "Offers and receipts", Href: "/conformance",
+			Note: "checked whoever signed them, with fixtures for a verifier and endpoints to practise on"},
+		{Text: "The record", Href: "/corpus", Note: "what signed weekly rounds saw of sellers"},
+		{Text: "The atlas", Href: "/atlas.json", Note: "everything here, by what one wants to do"},
+		{Text: "The API", Href: "/openapi.json", Note: "OpenAPI 3.1, every route"},
+		{Text: "The free tools", Href: "/openapi-tools.json",
+			Note: "the instruments as definitions for function calling"},
+		{Text: "For agents", Href: "/agents.md", Note: "how to begin, and what never to do"},
+		{Text: "Tools over MCP", Href: "/mcp", Note: "the free instruments, and every good as a tool"},
+		{Text: "Words", Href: "/glossary", Note: "those of these pages, and the record's own beside them"},
+		{Text: "Served versions", Href: "/deprecation", Note: "which are served, and until when"},
+		{Text: "Problem codes", Href: "/problems", Note: "what each means and whether money moved"},
+	}, func(p templates.Pointer) bool { return !s.Site.Serves(p.Href) })
+}
+
+type freeShelf struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+	Note string `json:"note"`
+}
+
+const howToBuy = "GET buy_url, read the 402, sign one of the payments it offers (x402 version 2, USDC), and send the " +
+	"same request with PAYMENT-SIGNATURE; or answer the challenge in WWW-Authenticate with Authorization: Payment " +
+	"(MPP, USDC on Base)."
+
+// product describes a good in the words of schema.org, with an offer for each amount that it is
+// sold at. It says what the entry of the catalogue says.
+type product struct {
+	Context     string  `json:"@context"`
+	Type        string  `json:"@type"`
+	ID          string  `json:"sku"`
+	Name        string  `json:"name"`
+	Description string  `json:"description"`
+	URL         string  `json:"url"`
+	Image       string  `json:"image"`
+	Offers      []offer `json:"offers"`
+}
+
+type offer struct {
+	Type         string `json:"@type"`
+	Name         string `json:"name"`
+	Price        string `json:"price"`
+	Currency     string `json:"priceCurrency"` // no currency of ISO 4217: the symbol of the token
+	URL          string `json:"url"`
+	Availability string `json:"availability"`
+	Seller       seller `json:"seller"`
+}
+
+type seller struct {
+	Type string `json:"@type"`
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
+
+func (s *source) product(g *content.Good) product {
+	it, available := s.item(g), "https://schema.org/InStock"
+	if it.Stock || it.WeeklyInventory > 0 {
+		available = "https://schema.org/LimitedAvailability" // how many are left, the door says
+	}
+	p := product{Context: "https://schema.org", Type: "Product", ID: it.ID, Name: it.Name, Description: it.Description,
+		URL: it.ItemPage, Image: s.base + "/preview/store.png"}
+	for _, t := range it.Tiers {
+		p.Offers = append(p.Offers, offer{Type: "Offer", Name: t.Name, Price: t.USDC, Currency: "USDC", URL: it.BuyURL,
+			Availability: available, Seller: seller{"Organization", s.Site.Config.Title, s.base}})
+	}
+	return p
 }

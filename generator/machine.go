@@ -3,6 +3,7 @@ package generator
 import (
 	"bytes"
 	"cmp"
+	"encoding/json/jsontext"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -10,24 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/templates"
 )
-
-// indented is JSON for people as well: two spaces, no HTML escapes, a final
-// newline.
-func indented(v any) ([]byte, error) {
-	b, err := json.Marshal(v, json.Deterministic(true), jsontext.WithIndent("  "))
-	if err != nil {
-		return nil, fmt.Errorf("encoding JSON: %w", err)
-	}
-	return append(b, '\n'), nil
-}
 
 // info is what the API description says of the service. The prices are those
 // of the shelf.
@@ -54,14 +42,6 @@ func (s *source) info() (api.Info, error) {
 	slices.Sort(info.Prices)
 	info.Prices = slices.Compact(info.Prices)
 	return info, nil
-}
-
-// networks are those on which payments are taken; a site that does not say takes them on Base.
-func (s *source) networks() []string {
-	if len(s.Networks) == 0 {
-		return []string{"eip155:8453"}
-	}
-	return s.Networks
 }
 
 func renderOpenAPI(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
@@ -150,11 +130,6 @@ func renderDID(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
 	return attest.DIDDocument(s.host, s.Ring,
 		attest.Service{ID: "agent-card", Type: "A2AAgentCard", Endpoint: s.base + "/.well-known/agent-card.json"},
 		attest.Service{ID: "trust", Type: "StoreTrust", Endpoint: s.base + "/.well-known/trust.json"})
-}
-
-// ready renders what stands ready in the program.
-func ready(file func() []byte) func(*source, unit, string, attest.Digest) ([]byte, error) {
-	return func(*source, unit, string, attest.Digest) ([]byte, error) { return file(), nil }
 }
 
 // renderRobots says the same in both vocabularies for uses by models:

@@ -3,8 +3,12 @@ package generator
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -12,7 +16,10 @@ import (
 	extensionast "github.com/yuin/goldmark/extension/ast"
 	goldtext "github.com/yuin/goldmark/text"
 
+	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/practice"
+	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/templates"
 )
 
@@ -34,9 +41,6 @@ var markupBuffers = sync.Pool{New: func() any { return new(markupBuffer) }}
 // prose is a text for a page with a frame.
 func (s *source) prose(text string, around frame) (templates.Prose, error) {
 	text = s.Site.Expand(text)
-	if html, ok := s.checked.LoadAndDelete(text); ok && around.plain {
-		return templates.Prose{Markdown: text, HTML: html.(templates.Markup)}, nil
-	}
 	html, err := markup(text, around)
 	return templates.Prose{Markdown: text, HTML: html}, err
 }
@@ -99,4 +103,268 @@ func written(src []byte, doc ast.Node) (templates.Markup, error) {
 		html = scrolling.Replace(html)
 	}
 	return templates.Markup(html), nil
+}
+
+// splitAtHeading cuts Markdown before its first heading, so that the shelves
+// can stand between.
+func splitAtHeading(text string) (before, after string) {
+	if strings.HasPrefix(text, "#") {
+		return "", text
+	}
+	if i := strings.Index(text, "\n#"); i >= 0 {
+		return text[:i+1], text[i+1:]
+	}
+	return text, ""
+}
+
+// frame is what a page has around its prose.
+type frame struct {
+	ids   map[string]bool // none of which a heading of the prose may have
+	plain bool
+}
+
+// The frames: of a page that is prose alone, and of the others.
+var (
+	plainFrame = frame{ids: idSet(templates.PlainFrame), plain: true}
+	fullFrame  = frame{ids: idSet(templates.Frame, rowIDs())}
+)
+
+// rowIDs are the ids of rows that stand below prose: signs, criteria, practice doors.
+func rowIDs() (ids []string) {
+	for _, sign := range content.Signs {
+		ids = append(ids, sign.ID)
+	}
+	for _, b := range probe.Batteries() {
+		for _, c := range b.Checks {
+			ids = append(ids, c.Name)
+		}
+	}
+	for _, a := range probe.Advisories() {
+		ids = append(ids, a.Name)
+	}
+	for _, p := range practice.All() {
+		ids = append(ids, p.ID)
+	}
+	return ids
+}
+
+func idSet(lists ...[]string) map[string]bool {
+	set := make(map[string]bool)
+	for _, list := range lists {
+		for _, id := range list {
+			set[id] = true
+		}
+	}
+	return set
+}
+
+// identify gives each heading of a text an id and returns them. The id is made of the heading's
+// text: letters, marks and digits of every script, in lower case, with hyphens for blanks, hyphens
+// and low lines. Where it is taken, by another heading or by the frame, a number is behind it.
+func identify(src []byte, doc ast.Node, around frame) map[string]bool {
+	ids, last := make(map[string]bool), make(map[string]int)
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the walker itself never fails
+		if !entering || n.Kind() != ast.KindHeading {
+			return ast.WalkContinue, nil
+		}
+		id := idOf(plainTextOf(src, n))
+		for base := id; ids[id] || around.ids[id]; {
+			last[base]++
+			id = fmt.Sprintf("%s-%d", base, last[base])
+		}
+		ids[id] = true
+		n.SetAttributeString("id", []byte(id))
+		return ast.WalkSkipChildren, nil
+	})
+	return ids
+}
+
+// idOf is the id that a heading's text makes.
+func idOf(text string) string {
+	id := strings.Map(func(c rune) rune {
+		switch {
+		case unicode.IsLetter(c) || unicode.IsMark(c) || unicode.IsNumber(c):
+			return unicode.ToLower(c)
+		case unicode.IsSpace(c) || c == '-' || c == '_':
+			return '-'
+		}
+		return -1
+	}, strings.TrimSpace(text))
+	if id == "" {
+		return "heading"
+	}
+	return id
+}
+
+// plainTextOf is the text of a node as it stands in its source, without the addresses of links.
+func plainTextOf(src []byte, n ast.Node) string {
+	var b strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the walker itself never fails
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Text:
+			b.Write(n.Segment.Value(src))
+			if n.SoftLineBreak() || n.HardLineBreak() {
+				b.WriteByte(' ')
+			}
+		case *ast.String:
+			b.Write(n.Value)
+		case *ast.AutoLink:
+			b.Write(n.Label(src))
+		}
+		return ast.WalkContinue, nil
+	})
+	return b.String()
+}
+
+// A link may lead to a place within a page: to a heading of its prose, or to what the page has
+// around that. Pages that the record alone makes are not looked into.
+
+// places are the ids to which links on a page may lead. nil ids are unknown, and so is everything
+// then.
+type places struct {
+	ids   map[string]bool // of the headings of its prose
+	whole bool            // the prose is all there is but for the frame of plain pages
+}
+
+// numberBehind is what stands behind an id that was taken.
+var numberBehind = regexp.MustCompile(`-[0-9]+$`)
+
+// lacks says why there is no place of a name, "" where there is one.
+func (p places) lacks(fragment string) string {
+	fragment, _, _ = strings.Cut(fragment, ":~:") // what is behind it is a text to be marked
+	around := fullFrame
+	if p.whole {
+		around = plainFrame
+	}
+	switch {
+	case fragment == "" || fragment == "top" || p.ids == nil || p.ids[fragment] || around.ids[fragment]:
+		return ""
+	case !p.whole && around.ids[numberBehind.ReplaceAllString(fragment, "")]:
+		return "" // a heading that is called as something around the prose is
+	case len(p.ids) == 0:
+		return fmt.Sprintf("that page has no place #%s, and no headings", fragment)
+	}
+	const most = 12
+	ids := slices.Sorted(maps.Keys(p.ids))
+	more := ""
+	if len(ids) > most {
+		ids, more = ids[:most], " and others"
+	}
+	return fmt.Sprintf("that page has no place #%s; its headings are #%s%s", fragment, strings.Join(ids, ", #"), more)
+}
+
+// placesAt are the places of the page at a path.
+func (s *source) placesAt(path string) places {
+	if p, ok := s.placed.Load(path); ok {
+		return p.(places)
+	}
+	var p places
+	if text, whole, ok := s.proseAt(path); ok {
+		_, ids := parsed([]byte(s.Site.Expand(text)), plainFrame)
+		p = places{ids, whole}
+	}
+	s.placed.Store(path, p)
+	return p
+}
+
+// proseAt is the prose of the page at a path; whole says that there is nothing else on the page.
+func (s *source) proseAt(path string) (text string, whole, ok bool) {
+	if id, good := strings.CutPrefix(path, "/menu/"); good {
+		g, ok := s.Site.Good(id)
+		return g.Body, false, ok
+	}
+	name := strings.TrimPrefix(path, "/")
+	if name == "" {
+		name = "index"
+	}
+	p, ok := s.Site.Page(name)
+	text = p.Body
+	if name == "verify" {
+		for _, more := range s.verifying("record/clone") {
+			q, _ := s.Site.Page(more)
+			text += "\n\n" + q.Body
+		}
+	}
+	return text, p.Own, ok
+}
+
+// withFragment finds what in a text may be an address of this site with a place in it.
+var withFragment = regexp.MustCompile(`(/[\p{L}\p{N}/_.-]*)#`)
+
+// digestTargets is over the pages into which the links of a text lead: where these change, the
+// links are looked at anew.
+func (s *source) digestTargets(d *digester, text string) {
+	if !mayLead(text) {
+		return
+	}
+	for _, m := range withFragment.FindAllStringSubmatch(strings.ReplaceAll(s.Site.Expand(text), s.base, ""), -1) {
+		if target, _, ok := s.proseAt(m[1]); ok {
+			d.text(m[1], target)
+		}
+	}
+}
+
+// mayLead reports whether an address with a fragment may stand in a text. Few have one, and this
+// reads about a gigabyte a second, which an expression does not.
+func mayLead(text string) bool {
+	for i := 1; i < len(text); i++ {
+		n := strings.IndexByte(text[i:], '#')
+		if n < 0 {
+			return false
+		}
+		i += n
+		if before := text[i-1]; before > ' ' && !strings.ContainsRune("#([`", rune(before)) {
+			return true
+		}
+	}
+	return false
+}
+
+// note is a reference to a footnote, or with a colon behind it at the beginning of a line its text.
+var note = regexp.MustCompile(`\[\^([^\[\]\n]+)\](:?)`)
+
+// looseNotes finds footnotes that have no text, and texts to which nothing refers: the former would
+// stand on the page as they were typed, the latter nowhere.
+func looseNotes(src []byte, doc ast.Node, fault func(offset int, format string, args ...any)) {
+	if !bytes.Contains(src, []byte("[^")) {
+		return
+	}
+	told := make(map[string]bool)
+	var code [][2]int                                                           // what stands there is shown as it is
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the walker itself never fails
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *extensionast.Footnote:
+			told[string(n.Ref)] = true
+		case *ast.CodeBlock, *ast.FencedCodeBlock:
+			for i := range n.Lines().Len() {
+				code = append(code, [2]int{n.Lines().At(i).Start, n.Lines().At(i).Stop})
+			}
+		case *ast.CodeSpan:
+			for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+				if t, ok := c.(*ast.Text); ok {
+					code = append(code, [2]int{t.Segment.Start, t.Segment.Stop})
+				}
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, m := range note.FindAllSubmatchIndex(src, -1) {
+		start, label := m[0], string(src[m[2]:m[3]])
+		shown := slices.ContainsFunc(code, func(c [2]int) bool { return c[0] <= start && start < c[1] })
+		switch {
+		case told[label] || shown || start > 0 && src[start-1] == '\\':
+		case m[5] > m[4] && len(bytes.TrimSpace(src[bytes.LastIndexByte(src[:start], '\n')+1:start])) == 0:
+			fault(start, "footnote [^%s]: nothing refers to it, so it would stand nowhere: write [^%s] where it "+
+				"belongs", label, label)
+		default:
+			fault(start, "footnote [^%s] has no text: write a paragraph that begins with [^%s]: and has one", label,
+				label)
+		}
+	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/generator/buildcache"
 )
 
 // ErrNewerRelease is wrapped when a newer release has written what a build would go on from. This
@@ -36,16 +37,16 @@ func (in *Input) treeIsNewer(dir string) error {
 
 // memoryIsNewer refuses the memory of a build by a newer release.
 func (in *Input) memoryIsNewer() error {
-	if in.Full || in.Record == "" {
+	if in.Full || in.Cache == "" {
 		return nil
 	}
-	f, err := os.Open(in.Record)
+	f, err := os.Open(in.Cache)
 	if err != nil {
 		return nil // it is no record then, and a full build follows
 	}
 	defer f.Close()
 	mark, _ := bufio.NewReaderSize(f, 64).ReadSlice('\n') // without an end it is no mark
-	if err := higher(in.Record, string(mark), recordMagic); err != nil {
+	if err := higher(in.Cache, string(mark), buildcache.Format); err != nil {
 		return fmt.Errorf("%w; hint: %s", err, backward)
 	}
 	return nil

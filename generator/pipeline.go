@@ -2,132 +2,69 @@ package generator
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
+
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/generator/buildcache"
+	"store.example/agentstore/generator/publish"
 )
 
-// A build is a pipeline. One goroutine walks the rows of the table and the
-// units of each beside those of the record, in order; workers find out which
-// units changed and make their files; one goroutine collects in the same order,
-// for the record is written by key. So much is under way at once, however many
-// units there are.
-
-// batch is a few neighbouring units of a row.
-type batch struct {
-	row   *output
-	first bool // begins the row
-	last  bool // ends the row
-	items []item
-	files int           // of its units
-	ready chan struct{} // closed by the worker
-
-	rendered, written int
-	faults            []error
-}
-
-// item is a unit with what the record has of it.
-type item struct {
-	unit
-	old  recordUnit
-	was  bool        // the record has it
-	gone bool        // the record has it, the table does not
-	now  *recordUnit // made anew; nil: as it was
-}
-
-// batchUnits is how many units of a stream a worker takes at once, batchKeys how many of a family
-// that lists its keys: those bring nothing along that would fill the memory.
-const batchUnits, batchKeys = 16, 64
-
-// batch is how many units of the row a worker takes at once.
-func (o *output) batch() int {
-	switch {
-	case o.large:
-		return 1
-	case o.stream != nil:
-		return batchUnits
-	}
-	return batchKeys
-}
-
-// render makes what changed of some rows. The first error ends it; what was written by
-// then stays, and the next build goes over it.
-func (b *build) render(ctx context.Context, rows []output) error {
+// render makes what changed: one goroutine walks the rows of the table and the units of each,
+// workers find out which of them changed and make their files. So much is under way at once,
+// however many units there are. The first error ends it; what was written by then stays, and the
+// next build goes over it.
+func (b *build) render(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	under := 32 * b.in.workers() // so that a page that takes long does not hold up the rest
-	work, order := make(chan *batch, under), make(chan *batch, under)
+	work := make(chan unit, b.in.workers())
 	group.Go(func() error {
 		defer close(work)
-		defer close(order)
-		return b.plan(ctx, rows, func(next *batch) error {
-			for _, c := range []chan *batch{order, work} {
-				select {
-				case c <- next:
-				case <-ctx.Done():
-					return context.Cause(ctx)
-				}
+		return b.plan(func(u unit) error {
+			select {
+			case work <- u:
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
 			}
-			return nil
 		})
 	})
 	for range b.in.workers() {
 		group.Go(func() error {
 			d, memory := newDigester(), new(scratch)
-			for next := range work {
-				if err := b.process(ctx, next, d, memory); err != nil {
+			for u := range work {
+				if err := ctx.Err(); err != nil {
 					return err
 				}
-				close(next.ready)
+				u.scratch = memory
+				if err := b.process(u, d); err != nil {
+					return err
+				}
 			}
 			return nil
 		})
 	}
-	group.Go(func() error { return b.collect(ctx, order) })
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if b.in.Progress != nil && b.looked > 0 {
+		b.in.Progress(b.looked, b.looked)
+	}
+	return nil
 }
 
-// plan walks the table and sends it away in batches.
-func (b *build) plan(ctx context.Context, rows []output, send func(*batch) error) error {
-	for r := range rows {
-		row := &rows[r]
-		before := &recordParser{ended: true}
-		if b.old != nil {
-			before = b.old.row(row.name)
-		}
-		was, known := before.unit()
-		full := row.batch()
-		begin := func() *batch {
-			// What was collected is used again.
-			items, _ := b.spare.Get().(*[]item)
-			if items == nil {
-				items = new(make([]item, 0, batchKeys))
-			}
-			return &batch{row: row, items: (*items)[:0], ready: make(chan struct{})}
-		}
-		next := begin()
-		next.first = true
-		add := func(it item) error {
-			next.items = append(next.items, it)
-			if !it.gone {
-				next.files += len(row.files)
-			}
-			if len(next.items) < full {
-				return nil
-			}
-			err := send(next)
-			next = begin()
-			return err
-		}
-		leave := func() error {
-			err := add(item{old: was, was: true, gone: true})
-			was, known = before.unit()
-			return err
-		}
+// plan walks the table.
+func (b *build) plan(send func(unit) error) error {
+	for r := range b.rows {
+		row := &b.rows[r]
 		last, any := "", false
 		for u, err := range row.units(b.s) {
-			if err == nil {
-				err = ctx.Err()
-			}
 			if err == nil && any && u.key <= last {
 				err = fmt.Errorf("its keys are not sorted: %q after %q", u.key, last)
 			}
@@ -135,147 +72,181 @@ func (b *build) plan(ctx context.Context, rows []output, send func(*batch) error
 				return fmt.Errorf("output %s: %w", row.name, err)
 			}
 			last, any = u.key, true
-			for known && was.Key < u.key {
-				if err := leave(); err != nil {
-					return err
-				}
-			}
-			it := item{unit: u}
-			if known && was.Key == u.key {
-				it.old, it.was = was, true
-				was, known = before.unit()
-			}
-			if err := add(it); err != nil {
+			u.row = row
+			if err := send(u); err != nil {
 				return err
 			}
-		}
-		for known {
-			if err := leave(); err != nil {
-				return err
-			}
-		}
-		if before.err != nil {
-			return before.err
-		}
-		next.last = true
-		if err := send(next); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
-// process makes the files of those units of a batch that changed.
-func (b *build) process(ctx context.Context, next *batch, d *digester, memory *scratch) error {
-	for i := range next.items {
-		it := &next.items[i]
-		it.row, it.scratch = next.row, memory
-		if it.gone {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		files := next.row.files
-		made := next.row.digest(b.s, it.unit, d)
-		if it.was && it.old.n == len(files) && it.old.Made == made {
-			it.value = nil
-			continue
-		}
-		if next.row.check != nil {
-			next.faults = append(next.faults, next.row.check(it.unit)...)
-		}
-		before, now := it.old.Files(), make([]recordFile, len(files))
-		for n, f := range files {
-			o := outfile{name: next.row.path(f, it.key), mediaType: f.MediaType}
-			if len(before) == len(files) {
-				o.old = &before[n].Sum
-			}
-			if err := b.file(next.row, it.unit, made, &o); err != nil {
-				return fmt.Errorf("making %s: %w", o.name, err)
-			}
-			now[n] = recordFile{o.sum, o.size}
-			next.rendered++
-			if o.changed {
-				next.written++
-			}
-			if err := b.manifest.Put(o.name, o.size, o.sum); err != nil {
-				return err
-			}
-		}
-		it.now = new(newRecordUnit(it.key, made, now))
-		it.value = nil
+// process makes the files of a unit if it changed.
+func (b *build) process(u unit, d *digester) error {
+	files := u.row.files
+	sum := u.row.digest(b.s, u, d)
+	now := buildcache.Unit{Made: string(sum[:]), Files: make([]buildcache.File, len(files))}
+	was, known := b.old.Unit(u.row.name, u.key)
+	known = known && len(was.Files) == len(files)
+	if known && was.Made == now.Made {
+		return b.remember(u, was, 0, 0)
 	}
-	return nil
+	written := 0
+	for i, f := range files {
+		o := outfile{name: u.row.path(f, u.key), mediaType: f.MediaType}
+		if known {
+			o.old = new(was.Files[i].Sum())
+		}
+		if err := b.file(u, sum, &o); err != nil {
+			return fmt.Errorf("making %s: %w", o.name, err)
+		}
+		now.Files[i] = buildcache.File{Path: o.name, SHA256: string(o.sum[:]), Size: o.size}
+		if o.changed {
+			written++
+		}
+	}
+	return b.remember(u, now, len(files), written)
 }
 
-// collect takes the batches in order: it writes the record and notes what is
-// gone.
-func (b *build) collect(ctx context.Context, order <-chan *batch) error {
+// remember notes what a unit is now, and how many files were rendered and written for that.
+func (b *build) remember(u unit, now buildcache.Unit, rendered, written int) error {
 	const step = 256
-	told, planned := 0, 0
-	for next := range order {
-		select {
-		case <-next.ready:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		if next.first {
-			b.next.row(next.row.name)
-		}
-		for i := range next.items {
-			if err := b.take(next.row, &next.items[i]); err != nil {
-				return err
-			}
-		}
-		if next.last {
-			b.next.end()
-		}
-		clear(next.items)
-		b.spare.Put(&next.items)
-		planned += next.files
-		b.faults = append(b.faults, next.faults...)
-		b.report.Rendered += next.rendered
-		b.report.Written += next.written
-		if b.in.Progress != nil && planned-told >= step {
-			told = planned
-			b.in.Progress(planned, max(planned, b.expected))
-		}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	told := b.looked / step
+	b.looked += len(now.Files)
+	b.report.Rendered += rendered
+	b.report.Written += written
+	if b.in.Progress != nil && b.looked/step > told {
+		b.in.Progress(b.looked, max(b.looked, len(b.before)))
 	}
-	if b.in.Progress != nil && planned > 0 && ctx.Err() == nil {
-		b.in.Progress(planned, planned)
-	}
-	return nil
+	return b.keep(u.row.name, u.key, now)
 }
 
-func (b *build) take(row *output, it *item) error {
-	if it.gone {
-		for _, name := range row.paths(it.old.Key) {
-			if err := b.gone.Add([]byte(name), nil); err != nil {
-				return err
+// outfile is a file of the tree that a unit makes.
+type outfile struct {
+	name      string // in the tree
+	mediaType string
+	old       *attest.Digest // what it was by the build cache, nil if not known
+	sum       attest.Digest
+	size      int64
+	changed   bool // its bytes were written
+}
+
+// inMemory is up to how many bytes a file that is copied goes through memory as
+// a whole.
+const inMemory = 1 << 20
+
+// file makes one file: renders it, lets it be written piece by piece, or copies
+// it from the record.
+func (b *build) file(u unit, made attest.Digest, o *outfile) error {
+	row := u.row
+	switch {
+	case row.render != nil:
+		body, err := row.render(b.s, u, o.mediaType, made)
+		if err != nil {
+			return err
+		}
+		if row.sum != nil {
+			if sum, ok := row.sum(u, o.mediaType); ok {
+				return b.summed(o, body, sum)
 			}
 		}
-	} else if it.now != nil {
-		b.next.unit(it.now)
+		return b.whole(o, body)
+	case row.write != nil:
+		return b.pieces(o, func(w io.Writer) error { return row.write(b.s, u, o.mediaType, w) })
+	case row.copy == nil:
+		return errors.New("its row makes nothing")
+	}
+	from := row.copy(u)
+	f, err := b.in.Corpus.Open(from)
+	if err != nil {
+		return fmt.Errorf("reading the record: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("reading the record: %w", err)
+	}
+	if info.Size() > inMemory {
+		return b.pieces(o, func(w io.Writer) error {
+			_, err := io.Copy(w, f)
+			return err
+		})
+	}
+	body := slices.Grow(u.scratch.file[:0], inMemory)[:info.Size()]
+	u.scratch.file = body
+	if _, err := io.ReadFull(f, body); err != nil {
+		return fmt.Errorf("reading the record: %w", err)
+	}
+	if n, err := f.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
+		return fmt.Errorf("reading the record: %w",
+			errors.Join(err, &fs.PathError{Op: "read", Path: from, Err: errors.New("it grows while it is read")}))
+	}
+	return b.whole(o, body)
+}
+
+// whole writes a file that is in memory.
+func (b *build) whole(o *outfile, body []byte) error { return b.summed(o, body, sha(body)) }
+
+// summed writes a file that is in memory and has a known digest.
+func (b *build) summed(o *outfile, body []byte, sum attest.Digest) error {
+	if b.private != nil {
+		if err := b.private.Check(o.name, body); err != nil {
+			return err
+		}
+	}
+	o.sum, o.size = sum, int64(len(body))
+	if b.compressed != nil && hasTwins(o.mediaType) {
+		if err := b.compressed.Keep(o.name, o.sum, body); err != nil {
+			return err
+		}
+	}
+	if o.old != nil && *o.old == o.sum {
+		return nil // the tree has these bytes already
+	}
+	var err error
+	o.changed, err = b.tree.Place(o.name, body)
+	return err
+}
+
+// pieces writes a file piece by piece.
+func (b *build) pieces(o *outfile, fill func(io.Writer) error) (err error) {
+	d, err := b.tree.Begin(o.name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	h := sha256.New()
+	to := []io.Writer{d, h}
+	var look *publish.Sieve
+	if b.private != nil {
+		look = b.private.Sieve(o.name)
+		to = append(to, look)
+	}
+	err = fill(io.MultiWriter(to...))
+	if err == nil && look != nil {
+		err = look.Flush()
+	}
+	if err == nil {
+		o.size, err = d.Seek(0, io.SeekEnd)
+	}
+	if err != nil {
+		return errors.Join(err, d.Drop())
+	}
+	o.sum = attest.Digest(h.Sum(nil))
+	if o.old != nil && *o.old == o.sum {
+		err = d.Drop() // the tree has these bytes already
 	} else {
-		b.next.unit(&it.old)
+		o.changed, err = d.Settle(o.size)
 	}
-	if b.twins == nil {
-		return nil
+	if err == nil && b.compressed != nil && hasTwins(o.mediaType) {
+		err = b.compressed.KeepFile(o.name, o.sum, o.size, d)
 	}
-	if it.was && (it.gone || it.now != nil) {
-		for _, f := range it.old.Files() {
-			if err := b.stale.Add(f.Sum[:], nil); err != nil {
-				return err
-			}
-		}
-	}
-	if b.old == nil {
-		for _, f := range it.now.Files() {
-			if err := b.published.Add(f.Sum[:], nil); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return err
+}
+
+// hasTwins says which media types are worth compressing.
+func hasTwins(mediaType string) bool {
+	return mediaType != api.Binary && mediaType != api.Gzip && mediaType != api.PNG && mediaType != api.ICO
 }

@@ -14,7 +14,7 @@ import (
 // record's repository holds those from which a verifier is made.
 func TestProgramPages(t *testing.T) {
 	in := specimenInput(t, t.TempDir())
-	in.Record = filepath.Join(t.TempDir(), "record.json")
+	in.Cache = filepath.Join(t.TempDir(), "record.json")
 	in.Settings = []Setting{{Text: "# What one is.\none = 1\n\n"}, {Name: "two", Text: "# A table.\n[two]\n"}}
 	mustBuild(t, in)
 	s, err := newSource(&in, nil)

@@ -8,10 +8,13 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/yuin/goldmark/ast"
+	"golang.org/x/sync/errgroup"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/generator/buildcache"
 )
 
 // What the keeper writes is read before it is published: a link within the site leads somewhere, a
@@ -20,42 +23,60 @@ import (
 // ErrProse is wrapped by what is wrong with the keeper's prose.
 var ErrProse = errors.New("the site's prose has faults")
 
-// checkProse reads the prose of all pages and goods that the record of the last build does not
-// know, or knows beside other addresses. The error has a line for each fault, as "file:line: what".
+// proseRow is the row of the build cache that remembers which texts had no fault, by their file. No
+// output has this name.
+const proseRow = "prose"
+
+// prose is a text of the keeper's, which begins on a line of its file. It is the whole of its page
+// but for the frame, or not.
+type prose struct {
+	file, text string
+	line       int
+	whole      bool
+}
+
+// checkProse reads the prose of all pages and goods that the cache of the last build does not know,
+// or knows beside other addresses. The error has a line for each fault, as "file:line: what".
 func (b *build) checkProse(ctx context.Context) error {
 	s := b.s
-	known, addresses, made := s.linkable(), s.digestAddresses(), b.old == nil
-	names := make([]string, len(s.Site.Pages))
-	for i := range names {
-		names[i] = s.Site.Pages[i].Name
+	var all []prose
+	for i := range s.Site.Pages {
+		p := &s.Site.Pages[i]
+		all = append(all, prose{p.File(), p.Body, p.Line, p.Own})
 	}
-	pages := output{name: "page_prose", keys: func(*source) []string { return names }}
-	pages.deps = func(_ *source, i int, d *digester) {
-		d.digest(addresses, s.sums[i])
-		d.number(int64(s.Site.Pages[i].Line))
-		s.digestTargets(d, s.Site.Pages[i].Body)
+	for _, g := range s.goods {
+		all = append(all, prose{g.File(), g.Body, g.Line, false})
 	}
-	pages.check = func(u unit) []error {
-		p := &s.Site.Pages[u.at]
-		return s.faults(p.File(), p.Line, p.Body, known, p.Own, made)
+	known, addresses, faults := s.linkable(), s.digestAddresses(), make([]error, len(all))
+	var mu sync.Mutex // guards b.next
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(b.in.workers())
+	for i := range all {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			p := &all[i]
+			d := newDigester()
+			d.digest(addresses)
+			d.text(p.text)
+			d.number(int64(p.line))
+			s.digestTargets(d, p.text)
+			sum := d.sum()
+			if was, ok := b.old.Unit(proseRow, p.file); !ok || was.Made != string(sum[:]) {
+				faults[i] = errors.Join(s.faults(p, known)...)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			b.next.Put(proseRow, p.file, buildcache.Unit{Made: string(sum[:])})
+			return nil
+		})
 	}
-	goods := output{name: "good_prose", keys: goodKeys}
-	goods.deps = func(_ *source, i int, d *digester) {
-		d.digest(addresses)
-		d.text(s.goods[i].Body)
-		d.number(int64(s.goods[i].Line))
-		s.digestTargets(d, s.goods[i].Body)
-	}
-	goods.check = func(u unit) []error {
-		g := s.goods[u.at]
-		return s.faults(g.File(), g.Line, g.Body, known, false, made)
-	}
-	pages.bare, goods.bare = true, true
-	if err := b.render(ctx, []output{pages, goods}); err != nil {
+	if err := group.Wait(); err != nil {
 		return err
 	}
-	if len(b.faults) > 0 {
-		return fmt.Errorf("%w:\n%w", ErrProse, errors.Join(b.faults...))
+	if err := errors.Join(faults...); err != nil {
+		return fmt.Errorf("%w:\n%w", ErrProse, err)
 	}
 	return nil
 }
@@ -75,19 +96,18 @@ func (s *source) digestAddresses() attest.Digest {
 	return d.sum()
 }
 
-// faults are those of a text that begins on a line of its file and is all of its page, or not.
-// Where its page will be made, its HTML is made here as well, from the same reading.
-func (s *source) faults(file string, begins int, text string, known addresses, whole, made bool) (faults []error) {
-	if !strings.ContainsAny(text, "<[") {
+// faults are those of a text.
+func (s *source) faults(p *prose, known addresses) (faults []error) {
+	if !strings.ContainsAny(p.text, "<[") {
 		return nil // neither a link nor a picture nor HTML begins otherwise
 	}
-	src := []byte(text)
+	src := []byte(p.text)
 	doc, ids := parsed(src, plainFrame)
-	here := places{ids, whole}
+	here := places{ids, p.whole}
 	at := 0 // in src, of the block that is being read
 	fault := func(offset int, format string, args ...any) {
-		line := begins + bytes.Count(src[:min(offset, len(src))], []byte("\n"))
-		faults = append(faults, fmt.Errorf("%s:%d: %s", file, line, fmt.Sprintf(format, args...)))
+		line := p.line + bytes.Count(src[:min(offset, len(src))], []byte("\n"))
+		faults = append(faults, fmt.Errorf("%s:%d: %s", p.file, line, fmt.Sprintf(format, args...)))
 	}
 	// from is where a text stands behind the beginning of its block, whose beginning it is
 	// otherwise.
@@ -126,13 +146,6 @@ func (s *source) faults(file string, begins int, text string, known addresses, w
 		return ast.WalkContinue, nil
 	})
 	looseNotes(src, doc, fault)
-	if made && s.Site.Expand(text) == text {
-		html, err := written(src, doc)
-		if err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", file, err))
-		}
-		s.checked.Store(text, html)
-	}
 	return faults
 }
 

@@ -90,7 +90,7 @@ func TestProseWithFaultsIsNotBuilt(t *testing.T) {
 // A link into a page is looked at again where that page changes, and nothing else does.
 func TestALinkIsCheckedWhereItLeads(t *testing.T) {
 	src, in := sourceTree(t), specimenInput(t, t.TempDir())
-	in.Corpus, in.Bulk, in.Record = nil, nil, filepath.Join(t.TempDir(), "record")
+	in.Corpus, in.Bulk, in.Cache = nil, nil, filepath.Join(t.TempDir(), "record")
 	page := func(body string) *fstest.MapFile {
 		return &fstest.MapFile{Data: []byte("+++\ntitle = \"A page\"\nsummary = \"S.\"\n+++\n" + body)}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/sshsig"
+	"store.example/agentstore/generator/publish"
 )
 
 // git runs the real git, away from the configuration of whoever tests.
@@ -48,8 +49,8 @@ func writeFile(t testing.TB, name, body string) {
 	}
 }
 
-func publishInput(repo, public string) PublishInput {
-	return PublishInput{
+func publishInput(repo, public string) publish.GitInput {
+	return publish.GitInput{
 		Repo: repo, Folders: map[string]string{"public": public}, Message: "Publish\n",
 		Name: "The General Store", Email: "keeper@store.example", When: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC),
 		Signer: sshsig.NewSigner(attest.SpecimenKeyFor(attest.PurposeGit)),
@@ -83,7 +84,7 @@ func TestPublishedCommitIsVerifiedByStockGit(t *testing.T) {
 			} else {
 				gitRun(t, repo, "init", "-q", "-b", "main")
 			}
-			first, err := Publish(t.Context(), publishInput(repo, in.OutDir))
+			first, err := publish.ToGit(t.Context(), publishInput(repo, in.OutDir))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +97,7 @@ func TestPublishedCommitIsVerifiedByStockGit(t *testing.T) {
 			}
 			sameAsClone(t, repo, in.OutDir)
 
-			again, err := Publish(t.Context(), publishInput(repo, in.OutDir))
+			again, err := publish.ToGit(t.Context(), publishInput(repo, in.OutDir))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +109,7 @@ func TestPublishedCommitIsVerifiedByStockGit(t *testing.T) {
 			if err := os.Remove(filepath.Join(in.OutDir, "what.md")); err != nil {
 				t.Fatal(err)
 			}
-			second, err := Publish(t.Context(), publishInput(repo, in.OutDir))
+			second, err := publish.ToGit(t.Context(), publishInput(repo, in.OutDir))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +154,7 @@ func TestClonesKeepBytes(t *testing.T) {
 		gitRun(t, repo, init...)
 		writeFile(t, filepath.Join(public, "a.json"), "{\n}\n")
 		for _, want := range []bool{false, true} {
-			r, err := Publish(t.Context(), publishInput(repo, public))
+			r, err := publish.ToGit(t.Context(), publishInput(repo, public))
 			if err != nil || r.Unchanged != want || r.Files != 1 {
 				t.Fatalf("%+v, %v", r, err)
 			}
@@ -165,7 +166,7 @@ func TestClonesKeepBytes(t *testing.T) {
 			writeFile(t, filepath.Join(repo, ".gitattributes"), "* -text\n*.png binary\n")
 			gitRun(t, repo, "commit", "-qam", "mine")
 			writeFile(t, filepath.Join(public, "b.json"), "{\n}\n")
-			if _, err := Publish(t.Context(), publishInput(repo, public)); err != nil ||
+			if _, err := publish.ToGit(t.Context(), publishInput(repo, public)); err != nil ||
 				!strings.Contains(gitRun(t, repo, "show", "HEAD:.gitattributes"), "png") {
 				t.Errorf("the keeper's own line is gone: %v", err)
 			}
@@ -235,11 +236,11 @@ func TestPublishManyObjects(t *testing.T) {
 	}
 	writeFile(t, filepath.Join(public, "empty"), "")
 	gitRun(t, repo, "init", "-q", "--bare", "-b", "main")
-	r, err := Publish(t.Context(), publishInput(repo, public))
+	r, err := publish.ToGit(t.Context(), publishInput(repo, public))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Objects <= fewObjects {
+	if r.Objects <= 256 {
 		t.Fatalf("%d objects do not make a pack", r.Objects)
 	}
 	packs, err := filepath.Glob(filepath.Join(repo, "objects", "pack", "pack-*.pack"))
@@ -264,28 +265,28 @@ func TestPublishLosesNothing(t *testing.T) {
 		{"changed file", func(t *testing.T, repo string) {
 			writeFile(t, filepath.Join(repo, "public", "a.html"),
 				"mine\n")
-		}, ErrDirty, "status"},
+		}, publish.ErrDirty, "status"},
 		{"changed file elsewhere", func(t *testing.T, repo string) {
 			writeFile(t, filepath.Join(repo, "README.md"),
 				"mine\n")
-		}, ErrDirty, "status"},
+		}, publish.ErrDirty, "status"},
 		{"removed file", func(t *testing.T, repo string) { os.Remove(filepath.Join(repo, "public", "a.html")) },
-			ErrDirty, "status"},
+			publish.ErrDirty, "status"},
 		{"staged file", func(t *testing.T, repo string) {
 			writeFile(t, filepath.Join(repo, "staged.txt"), "mine\n")
 			gitRun(t, repo, "add", "staged.txt")
-		}, ErrDirty, "status"},
+		}, publish.ErrDirty, "status"},
 		{"unknown file in the way",
 			func(t *testing.T, repo string) { writeFile(t, filepath.Join(repo, "public", "b.html"), "mine\n") },
-			ErrDirty, "status"},
+			publish.ErrDirty, "status"},
 		{"a merge under way", func(t *testing.T, repo string) {
 			writeFile(t, filepath.Join(repo, ".git", "MERGE_HEAD"),
 				"x\n")
-		}, ErrDirty, "status"},
+		}, publish.ErrDirty, "status"},
 		{"another branch", func(t *testing.T, repo string) { gitRun(t, repo, "switch", "-q", "-c", "draft") },
-			ErrBranch, "switch main"},
+			publish.ErrBranch, "switch main"},
 		{"a detached head", func(t *testing.T, repo string) { gitRun(t, repo, "switch", "-q", "--detach", "HEAD") },
-			ErrBranch, "switch main"},
+			publish.ErrBranch, "switch main"},
 		{"commits upstream", func(t *testing.T, repo string) {
 			other := filepath.Join(t.TempDir(), "other")
 			gitRun(t, repo, "clone", "-q", gitRun(t, repo, "remote", "get-url", "origin"), other)
@@ -294,7 +295,7 @@ func TestPublishLosesNothing(t *testing.T) {
 			gitRun(t, other, "commit", "-q", "-m", "theirs")
 			gitRun(t, other, "push", "-q", "origin", "main")
 			gitRun(t, repo, "fetch", "-q")
-		}, ErrDiverged, "pull --ff-only"},
+		}, publish.ErrDiverged, "pull --ff-only"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -306,7 +307,7 @@ func TestPublishLosesNothing(t *testing.T) {
 			gitRun(t, repo, "add", ".")
 			gitRun(t, repo, "commit", "-q", "-m", "readme")
 			writeFile(t, filepath.Join(public, "a.html"), "a\n")
-			if _, err := Publish(t.Context(), publishInput(repo, public)); err != nil {
+			if _, err := publish.ToGit(t.Context(), publishInput(repo, public)); err != nil {
 				t.Fatal(err)
 			}
 			gitRun(t, repo, "push", "-q", "-u", "origin", "main")
@@ -318,7 +319,7 @@ func TestPublishLosesNothing(t *testing.T) {
 			writeFile(t, filepath.Join(public, "b.html"), "b\n")
 			test.do(t, repo)
 			before, head := readTree(t, repo), gitRun(t, repo, "rev-parse", "HEAD", "main")
-			_, err := Publish(t.Context(), publishInput(repo, public))
+			_, err := publish.ToGit(t.Context(), publishInput(repo, public))
 			if !errors.Is(err, test.want) {
 				t.Fatalf("Publish: %v, want %v", err, test.want)
 			}
@@ -347,23 +348,23 @@ func TestPublishRefusesPrivateText(t *testing.T) {
 	}
 	public, repo := t.TempDir(), t.TempDir()
 	gitRun(t, repo, "init", "-q", "--bare", "-b", "main")
-	writeFile(t, filepath.Join(public, "page.html"), "before#"+text[5:5+leakLength]+"# after")
+	writeFile(t, filepath.Join(public, "page.html"), "before#"+text[5:5+publish.LeakLength]+"# after")
 	pub := publishInput(repo, public)
 	pub.Site = in.Site
-	if _, err := Publish(t.Context(), pub); !errors.Is(err, ErrPrivate) {
-		t.Fatalf("Publish: %v, want ErrPrivate", err)
+	if _, err := publish.ToGit(t.Context(), pub); !errors.Is(err, publish.ErrPrivate) {
+		t.Fatalf("Publish: %v, want publish.ErrPrivate", err)
 	} else if strings.Contains(err.Error(), text[5:25]) {
 		t.Errorf("the refusal repeats the private text: %v", err)
 	}
-	writeFile(t, filepath.Join(public, "page.html"), "before#"+text[5:5+leakLength-1]+"# after")
-	if _, err := Publish(t.Context(), pub); err != nil {
+	writeFile(t, filepath.Join(public, "page.html"), "before#"+text[5:5+publish.LeakLength-1]+"# after")
+	if _, err := publish.ToGit(t.Context(), pub); err != nil {
 		t.Errorf("one byte less is refused: %v", err)
 	}
 }
 
 func TestPublishHintsAtAMissingRepository(t *testing.T) {
-	_, err := Publish(t.Context(), publishInput(t.TempDir(), t.TempDir()))
-	if !errors.Is(err, ErrNoRepository) || !strings.Contains(err.Error(), "hint: git init --bare -b main") {
+	_, err := publish.ToGit(t.Context(), publishInput(t.TempDir(), t.TempDir()))
+	if !errors.Is(err, publish.ErrNoRepository) || !strings.Contains(err.Error(), "hint: git init --bare -b main") {
 		t.Errorf("Publish: %v", err)
 	}
 }
@@ -371,8 +372,8 @@ func TestPublishHintsAtAMissingRepository(t *testing.T) {
 func TestPublishSaysWhatReplacesARepositoryOfSHA256(t *testing.T) {
 	repo := t.TempDir()
 	gitRun(t, repo, "init", "-q", "--bare", "-b", "main", "--object-format=sha256")
-	_, err := Publish(t.Context(), publishInput(repo, t.TempDir()))
-	if !errors.Is(err, ErrNoRepository) || !strings.Contains(err.Error(), "--object-format=sha1") {
+	_, err := publish.ToGit(t.Context(), publishInput(repo, t.TempDir()))
+	if !errors.Is(err, publish.ErrNoRepository) || !strings.Contains(err.Error(), "--object-format=sha1") {
 		t.Errorf("Publish: %v", err)
 	}
 }
@@ -386,22 +387,22 @@ func TestPublishOneFile(t *testing.T) {
 	in := publishInput(repo, filepath.Join(dir, "rounds"))
 	in.Folders = map[string]string{"corpus/rounds": filepath.Join(dir, "rounds"),
 		"corpus/manifest.json": filepath.Join(dir, "manifest.json")}
-	if r, err := Publish(t.Context(), in); err != nil || r.Files != 2 || r.Changed != 2 {
+	if r, err := publish.ToGit(t.Context(), in); err != nil || r.Files != 2 || r.Changed != 2 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if out := gitRun(t, repo, "show", "HEAD:corpus/manifest.json"); out != "{}" {
 		t.Errorf("the file holds %q", out)
 	}
-	if r, err := Publish(t.Context(), in); err != nil || !r.Unchanged {
+	if r, err := publish.ToGit(t.Context(), in); err != nil || !r.Unchanged {
 		t.Errorf("published again: %+v, %v", r, err)
 	}
 	writeFile(t, filepath.Join(dir, "manifest.json"), "{ }\n")
-	if r, err := Publish(t.Context(), in); err != nil || r.Changed != 1 || r.Deleted != 0 {
+	if r, err := publish.ToGit(t.Context(), in); err != nil || r.Changed != 1 || r.Deleted != 0 {
 		t.Errorf("changed: %+v, %v", r, err)
 	}
 	delete(in.Folders, "corpus/manifest.json")
 	writeFile(t, filepath.Join(dir, "rounds", "2"), "two\n")
-	if r, err := Publish(t.Context(), in); err != nil || r.Changed != 1 {
+	if r, err := publish.ToGit(t.Context(), in); err != nil || r.Changed != 1 {
 		t.Errorf("without its place: %+v, %v", r, err)
 	}
 	if out := gitRun(t, repo, "show", "HEAD:corpus/manifest.json"); out != "{ }" {

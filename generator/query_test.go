@@ -404,7 +404,8 @@ func TestQueryProgramHasItsNotice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if begins, _, _ := strings.Cut(string(templates.AskWorker()), "*/"); !strings.Contains(begins, string(notice)) {
+	begins, _, _ := strings.Cut(string(templates.Asset("askworker.js")), "*/")
+	if !strings.Contains(begins, string(notice)) {
 		t.Errorf("the script begins with %s\nwant in it\n%s", begins, notice)
 	}
 }

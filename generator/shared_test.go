@@ -40,7 +40,7 @@ func (s *sharedSite) get(t *testing.T) (*content.Site, fs.FS) {
 			t.Fatal(err)
 		}
 		in := s.input(t)
-		in.OutDir, in.Record = filepath.Join(dir, s.name), ""
+		in.OutDir, in.Cache = filepath.Join(dir, s.name), ""
 		mustBuild(t, in)
 		s.site, s.dir = in.Site, in.OutDir
 	})

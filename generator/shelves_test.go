@@ -1,9 +1,7 @@
 package generator
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +12,7 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/paidpage"
+	"store.example/agentstore/generator/publish"
 )
 
 // The archive lists the weeks that are over by the site's own date and no other, each page
@@ -48,7 +47,7 @@ func TestArchiveTellsNothing(t *testing.T) {
 	}
 	texts := *in.Site
 	texts.Pools = nil
-	guard := newPrivate(&texts, nil)
+	guard := publish.NewPrivate(&texts, nil)
 	files := 0
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -65,7 +64,7 @@ func TestArchiveTellsNothing(t *testing.T) {
 				t.Errorf("%s tells of %s", name, i.ID)
 			}
 		}
-		return guard.check(name, body)
+		return guard.Check(name, body)
 	})
 	if err != nil || files < 100 {
 		t.Errorf("%d files: %v", files, err)
@@ -81,10 +80,10 @@ func TestPublishRefusesAWeekToCome(t *testing.T) {
 	text := in.Site.Issues[at].Body
 	public, repo := t.TempDir(), t.TempDir()
 	gitRun(t, repo, "init", "-q", "--bare", "-b", "main")
-	writeFile(t, filepath.Join(public, "page.html"), "before#"+text[5:5+leakLength]+"# after")
+	writeFile(t, filepath.Join(public, "page.html"), "before#"+text[5:5+publish.LeakLength]+"# after")
 	pub := publishInput(repo, public)
 	pub.Site = in.Site
-	if _, err := Publish(t.Context(), pub); err == nil || !strings.Contains(err.Error(), "week-2026-W53") ||
+	if _, err := publish.ToGit(t.Context(), pub); err == nil || !strings.Contains(err.Error(), "week-2026-W53") ||
 		strings.Contains(err.Error(), text[5:25]) {
 		t.Fatalf("Publish: %v", err)
 	}
@@ -109,23 +108,6 @@ func TestArchivePageStaysShort(t *testing.T) {
 		!strings.Contains(string(page), "1 older week stands") ||
 		strings.Contains(string(page), "W40") {
 		t.Errorf("%v %s", err, page)
-	}
-}
-
-// Texts and files that goods sell are private: a run of a text, and a whole file, are found.
-func TestWhatGoodsSellIsPrivate(t *testing.T) {
-	sold, file := strings.Repeat("Tea is drunk at four. ", 9), []byte("%PDF tea")
-	sum := sha256.Sum256(file)
-	guard := newPrivate(&content.Site{Goods: []content.Good{{ID: "letter", Text: sold},
-		{ID: "tea", Stored: &content.File{Path: "tea.pdf", SHA256: hex.EncodeToString(sum[:])}}}}, nil)
-	for said, body := range map[string][]byte{"texts of letter": []byte("It says: " + sold[10:90]),
-		"files/tea.pdf": file} {
-		if err := guard.check("what", body); !errors.Is(err, ErrPrivate) || !strings.Contains(err.Error(), said) {
-			t.Errorf("%s: %v", said, err)
-		}
-	}
-	if err := guard.check("what", append(file, '.')); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -1,9 +1,12 @@
 package generator
 
 import (
+	"cmp"
+	"maps"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"store.example/agentstore/content"
@@ -12,40 +15,8 @@ import (
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/templates"
+	"store.example/agentstore/templates/drawing"
 )
-
-// free lists what costs nothing, for the storefront, the catalogue and
-// llms.txt.
-func (s *source) free() []templates.Pointer {
-	return slices.DeleteFunc([]templates.Pointer{
-		{Text: "The catalogue", Href: "/menu.json", Note: "every good with its price, inputs and door"},
-		{Text: "Prices", Href: "/pricing.md", Note: "all of them in one table"},
-		{Text: "Before you approve a spending", Href: "/what", Note: "what a payment here can and cannot do"},
-		{Text: "How to verify", Href: "/verify", Note: "what we signed, without us"},
-		{Text: "The almanac", Href: "/almanac", Note: "pages from the shop, an index to read and a cent a page"},
-		{Text: "The gazette", Href: "/gazette", Note: "what happened among sellers, by the issue"},
-		{Text: "The porch", Href: "/porch", Note: "a line an hour, and somewhere to sit"},
-		{Text: "The zodiac", Href: "/zodiac", Note: "a wallet's sign, and this week's page for it"},
-		{Text: "Tips", Href: "/tips", Note: "small things learned at the counter, a cent each"},
-		{Text: "The directory", Href: "/directory", Note: "reviews of neighbours, a line each"},
-		{Text: "The register of retired words", Href: "/retired-words", Note: "words that are at rest"},
-		{Text: "Check a seller's endpoint", Href: "/try", Note: "what a stranger's program finds there"},
-		{Text: "Criteria", Href: "/criteria", Note: "what is asked of a seller and what none of it proves"},
-		{Text: "Defects", Href: "/defects", Note: "a stable name for each way in which an endpoint is broken"},
-		{Text: "Offers and receipts", Href: "/conformance",
-			Note: "checked whoever signed them, with fixtures for a verifier and endpoints to practise on"},
-		{Text: "The record", Href: "/corpus", Note: "what signed weekly rounds saw of sellers"},
-		{Text: "The atlas", Href: "/atlas.json", Note: "everything here, by what one wants to do"},
-		{Text: "The API", Href: "/openapi.json", Note: "OpenAPI 3.1, every route"},
-		{Text: "The free tools", Href: "/openapi-tools.json",
-			Note: "the instruments as definitions for function calling"},
-		{Text: "For agents", Href: "/agents.md", Note: "how to begin, and what never to do"},
-		{Text: "Tools over MCP", Href: "/mcp", Note: "the free instruments, and every good as a tool"},
-		{Text: "Words", Href: "/glossary", Note: "those of these pages, and the record's own beside them"},
-		{Text: "Served versions", Href: "/deprecation", Note: "which are served, and until when"},
-		{Text: "Problem codes", Href: "/problems", Note: "what each means and whether money moved"},
-	}, func(p templates.Pointer) bool { return !s.Site.Serves(p.Href) })
-}
 
 // shelves sorts the goods, in shelf order, under a few headings.
 func (s *source) shelves() []templates.Shelf {
@@ -122,28 +93,6 @@ func (s *source) proof() (*templates.Proof, error) {
 	return templates.NewProof(weeks, 0, ""), nil
 }
 
-// splitAtHeading cuts Markdown before its first heading, so that the shelves
-// can stand between.
-func splitAtHeading(text string) (before, after string) {
-	if strings.HasPrefix(text, "#") {
-		return "", text
-	}
-	if i := strings.Index(text, "\n#"); i >= 0 {
-		return text[:i+1], text[i+1:]
-	}
-	return text, ""
-}
-
-type freeShelf struct {
-	Name string `json:"name"`
-	URL  string `json:"url"`
-	Note string `json:"note"`
-}
-
-const howToBuy = "GET buy_url, read the 402, sign one of the payments it offers (x402 version 2, USDC), and send the " +
-	"same request with PAYMENT-SIGNATURE; or answer the challenge in WWW-Authenticate with Authorization: Payment " +
-	"(MPP, USDC on Base)."
-
 func renderMenu(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 	page := s.viewOf(u, "The catalogue", "Every good on the shelf with its price, its inputs and its door.", made)
 	switch mediaType {
@@ -184,3 +133,62 @@ func renderPricing(s *source, u unit, mediaType string, made attest.Digest) ([]b
 		Chrome: s.chrome, Page: page, Body: templates.Prose{Markdown: s.Site.Expand(p.Body)}, Goods: s.Site.Goods,
 	})
 }
+
+// exhibit is what the goods of a kind are shown with.
+type exhibit struct {
+	kind    string
+	caption string
+	draw    func() string // once
+}
+
+// specimens are what the goods that draw are shown with, the smallest drawings first. They are
+// drawn from fixed seeds that no purchase can have, and are on no certificate.
+var specimens = []exhibit{
+	{content.KindPortrait, "The portrait of an address that nobody holds.", sync.OnceValue(func() string {
+		return drawing.Portrait("0x000000000000000000000000000000000000dEaD")
+	})},
+	{content.KindLuckies, "A lucky heron. There are others.", sync.OnceValue(func() string {
+		return drawing.AnimalCard("heron", "solid", []byte("in the window"))
+	})},
+	{content.KindTuesday, "A jar of Tuesday, emptied for display.", sync.OnceValue(func() string {
+		return drawing.TuesdayJar(time.Date(2026, 11, 17, 0, 0, 0, 0, time.UTC), 0)
+	})},
+	{content.KindRock, "A rock, for looking at. Yours will be another.", sync.OnceValue(func() string {
+		return drawing.Rock([]byte("in the window"), "Specimen")
+	})},
+	{content.KindPatronage, "The nicer badge.", sync.OnceValue(func() string {
+		return drawing.Badge(drawing.Patron{Number: 1, Name: "A. Specimen", Nicer: true})
+	})},
+}
+
+// window is what stands in the shop window: the drawings of goods on the shelf.
+func (s *source) window() []templates.WindowItem {
+	var items []templates.WindowItem
+	const most = 2
+	for _, sp := range specimens {
+		i := slices.IndexFunc(s.Site.Goods, func(g content.Good) bool { return g.Kind == sp.kind })
+		if i < 0 || len(items) == most {
+			continue
+		}
+		svg := sp.draw()
+		if len(items) > 0 { // on a page the sheet of the first drawing is that of all
+			svg = strings.Replace(svg, "<style>"+drawing.Style+"</style>", "", 1)
+		}
+		items = append(items, templates.WindowItem{
+			Drawing: templates.Drawing{SVG: templates.Markup(svg), Caption: sp.caption},
+			Href:    "/menu/" + s.Site.Goods[i].ID,
+		})
+	}
+	return items
+}
+
+// drawingFor is a specimen of what goods of a kind draw, nil for one that draws nothing.
+func drawingFor(kind string) *templates.Drawing {
+	i := slices.IndexFunc(specimens, func(sp exhibit) bool { return sp.kind == kind })
+	if i < 0 {
+		return nil
+	}
+	return &templates.Drawing{SVG: templates.Markup(specimens[i].draw()), Caption: specimens[i].caption}
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -100,7 +100,7 @@ func TestWatchRebuildsAndReloads(t *testing.T) {
 				site, err := content.Load(SiteSources(dir))
 				return Input{
 					Site: site, Ring: attest.SpecimenRing(), Key: attest.SpecimenKey(), PublicPools: true,
-					OutDir: filepath.Join(out, "public"), Record: filepath.Join(out, "record"),
+					OutDir: filepath.Join(out, "public"), Cache: filepath.Join(out, "record"),
 				}, err
 			},
 			Built: func(_ Report, err error) { built <- err },

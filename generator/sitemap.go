@@ -80,12 +80,6 @@ func (s *source) changed() string {
 	return day
 }
 
-// sitemapFacts are what a pass over all addresses shows.
-type sitemapFacts struct {
-	n      int
-	digest attest.Digest // of all addresses, where one sitemap holds them
-}
-
 func (s *source) countAddresses() (f sitemapFacts, err error) {
 	for _, err := range s.addresses() {
 		if err != nil {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
@@ -34,8 +32,6 @@ type source struct {
 	words  []templates.RetiredWord
 
 	rows []output // the table
-	// of templates.Markup, by the prose that it was made from, until a page takes it
-	checked sync.Map
 	// of places, by the path of the page that has them
 	placed        sync.Map
 	documentation func() [][]listed            // worked out once
@@ -60,93 +56,6 @@ type source struct {
 	api       attest.Digest
 }
 
-// generation changes when the rows render differently from the same digests.
-const generation = "6"
-
-func newSource(in *Input, rows []output) (*source, error) {
-	s := &source{Input: in, rows: rows, base: in.Site.Config.BaseURL}
-	s.API = slices.DeleteFunc(slices.Clone(in.API), func(r api.Route) bool { return !in.Site.Serves(r.Pattern) })
-	for i := range s.API {
-		s.API[i].Params = ownExample(s.API[i].Params, in.Site.Cheapest().ID)
-	}
-	s.docs = slices.DeleteFunc(slices.Clone(api.Documents), func(d api.Document) bool {
-		return !in.Site.Serves(d.Path)
-	})
-	s.documentation = sync.OnceValue(s.documented)
-	s.sitemap = sync.OnceValues(s.countAddresses)
-	s.book = sync.OnceValues(s.readBook)
-	s.search = sync.OnceValues(s.indexHosts)
-	host, err := baseHost(s.base)
-	if err != nil {
-		return nil, err
-	}
-	s.host = host
-	if s.chrome, err = Chrome(in.Site, in.Ring); err != nil {
-		return nil, err
-	}
-	for i := range in.Site.Pages { // sorted by name
-		p := &in.Site.Pages[i]
-		if p.Own {
-			s.own, s.names = append(s.own, i), append(s.names, p.Name)
-		}
-		if code := p.Code(); code != "" {
-			s.codes = append(s.codes, code)
-		}
-	}
-	if err := s.checkOwn(); err != nil {
-		return nil, err
-	}
-	if err := s.open(); err != nil {
-		return nil, err
-	}
-
-	d := newDigester()
-	d.text(generation, templates.Digest(), s.chrome.Title, s.chrome.Tagline, string(s.chrome.Header),
-		fmt.Sprint(s.chrome.Nav), string(s.chrome.Footer),
-		s.base, string(in.reload))
-	s.digestDocumentation(d)
-	s.shared = d.sum()
-	var group errgroup.Group
-	group.Go(func() (err error) {
-		s.api, err = digestAPI(s.API, s.docs)
-		return err
-	})
-	s.sortGoods()
-	s.digestPages()
-	s.digestGoods()
-	return s, group.Wait()
-}
-
-// Chrome is what all pages of a site share. The server takes it for the pages that it renders on
-// request, so that they look like the published ones.
-func Chrome(site *content.Site, ring attest.Ring) (*templates.Chrome, error) {
-	identity, cfg, nav := ring.Identity(), site.Config, slices.Clone(navigation)
-	for i := range site.Pages {
-		if p := &site.Pages[i]; p.Own && p.Nav != "" {
-			nav = append(nav, templates.Link{Text: p.Nav, Href: "/" + p.Name})
-		}
-	}
-	return templates.NewChrome(templates.Chrome{
-		Title: cfg.Title, Tagline: cfg.Tagline, BaseURL: cfg.BaseURL, Keeper: cfg.Keeper, Contact: cfg.Contact,
-		Nav: nav, PublicKey: identity.Public.String(), KID: identity.KID,
-		Specimen: attest.IsSpecimen([]byte(identity.Public)), Date: cfg.Date,
-	})
-}
-
-// navigation is the header of every page; a test follows it.
-var navigation = []templates.Link{
-	{Text: "shop", Href: "/", Also: []string{"/what", "/almanac", "/gazette", "/porch", "/zodiac", "/tips",
-		"/directory", "/retired-words", "/api/guestbook", "/api/letter", "/api/stamp", "/api/tip", "/api/bell",
-		"/api/request"}},
-	{Text: "shelves", Href: "/#shelves", Also: []string{"/menu"}},
-	{Text: "record", Href: "/corpus", Also: []string{"/fresh-set", "/registry", "/inflows", "/scorers", "/criteria",
-		"/bounties"}},
-	{Text: "instruments", Href: "/try", Also: []string{"/defects", "/conformance"}},
-	{Text: "verify", Href: "/verify", Also: []string{"/spec"}},
-	{Text: "docs", Href: "/docs", Also: []string{"/mcp", "/problems", "/deprecation", "/running"}},
-	{Text: "search", Href: "/search"},
-}
-
 // ownExample gives a good of this store as the example of the id of one.
 func ownExample(params []api.Param, id string) []api.Param {
 	params = slices.Clone(params)
@@ -156,49 +65,6 @@ func ownExample(params []api.Param, id string) []api.Param {
 		}
 	}
 	return params
-}
-
-// sortGoods sorts the goods by id. A good is large, so that none is copied.
-func (s *source) sortGoods() {
-	s.goods, s.ids = make([]*content.Good, len(s.Site.Goods)), make([]string, len(s.Site.Goods))
-	for i := range s.Site.Goods {
-		s.goods[i] = &s.Site.Goods[i]
-	}
-	slices.SortFunc(s.goods, func(a, b *content.Good) int { return strings.Compare(a.ID, b.ID) })
-	for i, g := range s.goods {
-		s.ids[i] = g.ID
-	}
-}
-
-// digestPages reads every page once, for whatever depends on it.
-func (s *source) digestPages() {
-	s.sums = make([]attest.Digest, len(s.Site.Pages))
-	var group sync.WaitGroup
-	for first := range s.workers() {
-		group.Go(func() {
-			d := newDigester()
-			for i := first; i < len(s.sums); i += s.workers() {
-				d.page(&s.Site.Pages[i])
-				s.sums[i] = d.sum()
-			}
-		})
-	}
-	group.Wait()
-}
-
-// digestGoods works out what the lists of goods depend on. Their prose is not in it: that is read
-// once, for the page that it stands on.
-func (s *source) digestGoods() {
-	s.goodFacts = make([]attest.Digest, len(s.goods))
-	d, terms := newDigester(), newDigester()
-	for i, g := range s.goods {
-		terms.terms(g)
-		d.good(g)
-		d.digest(terms.sum())
-		s.goodFacts[i] = d.sum()
-	}
-	d.digest(s.goodFacts...)
-	s.catalogue = d.sum()
 }
 
 // need returns a page that content.Load has made sure of.
@@ -218,3 +84,41 @@ var documents = func() map[string]api.Document {
 	}
 	return all
 }()
+
+// listing of the documentation, with a note for each page that has a summary.
+type listed struct {
+	templates.Link
+	note string
+}
+
+// sitemapFacts are what a pass over all addresses shows.
+type sitemapFacts struct {
+	n      int
+	digest attest.Digest // of all addresses, where one sitemap holds them
+}
+
+// cloned reports whether it is published as a repository, which is signed.
+func (s *source) cloned() bool { return s.inBulk() && s.Bulk.Signer != nil }
+
+// inBulk reports whether the record is published in bulk.
+func (s *source) inBulk() bool { return s.Bulk != nil && len(s.rounds) > 0 }
+
+// docsFolder holds the pages of the documentation, runningFolder the recipes for keepers.
+const docsFolder, runningFolder = "docs/", "running/"
+
+// pathOf is the address that a page of prose may have, "" where it is part of another.
+func pathOf(p *content.Page) string {
+	switch {
+	case p.Own:
+		return "/" + p.Name
+	case p.Name == "index":
+		return "/"
+	case p.Name == "verify-run":
+		return "/verify/run"
+	case strings.HasPrefix(p.Name, "spec/"):
+		return "/" + strings.Replace(p.Name, "-v", "/v", 1)
+	case strings.HasPrefix(p.Name, "record/"), p.Name == "404":
+		return ""
+	}
+	return "/" + p.Name
+}

@@ -34,7 +34,7 @@ func TestFaultsInABrowser(t *testing.T) {
 			Load: func(context.Context) (Input, error) {
 				site, err := content.Load(SiteSources(dir))
 				return Input{Site: site, Ring: attest.SpecimenRing(), Key: attest.SpecimenKey(), PublicPools: true,
-					OutDir: filepath.Join(out, "public"), Record: filepath.Join(out, "record")}, err
+					OutDir: filepath.Join(out, "public"), Cache: filepath.Join(out, "record")}, err
 			},
 			Built: func(_ Report, err error) { built <- err },
 		})

@@ -25,7 +25,7 @@ func recordInput(t *testing.T, plain, weeks int) (Input, *seal.Writer) {
 	corpustest.Append(t, w, plain, weeks)
 	dir := t.TempDir()
 	in := specimenInput(t, dir)
-	in.Corpus, in.Record, in.TwinsDir = os.DirFS(w.Dir), filepath.Join(dir, "record"), ""
+	in.Corpus, in.Cache, in.TwinsDir = os.DirFS(w.Dir), filepath.Join(dir, "record"), ""
 	return in, w
 }
 
@@ -111,7 +111,7 @@ func weeksIncrementalEqualsFull(t *testing.T, steps, observations int) {
 		}
 		r := mustBuild(t, in)
 		full := in
-		full.OutDir, full.Record = filepath.Join(t.TempDir(), "public"), ""
+		full.OutDir, full.Cache = filepath.Join(t.TempDir(), "public"), ""
 		whole := mustBuild(t, full)
 		if d := diffTrees(readTree(t, full.OutDir), readTree(t, in.OutDir)); d != "" {
 			t.Fatalf("step %d, %s: incremental differs from full:\n%s", step, what, d)

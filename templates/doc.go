@@ -36,20 +36,29 @@ import (
 //go:embed style.css docs.css ask.css ask.js askworker.js favicon.svg copy.js search.js try.js papers.js verify.js wallet.js door.js door.css webmcp.js webmcp-demo.js worker.js html text
 var files embed.FS
 
-//go:embed style.css
-var styleSource string
+var style = Asset("style.css")
 
-var style = []byte(compact(styleSource))
+// pictures are what is served beside files, and changes no page.
+//
+//go:embed favicon.ico touch-icon.png preview.png
+var pictures embed.FS
 
-//go:embed favicon.svg
-var favicon []byte
-
-//go:embed try.js
-var script []byte
-
-// Style returns the one style sheet, served as /style.css. The caller must not
-// change it.
-func Style() []byte { return style }
+// Asset returns a file of this folder that is served as it stands: a script, a picture, a style
+// sheet. Of the two sheets that most first visits load, comments are left out. It panics for a name
+// that there is not.
+func Asset(name string) []byte {
+	b, err := files.ReadFile(name)
+	if err != nil {
+		b, err = pictures.ReadFile(name)
+	}
+	if err != nil {
+		panic(err) // the embedded files are part of the program
+	}
+	if name == "style.css" || name == "door.css" {
+		b = []byte(compact(string(b)))
+	}
+	return b
+}
 
 // compact takes the comments out of a style sheet, and the blanks that mean nothing: they are a
 // sixth of ours, which every first visit loads and every certificate holds. It knows our sheets,
@@ -72,75 +81,8 @@ func compact(sheet string) string {
 
 var blanks = strings.NewReplacer(": ", ":", ", ", ",", "; }", "}", "; ", ";", " { ", "{", " {", "{")
 
-// Favicon returns /favicon.svg. The caller must not change it.
-func Favicon() []byte { return favicon }
-
-//go:embed favicon.ico
-var oldFavicon []byte
-
-// OldFavicon returns /favicon.ico, which every browser asks for where no page named another icon:
-// the picture of [TouchIcon]. The caller must not change it.
-func OldFavicon() []byte { return oldFavicon }
-
-//go:embed touch-icon.png
-var touchIcon []byte
-
-// TouchIcon returns /apple-touch-icon.png, 180 by 180 pixels. The caller must not change it.
-func TouchIcon() []byte { return touchIcon }
-
-//go:embed preview.png
-var preview []byte
-
-// Preview returns the picture that others show beside a link to a page, 1200 by 630 pixels, served
-// as /preview/store.png. It names no store. The caller must not change it.
-func Preview() []byte { return preview }
-
-//go:embed webmcp.js
-var webMCP []byte
-
-// WebMCP returns the script that offers the store's tools to a browser's agent, served as
-// WebMCPPath. The caller must not change it.
-func WebMCP() []byte { return webMCP }
-
 // WebMCPPath is where that script is.
 const WebMCPPath = "/webmcp.js"
-
-//go:embed webmcp-demo.js
-var webMCPDemo []byte
-
-// WebMCPDemo returns the script that shows those tools at work on /mcp, served as /webmcp-demo.js.
-// The caller must not change it.
-func WebMCPDemo() []byte { return webMCPDemo }
-
-//go:embed wallet.js
-var walletScript []byte
-
-// WalletScript returns the module by which pages have a wallet sign, served as /wallet.js. The
-// caller must not change it.
-func WalletScript() []byte { return walletScript }
-
-//go:embed door.js
-var doorScript []byte
-
-// DoorScript returns the script of the page of a paid door, and of the page of what was bought,
-// served as /door.js. The caller must not change it.
-func DoorScript() []byte { return doorScript }
-
-//go:embed docs.css
-var docsStyle []byte
-
-// DocsStyle returns what pages with contents beside them add to the style sheet, served as
-// /docs.css. The caller must not change it.
-func DocsStyle() []byte { return docsStyle }
-
-//go:embed door.css
-var doorSource string
-
-var doorStyle = []byte(compact(doorSource))
-
-// DoorStyle returns what that page adds to the style sheet, served as /door.css. The caller must
-// not change it.
-func DoorStyle() []byte { return doorStyle }
 
 // MostPage bounds PageSize: what a reader on a poor line waits for.
 const MostPage = 40_000
@@ -148,28 +90,14 @@ const MostPage = 40_000
 // PageSize is how many bytes a page in HTML is with the styles that it is read with.
 func PageSize(page []byte) int {
 	size := len(page) + len(style)
-	for at, more := range map[string][]byte{"/docs.css": docsStyle, "/door.css": doorStyle,
-		"/corpus/query.css": askStyle} {
+	for at, more := range map[string]string{"/docs.css": "docs.css", "/door.css": "door.css",
+		"/corpus/query.css": "ask.css"} {
 		if bytes.Contains(page, []byte(`href="`+at+`"`)) {
-			size += len(more)
+			size += len(Asset(more))
 		}
 	}
 	return size
 }
-
-//go:embed copy.js
-var copyScript []byte
-
-// CopyScript returns the script of every page, served as /copy.js: it adds buttons that copy. The
-// caller must not change it.
-func CopyScript() []byte { return copyScript }
-
-//go:embed search.js
-var searchScript []byte
-
-// SearchScript returns the script of the search over hosts, served as /search.js: a list by name
-// does the same without it. The caller must not change it.
-func SearchScript() []byte { return searchScript }
 
 // ContentSecurityPolicy is the policy of every page: nothing from elsewhere, of
 // scripts our own file alone, and of inline styles only the style sheet (in certificates) and that

@@ -84,17 +84,18 @@ type counterStand struct {
 
 func (c *counterStand) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", templates.ContentSecurityPolicy())
-	script := map[string][]byte{"/door.js": templates.DoorScript(), "/wallet.js": templates.WalletScript()}[r.URL.Path]
+	script := map[string][]byte{"/door.js": templates.Asset("door.js"),
+		"/wallet.js": templates.Asset("wallet.js")}[r.URL.Path]
 	switch {
 	case script != nil:
 		w.Header().Set("Content-Type", "text/javascript")
 		w.Write(script)
 	case r.URL.Path == "/door.css":
 		w.Header().Set("Content-Type", "text/css")
-		w.Write(templates.DoorStyle())
+		w.Write(templates.Asset("door.css"))
 	case r.URL.Path == "/style.css":
 		w.Header().Set("Content-Type", "text/css")
-		w.Write(templates.Style())
+		w.Write(templates.Asset("style.css"))
 	case r.Method == http.MethodGet:
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(http.StatusPaymentRequired)

@@ -1,14 +1,13 @@
 package templates_test
 
 import (
+	jsonv2 "encoding/json/v2"
 	"io/fs"
 	"os"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
-
-	jsonv2 "github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/corpustest"

@@ -52,10 +52,6 @@ type CheckLine struct {
 
 func (*TryView) template() string { return "try" }
 
-// Script returns the one script, served as /try.js: it adds to /try and is needed for nothing. The
-// caller must not change it.
-func Script() []byte { return script }
-
 // CriteriaView is the page /criteria.
 type CriteriaView struct {
 	Chrome *Chrome

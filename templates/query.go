@@ -25,24 +25,3 @@ type Question struct{ Title, Query string }
 
 // Link is the address of the question on its page. What stands behind the # is sent to no server.
 func (q Question) Link() string { return "#" + url.Values{"q": {q.Query}}.Encode() }
-
-//go:embed ask.js
-var askScript []byte
-
-//go:embed askworker.js
-var askWorker []byte
-
-//go:embed ask.css
-var askStyle []byte
-
-// AskStyle returns what that page adds to the style sheet, served as /corpus/query.css. The caller
-// must not change it.
-func AskStyle() []byte { return askStyle }
-
-// AskScript returns the script of that page, served as /corpus/query.js. The caller must not change
-// it.
-func AskScript() []byte { return askScript }
-
-// AskWorker returns the script of its worker, served as /corpus/query/worker.js. The caller must
-// not change it.
-func AskWorker() []byte { return askWorker }

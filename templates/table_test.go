@@ -60,7 +60,7 @@ func TestAFullPageOfHosts(t *testing.T) {
 	v := TiersSheet(SheetView{Chrome: &Chrome{}}, view)
 	page, err := HTML(&v)
 	const chrome = 3_000 // header and footer of a page
-	if size := len(page) + len(Style()) + chrome; err != nil || size > 40_000 {
+	if size := len(page) + len(Asset("style.css")) + chrome; err != nil || size > 40_000 {
 		t.Errorf("%v: %d bytes with style, header and footer", err, size)
 	}
 	text, err := Markdown(&v)

@@ -33,7 +33,7 @@ func tokens(t *testing.T, block string) map[string]string {
 // TestContrast computes WCAG 2.2 contrast of every ink on paper in both
 // schemes.
 func TestContrast(t *testing.T) {
-	css := string(templates.Style())
+	css := string(templates.Asset("style.css"))
 	light, rest, _ := strings.Cut(css, "@media (prefers-color-scheme:dark)")
 	dark, _, _ := strings.Cut(rest, "*{")
 	for scheme, block := range map[string]string{"light": light, "dark": dark} {

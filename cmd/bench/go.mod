@@ -1,9 +1,9 @@
 // A module of its own, so that go build ./... and go vet ./... of the program do not carry what it measures against.
 module store.example/agentstore/cmd/bench
 
-go 1.26.0
+go 1.27.0
 
-toolchain go1.26.8
+toolchain go1.27.4
 
 require (
 	filippo.io/mldsa v1.0.0 // indirect

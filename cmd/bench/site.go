@@ -17,6 +17,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/sshsig"
 	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/publish"
 )
 
 // writeSite writes the sources of a site: the specimen's, and n pages of the keeper's own, which
@@ -125,7 +126,7 @@ func (l *lab) rebuild(change func(site *content.Site, edition int), files int) (
 		if err != nil {
 			return 0, err
 		}
-		in.OutDir, in.Record = filepath.Join(dir, "site"), filepath.Join(dir, "record")
+		in.OutDir, in.Cache = filepath.Join(dir, "site"), filepath.Join(dir, "record")
 		return timed(func() error { _, err := generator.Build(ctx, in); return err })
 	}
 	edition := 0
@@ -179,7 +180,7 @@ func openPublish(ctx context.Context, l *lab) (*contest, error) {
 			return 0, err
 		}
 		return timed(func() error {
-			_, err := generator.Publish(ctx, generator.PublishInput{
+			_, err := publish.ToGit(ctx, publish.GitInput{
 				Repo: repo, Folders: map[string]string{"public": tree}, Message: "publish", Name: "bench",
 				Email: "bench@localhost", When: time.Now().UTC(), Signer: signer, Site: site, PublicPools: true,
 				Ring: attest.SpecimenRing(),

@@ -18,6 +18,7 @@ import (
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/corpus/attest/sshsig"
 	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/publish"
 )
 
 // canary is a private text of 96 letters that no page holds by chance.
@@ -147,7 +148,7 @@ func (s *stall) publishes(t *testing.T, cfg *shop.Config) []string {
 		repo).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if _, err := generator.Publish(t.Context(), generator.PublishInput{Repo: repo, Branch: "main", Message: "publish",
+	if _, err := publish.ToGit(t.Context(), publish.GitInput{Repo: repo, Branch: "main", Message: "publish",
 		Folders: map[string]string{"public": tree, "corpus/observations": shop.ObservationsDir(cfg)},
 		Name:    "Ada", Email: shop.GitEmail(in.Site), When: time.Now().UTC(), Signer: sshsig.NewSigner(key),
 		Site: in.Site, PublicPools: in.PublicPools, Corpus: in.Corpus, Ring: in.Ring}); err != nil {

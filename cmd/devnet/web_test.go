@@ -73,7 +73,7 @@ func TestLongPagesByStockCheckers(t *testing.T) {
 		if !slices.Contains([]int{200, 400, 402, 404, 410}, code) {
 			t.Errorf("%s: %d %.300s", at, code, body)
 		}
-		if size := len(body) + len(templates.Style()) + len(templates.DoorStyle()); size > 40_000 {
+		if size := len(body) + len(templates.Asset("style.css")) + len(templates.Asset("door.css")); size > 40_000 {
 			t.Errorf("%s: %d bytes with its style", at, size)
 		}
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d.html", i)), []byte(body), 0o600); err != nil {

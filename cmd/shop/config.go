@@ -35,7 +35,7 @@ type Config struct {
 	Stock       string `toml:"stock" doc:"Folder of the private pools (secrets, curios, …). Empty takes the pools folder of content, which only a loopback store may sell from if they are the specimen's."`
 	Public      string `toml:"public" doc:"Folder of the published trees: store build makes a new one in it and moves the pointer 'current' to it, and store serve follows the pointer. Or one tree by itself."`
 	Record      string `toml:"record" doc:"Folder of the signed record (rounds, observations, proofs). Pages such as the register of retired words are rendered from it."`
-	View        string `toml:"view" doc:"Folder for the view of the record: sorted files from which the server answers by host and by address. store build and the start of store serve make it; it can be thrown away. Empty takes view beside twins."`
+	View        string `toml:"view" doc:"Folder for the view of the record: one file from which the server answers by host and by address. store build and the start of store serve make it; it can be thrown away. Empty takes view beside twins."`
 	Verifier    string `toml:"verifier" doc:"Folder of the verifier for browsers. Empty takes that of the release: verifier beside the program, or ../share/store/verifier; where neither is, a page says how to get it."`
 	HostPages   int    `toml:"host_pages_max" doc:"Up to how many hosts of the record have pages as files. Above it, store serve renders them on request, with the same bytes, and a static copy of the site has none. 0 is no limit."`
 	Sources     string `toml:"sources" doc:"Private folder where builds keep what their trees were made from, pools included. store serve sells what its tree was made from, whatever became of content since. Empty takes sources beside twins."`

@@ -15,6 +15,7 @@ import (
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/tree"
 )
 
 // A tree names the digest of the content that it was built from, and a build keeps that content,
@@ -76,13 +77,13 @@ func SweepSources(c *Config) error {
 	if err != nil {
 		return fmt.Errorf("sweeping the sources: %w", err)
 	}
-	trees, err := generator.Trees(c.Public)
+	trees, err := tree.Trees(c.Public)
 	if err != nil {
 		return err
 	}
 	named := make(map[string]bool)
-	for _, tree := range trees {
-		if digest, err := contentOf(tree); err == nil {
+	for _, dir := range trees {
+		if digest, err := contentOf(dir); err == nil {
 			named[digest+".zip"] = true
 		}
 	}

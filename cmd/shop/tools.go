@@ -21,6 +21,7 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/tree"
 )
 
 // LoadSpecimen reads the built-in specimen.
@@ -51,7 +52,7 @@ func BuildInput(c *Config) (generator.Input, error) {
 		in.Networks = append(in.Networks, n.ID)
 	}
 	if c.Twins != "" {
-		in.Record = filepath.Join(filepath.Dir(c.Twins), "build-record.json")
+		in.Cache = filepath.Join(filepath.Dir(c.Twins), "build-record.json")
 	}
 	if c.Record != "" {
 		in.Corpus = DirFS(c.Record)
@@ -302,5 +303,5 @@ func Tree(c *Config) (string, error) {
 	} else if err != nil {
 		return "", err
 	}
-	return generator.Current(c.Public)
+	return tree.Current(c.Public)
 }

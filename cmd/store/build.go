@@ -12,6 +12,7 @@ import (
 
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/tree"
 
 	"github.com/schollz/progressbar/v3"
 )
@@ -54,7 +55,7 @@ func runBuild(ctx context.Context, c *call) error {
 	file := c.flags.String("config", "", "configuration file (default \"store.toml\"; where there is none, the "+
 		"specimen is built into ./public)")
 	out := c.flags.String("out", "", "build one tree into this folder, in place, instead of the configured one")
-	tree := c.flags.Bool("tree", false, "build a new tree beside the current one and move the pointer to it, as it "+
+	beside := c.flags.Bool("tree", false, "build a new tree beside the current one and move the pointer to it, as it "+
 		"is done anyway for a configured site")
 	full := c.flags.Bool("full", false, "ignore the record of the last build")
 	asJSON := c.flags.Bool("json", false, "print the report as JSON")
@@ -83,13 +84,13 @@ func runBuild(ctx context.Context, c *call) error {
 		return err
 	}
 	in.Full = *full
-	if _, err := generator.Current(cfg.Public); err == nil || *file != "" && *out == "" {
-		*tree = true
+	if _, err := tree.Current(cfg.Public); err == nil || *file != "" && *out == "" {
+		*beside = true
 	}
 	if err := shop.KeepSources(cfg, in.Site); err != nil {
 		return err
 	}
-	built, report, err := c.build(ctx, in, cfg.Public, *tree)
+	built, report, err := c.build(ctx, in, cfg.Public, *beside)
 	if err != nil {
 		return err
 	}
@@ -110,12 +111,12 @@ func runBuild(ctx context.Context, c *call) error {
 
 // build builds into a folder, or a tree beside the one that a pointer leads to, and returns where
 // the files are.
-func (c *call) build(ctx context.Context, in generator.Input, public string, tree bool) (string, generator.Report,
+func (c *call) build(ctx context.Context, in generator.Input, public string, beside bool) (string, generator.Report,
 	error) {
 	show, done := c.progress("building")
 	defer done()
 	in.Progress = show
-	if tree {
+	if beside {
 		t, err := generator.BuildTree(ctx, in, public)
 		return t.Dir, t.Report, err
 	}

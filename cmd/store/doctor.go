@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json/v2"
 	"fmt"
 	"path/filepath"
 	"text/tabwriter"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/cmd/shop"
 )

@@ -14,6 +14,7 @@ import (
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/content"
 	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/tree"
 )
 
 // question is one thing that a new store has to know, by flag or by asking.
@@ -110,7 +111,7 @@ func runInit(ctx context.Context, c *call) error {
 			return err
 		}
 	}
-	if err := generator.InitTrees(filepath.Join(dir, "public")); err != nil {
+	if err := tree.InitTrees(filepath.Join(dir, "public")); err != nil {
 		return err
 	}
 	if chains != nil {

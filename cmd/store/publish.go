@@ -16,6 +16,7 @@ import (
 	"store.example/agentstore/corpus/attest/sshsig"
 	"store.example/agentstore/generator"
 	"store.example/agentstore/generator/bucket"
+	"store.example/agentstore/generator/publish"
 )
 
 // runPublish commits the published tree and the record to a publication repository, signed by the
@@ -68,7 +69,7 @@ func runPublish(ctx context.Context, c *call) error {
 			}
 		}
 	}
-	report, err := generator.Publish(ctx, generator.PublishInput{
+	report, err := publish.ToGit(ctx, publish.GitInput{
 		Repo: c.flags.Arg(0), Branch: *branch, Folders: folders, Message: *message,
 		Name: in.Site.Config.Keeper, Email: shop.GitEmail(in.Site), When: time.Now().UTC(),
 		Signer: sshsig.NewSigner(key), Site: in.Site, PublicPools: in.PublicPools, Corpus: in.Corpus, Ring: in.Ring,
@@ -101,7 +102,7 @@ func (c *call) publishBucket(ctx context.Context, in generator.Input, tree strin
 		return because(errUsage, "%w", err)
 	}
 	show, wipe := c.progress("publishing")
-	report, err := generator.PublishBucket(ctx, generator.BucketInput{Bucket: b, Tree: tree, Site: in.Site,
+	report, err := publish.ToBucket(ctx, publish.BucketInput{Bucket: b, Tree: tree, Site: in.Site,
 		PublicPools: in.PublicPools, Corpus: in.Corpus, Ring: in.Ring, Progress: show})
 	wipe()
 	if err != nil {

@@ -149,7 +149,7 @@ func TestDowngradeOfATree(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, marks := range map[string][2]string{
-		"public/record": {"store-build-record/2", "store-build-record/3"},
+		"public/record": {"store-build-record/3", "store-build-record/4"},
 		"public/current/.well-known/manifest.json": {"store-manifest/v1", "store-manifest/v2"}} {
 		s.write(name, func(text string) string { return strings.Replace(text, marks[0], marks[1], 1) })
 		code, said := s.store("build")

@@ -53,7 +53,7 @@ func runWatch(ctx context.Context, c *call) error {
 			if err != nil {
 				return in, err
 			}
-			in.OutDir, in.TwinsDir, in.Record = built, "", built+".record.json"
+			in.OutDir, in.TwinsDir, in.Cache = built, "", built+".record.json"
 			if *file == "" {
 				in.PublicPools = true
 			}

@@ -3,13 +3,13 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/json/v2"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/go-json-experiment/json"
 )
 
 type probeRequest struct {

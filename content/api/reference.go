@@ -2,12 +2,11 @@ package api
 
 import (
 	"cmp"
+	"encoding/json/v2"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 )
 
 // Group is the routes of one tag, the first of theirs, or a part of them.

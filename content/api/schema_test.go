@@ -1,10 +1,9 @@
 package api
 
 import (
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"testing"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // hexed writes itself as text, as keys and signatures do.

@@ -1,11 +1,11 @@
 package api
 
 import (
+	"encoding/json/jsontext"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
 )
 

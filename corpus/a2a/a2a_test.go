@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"encoding/json"
+	wire "encoding/json/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,8 +13,6 @@ import (
 	"store.example/agentstore/cmd/devnet/oracles"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/walk"
-
-	wire "github.com/go-json-experiment/json"
 )
 
 var judged = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

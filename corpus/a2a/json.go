@@ -2,14 +2,13 @@ package a2a
 
 import (
 	"bytes"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"unicode/utf16"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A node is a JSON value: nil, bool, string, number, []node or map[string]node.

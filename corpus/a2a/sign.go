@@ -2,12 +2,11 @@ package a2a
 
 import (
 	"encoding/base64"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"fmt"
 
 	"store.example/agentstore/corpus/attest"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Sign returns the card with a signature for each canonical form in use, so that every reader finds

@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,8 +9,6 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/did"
-
-	"github.com/go-json-experiment/json"
 )
 
 // signature is one entry of signatures, taken apart.

@@ -8,15 +8,14 @@ package accounts
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"strings"
 
 	"store.example/agentstore/corpus/attest/base58"
 	"store.example/agentstore/corpus/attest/spl"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/probe"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A Reader implements probe.Accounts.

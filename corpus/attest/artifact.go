@@ -2,12 +2,11 @@ package attest
 
 import (
 	"crypto/ed25519"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 )
 
 // The classes of what is signed. A certificate has no member class; every other payload has one, so

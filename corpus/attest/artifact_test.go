@@ -2,11 +2,10 @@ package attest
 
 import (
 	"crypto/ed25519"
+	"encoding/json/jsontext"
 	"errors"
 	"strings"
 	"testing"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (

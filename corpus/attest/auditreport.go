@@ -2,10 +2,9 @@ package attest
 
 import (
 	"crypto/sha256"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // MaxAudit bounds a report as it is signed, in bytes.

@@ -1,11 +1,10 @@
 package attest
 
 import (
+	"encoding/json/jsontext"
 	"errors"
 	"strings"
 	"testing"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 func someReport(class string) Audit {

@@ -2,13 +2,11 @@ package attest
 
 import (
 	"bytes"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"strconv"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-	"github.com/gowebpki/jcs"
 )
 
 // MaxInteger is 2^53-1, the largest integer that may stand in signed JSON:
@@ -75,8 +73,8 @@ func JCSBytes(raw []byte) ([]byte, error) {
 	if err := checkNumbers(raw, exactIntegers); err != nil {
 		return nil, err
 	}
-	out, err := jcs.Transform(raw)
-	if err != nil {
+	out := jsontext.Value(bytes.Clone(raw))
+	if err := out.Canonicalize(); err != nil {
 		return nil, fmt.Errorf("canonicalising by RFC 8785: %w", err)
 	}
 	// 1e20 is written as 100000000000000000000, so the result is checked too.
@@ -87,7 +85,7 @@ func JCSBytes(raw []byte) ([]byte, error) {
 }
 
 // validValue demands exactly one well-formed JSON value; jsontext refuses
-// duplicate names, bad UTF-8 and absurd nesting, which jcs does not all do.
+// duplicate names, bad UTF-8 and absurd nesting.
 func validValue(raw []byte) error {
 	d := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	if _, err := d.ReadValue(); err != nil {
@@ -135,6 +133,9 @@ func checkNumber(token string, rule numberRule) error {
 		if c == '.' || c == 'e' || c == 'E' {
 			if rule == integersOnly {
 				return fmt.Errorf("%w: %s is not an integer", ErrNumber, token)
+			}
+			if _, err := strconv.ParseFloat(token, 64); err != nil { // jsontext writes the largest double
+				return fmt.Errorf("%w: %s is beyond the range of doubles", ErrNumber, token)
 			}
 			return nil
 		}

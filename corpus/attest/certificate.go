@@ -3,13 +3,12 @@ package attest
 import (
 	"bytes"
 	"crypto/ed25519"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Certificate is what a purchase leaves behind: 25 fields whose names and

@@ -3,11 +3,10 @@ package attest
 import (
 	"crypto/ed25519"
 	"encoding/base64"
+	"encoding/json/v2"
 	"fmt"
 	"math/big"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 )
 
 // DID returns the did:web identifier of a host, which may carry a port:

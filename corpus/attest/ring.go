@@ -3,14 +3,13 @@ package attest
 import (
 	"bytes"
 	"crypto/ed25519"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"store.example/agentstore/corpus/rule"
 )

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	wire "encoding/json/v2"
 	"errors"
 	"net/http"
 	"net/url"
@@ -18,8 +19,6 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/did"
 	"store.example/agentstore/corpus/exchange"
-
-	wire "github.com/go-json-experiment/json"
 )
 
 var judged = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

@@ -2,6 +2,8 @@ package botauth
 
 import (
 	"crypto/sha256"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"fmt"
 	"mime"
 	"net/http"
@@ -14,9 +16,6 @@ import (
 	"store.example/agentstore/corpus/did"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/probe"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Checker judges the document at URL.

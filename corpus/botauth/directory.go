@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,9 +15,6 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/did"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // testKey is the thumbprint of the public test key of RFC 9421, appendix B.1.4, which the draft

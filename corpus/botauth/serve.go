@@ -3,14 +3,13 @@ package botauth
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-
-	"github.com/go-json-experiment/json"
 )
 
 // Path is where a directory is served.

@@ -2,10 +2,9 @@ package bundle
 
 import (
 	"bytes"
+	"encoding/json/v2"
 	"strings"
 	"testing"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"

@@ -2,10 +2,9 @@ package census
 
 import (
 	"encoding/base64"
+	"encoding/json/v2"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"

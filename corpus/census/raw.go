@@ -1,14 +1,13 @@
 package census
 
 import (
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"os"
 	"path"
 	"strings"
 	"sync"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"

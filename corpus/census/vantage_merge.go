@@ -1,8 +1,6 @@
 package census
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +13,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // maxKept is what is kept at most of all that one host was judged by where several judged it: as
@@ -178,11 +177,8 @@ func (m *merge) advance(v *vantage) {
 
 // zipped is how long a judgement is in a pack.
 func zipped(raw []byte) int {
-	var b bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is a good one
-	_, _ = z.Write(raw)                                   // a buffer takes everything
-	_ = z.Close()
-	return b.Len()
+	b, _ := seal.Gzip(raw) // a buffer takes everything
+	return len(b)
 }
 
 // evidence is what hosts were judged by, here or elsewhere, by its digest.

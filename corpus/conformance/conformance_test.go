@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	wire "encoding/json/v2"
 	"errors"
 	"maps"
 	"net/http"
@@ -17,7 +18,6 @@ import (
 	"store.example/agentstore/corpus/attest/jws"
 	"store.example/agentstore/corpus/exchange"
 
-	wire "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 

@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"encoding/hex"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,9 +16,6 @@ import (
 	"store.example/agentstore/corpus/did"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/probe"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // RequestError is returned for a request that cannot be judged at all, before anything is looked

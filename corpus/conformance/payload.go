@@ -3,6 +3,8 @@ package conformance
 import (
 	"bytes"
 	"cmp"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"fmt"
 	"math"
 	"net/url"
@@ -12,9 +14,6 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/wallet"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // fields are a payload's members: texts and whole numbers. What an artifact does not say is "" or

@@ -1,9 +1,8 @@
 package conformance
 
 import (
+	"encoding/json/jsontext"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"store.example/agentstore/corpus/verdict"
 )

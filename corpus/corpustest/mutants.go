@@ -2,6 +2,7 @@ package corpustest
 
 import (
 	"encoding/base64"
+	"encoding/json/v2"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -10,8 +11,6 @@ import (
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/probe"
-
-	"github.com/go-json-experiment/json"
 )
 
 // A Mutant is what a door answered whose terms were good before one to four changes.

@@ -1,14 +1,13 @@
 package did
 
 import (
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Embedded returns the key that a did:key or did:jwk URL carries in itself, and the method's name.

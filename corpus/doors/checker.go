@@ -1,12 +1,11 @@
 package doors
 
 import (
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"

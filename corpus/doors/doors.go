@@ -8,13 +8,12 @@
 package doors
 
 import (
+	"encoding/json/v2"
 	"errors"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/probe"

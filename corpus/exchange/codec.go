@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bytes"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,8 +10,6 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
-
-	"github.com/go-json-experiment/json"
 )
 
 // MaxFile bounds the file form of an exchange.

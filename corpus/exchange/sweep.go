@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
+	"encoding/json/jsontext"
 	"errors"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // node is a JSON value that keeps the order of members and the spelling of

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bytes"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // An Object is a JSON object that keeps its members in the order in which they stand. The nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"encoding/base64"
+	"encoding/json/v2"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,8 +14,6 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
-
-	"github.com/go-json-experiment/json"
 )
 
 type vector struct {

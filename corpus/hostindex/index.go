@@ -2,6 +2,7 @@ package hostindex
 
 import (
 	"bytes"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +15,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"go.etcd.io/bbolt"
 
 	"store.example/agentstore/corpus/attest"

@@ -10,13 +10,12 @@ package judge
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/probe"

@@ -1,14 +1,13 @@
 package onpage
 
 import (
+	"encoding/json/v2"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"store.example/agentstore/corpus/exchange"
-
-	"github.com/go-json-experiment/json"
 )
 
 var judged = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

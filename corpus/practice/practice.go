@@ -4,11 +4,10 @@ package practice
 
 import (
 	"encoding/base64"
+	"encoding/json/v2"
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/probe"
 )

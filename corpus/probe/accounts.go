@@ -1,14 +1,13 @@
 package probe
 
 import (
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"net/http"
 	"slices"
 	"strings"
 
 	"store.example/agentstore/corpus/exchange"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // KindAccounts is a question to a node of Solana: what the accounts hold without which nothing that

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"encoding/base64"
+	"encoding/json/v2"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,7 +14,6 @@ import (
 
 	"store.example/agentstore/corpus/exchange"
 
-	"github.com/go-json-experiment/json"
 	"github.com/rogpeppe/go-internal/txtar"
 )
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json/jsontext"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,8 +13,6 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/exchange"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Plant adds a version to the table until the test ends, as one more row of it would.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/json/v2"
 	"fmt"
 	"os"
 	"strings"
@@ -11,8 +12,6 @@ import (
 
 	"store.example/agentstore/corpus/corpustest"
 	"store.example/agentstore/corpus/probe"
-
-	"github.com/go-json-experiment/json"
 )
 
 // frozenLine is all that v1 says that may never change: verdict, failed list and vector.

@@ -3,6 +3,7 @@ package probe
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +13,6 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
-
-	"github.com/go-json-experiment/json"
 )
 
 // JudgementFormat names the form of an encoded Judgement.

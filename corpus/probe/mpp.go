@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"encoding/json/jsontext"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,8 +11,6 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // mppChallenge is one WWW-Authenticate: Payment challenge (draft-httpauth-payment).

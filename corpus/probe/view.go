@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"encoding/json/jsontext"
 	"math"
 	"net/http"
 	"net/url"
@@ -11,8 +12,6 @@ import (
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/selection"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // MaxEntries bounds how many entries of accepts, offers and challenges are judged: a door with more

@@ -2,12 +2,11 @@ package record_test
 
 import (
 	"encoding/base64"
+	"encoding/json/v2"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"

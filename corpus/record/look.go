@@ -3,10 +3,9 @@ package record
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json/v2"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/rule"

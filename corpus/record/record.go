@@ -2,14 +2,13 @@ package record
 
 import (
 	"crypto/ed25519"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
 	"path"
 	"strconv"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/rule"

@@ -16,10 +16,7 @@ import (
 // keepControl writes the pack of the walks to the control door and names them in the round. Those
 // that do not fit are counted.
 func (w *Writer) keepControl(dir *durable.Folder, round *record.Round, walks iter.Seq2[[]byte, error]) error {
-	keep, err := newPacker(record.MaxPack)
-	if err != nil {
-		return err
-	}
+	keep := newPacker(record.MaxPack)
 	if walks != nil {
 		for raw, err := range walks {
 			if err != nil {

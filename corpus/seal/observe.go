@@ -92,11 +92,8 @@ func (w *Writer) putObserved(dir *durable.Folder, r *record.Record, o record.Obs
 	if err != nil {
 		return fmt.Errorf("adding observation %d: %w", o.Number, err)
 	}
-	keep, err := newPacker(record.MaxPack)
-	if err == nil {
-		err = keep.add(o.Subject(), digest, raw)
-	}
-	if err != nil {
+	keep := newPacker(record.MaxPack)
+	if err := keep.add(o.Subject(), digest, raw); err != nil {
 		return err
 	}
 	return errors.Join(dir.Put(record.ObservedEvidence(digest), keep.members[0].zipped),

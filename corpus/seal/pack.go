@@ -1,14 +1,11 @@
 package seal
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"store.example/agentstore/corpus/attest"
@@ -18,8 +15,7 @@ import (
 
 // packer collects the judgements of one part.
 type packer struct {
-	most    int // bytes of a pack
-	zip     *gzip.Writer
+	most    int      // bytes of a pack
 	members []member // in the order of the rows
 	bytes   int      // of all that are kept
 }
@@ -30,10 +26,7 @@ type member struct {
 	zipped       []byte // nil where it is not kept
 }
 
-func newPacker(most int) (*packer, error) {
-	zip, err := gzip.NewWriterLevel(io.Discard, gzip.BestCompression)
-	return &packer{most: cmp.Or(most, record.MaxPack), zip: zip}, err
-}
+func newPacker(most int) *packer { return &packer{most: cmp.Or(most, record.MaxPack)} }
 
 // add takes one judgement. Where all do not fit, the largest gives way: it may be another.
 func (p *packer) add(host, digest string, raw []byte) error {
@@ -42,13 +35,10 @@ func (p *packer) add(host, digest string, raw []byte) error {
 	}
 	m := member{host: host, digest: digest}
 	if len(raw) <= record.MaxJudgement {
-		var b bytes.Buffer
-		p.zip.Reset(&b)
-		_, err := p.zip.Write(raw)
-		if err := errors.Join(err, p.zip.Close()); err != nil {
+		var err error
+		if m.zipped, err = Gzip(raw); err != nil {
 			return fmt.Errorf("keeping evidence of %s: %w", host, err)
 		}
-		m.zipped = b.Bytes()
 	}
 	p.members = append(p.members, m)
 	for p.bytes += len(m.zipped); p.bytes > p.most; {

@@ -302,10 +302,7 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *record.
 		return dir.Put(record.HostsPath(round.Sequence, name), data)
 	})
 	defer index.Close()
-	keep, err := newPacker(w.Pack)
-	if err != nil {
-		return err
-	}
+	keep := newPacker(w.Pack)
 	var part []record.Row
 	flush := func() error {
 		if len(part) == 0 {

@@ -2,14 +2,13 @@ package selection
 
 import (
 	"encoding/base64"
+	wire "encoding/json/v2"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"store.example/agentstore/corpus/exchange"
-
-	wire "github.com/go-json-experiment/json"
 )
 
 var judged = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

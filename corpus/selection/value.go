@@ -2,6 +2,7 @@ package selection
 
 import (
 	"bytes"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"math"
@@ -10,8 +11,6 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/exchange"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A value is what JSON.parse makes: nil for null, bool, float64, string, []value or *object;

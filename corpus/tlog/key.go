@@ -3,6 +3,7 @@ package tlog
 import (
 	"bytes"
 	"crypto/ed25519"
+	"crypto/mldsa"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -11,8 +12,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-
-	"filippo.io/mldsa"
 
 	"store.example/agentstore/corpus/attest"
 )

@@ -2,6 +2,7 @@ package tlog_test
 
 import (
 	"bytes"
+	"crypto/mldsa"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -11,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"filippo.io/mldsa"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/attesttest"

@@ -3,7 +3,6 @@ package vectors
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
@@ -13,7 +12,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"store.example/agentstore/corpus/attest"
@@ -23,6 +21,7 @@ import (
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/seal"
 )
 
 // The hosts of the vectors, each with a part of its own.
@@ -230,25 +229,11 @@ type packed struct {
 	raw  []byte
 }
 
-// zips are compressors that are used again: to make one takes longer than what it does here.
-var zips = sync.Pool{New: func() any {
-	w, err := gzip.NewWriterLevel(nil, gzip.BestCompression)
-	if err != nil {
-		panic(err) // the level is one
-	}
-	return w
-}}
-
 func (f *forge) zipped(raw []byte) []byte {
 	return once(&f.made.zips, string(raw), func() []byte {
-		var out bytes.Buffer
-		w := zips.Get().(*gzip.Writer)
-		defer zips.Put(w)
-		w.Reset(&out)
-		_, err := w.Write(raw)
+		out, err := seal.Gzip(raw)
 		f.check(err)
-		f.check(w.Close())
-		return out.Bytes()
+		return out
 	})
 }
 

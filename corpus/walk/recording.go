@@ -2,12 +2,11 @@ package walk
 
 import (
 	"bytes"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 
 	"store.example/agentstore/corpus/exchange"
-
-	"github.com/go-json-experiment/json"
 )
 
 // Format names the file form of a Recording.

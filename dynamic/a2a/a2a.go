@@ -16,6 +16,8 @@ package a2a
 
 import (
 	"crypto/rand"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"fmt"
 	"net/http"
 	"slices"
@@ -25,9 +27,6 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/mcp"
 	"store.example/agentstore/dynamic/route"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Door answers A2A. Its methods are safe for concurrent use.

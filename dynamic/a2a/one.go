@@ -2,13 +2,12 @@ package a2a
 
 import (
 	"crypto/rand"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"net/http"
 	"strings"
 
 	"store.example/agentstore/content/api"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // versionField is the field by which a request says which version it speaks (A2A 1.0.1, section

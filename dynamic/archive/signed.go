@@ -3,12 +3,11 @@ package archive
 import (
 	"bytes"
 	"crypto/ed25519"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"

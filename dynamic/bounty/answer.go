@@ -2,13 +2,12 @@ package bounty
 
 import (
 	"context"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"

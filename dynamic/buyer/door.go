@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +20,6 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/pay/x402"
-
-	"github.com/go-json-experiment/json"
 )
 
 // The headers of x402 version 2 and of the Idempotency-Key draft, as net/http spells them.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,9 +18,6 @@ import (
 	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/dynamic/pay/x402"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxDocuments bounds what a door can make us fetch for one look at its terms.

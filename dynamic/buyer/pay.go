@@ -2,15 +2,14 @@ package buyer
 
 import (
 	"context"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"fmt"
 	"maps"
 	"net/url"
 	"time"
 
 	"store.example/agentstore/dynamic/pay/x402"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // intend decides on a payment: everything that will be signed, and nothing signed yet.

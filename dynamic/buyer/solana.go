@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"strconv"
@@ -14,8 +15,6 @@ import (
 
 	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/dynamic/rail/solana"
-
-	"github.com/go-json-experiment/json"
 )
 
 // solanaSeconds is for how long a signature on Solana can be worth money: the 150 blocks for which

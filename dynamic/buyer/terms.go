@@ -3,6 +3,8 @@ package buyer
 import (
 	"cmp"
 	"context"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,9 +17,6 @@ import (
 	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/dynamic/pay/x402"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Terms is what a door asks for one request, read unpaid. Text that is the door's own is in its

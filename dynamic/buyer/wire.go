@@ -3,13 +3,12 @@ package buyer
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // wireRequired is the PAYMENT-REQUIRED object as other people write it: what must be echoed is kept

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,8 +19,6 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/dynamic/till"
-
-	"github.com/go-json-experiment/json"
 )
 
 // Request is an order as it came, over whatever carries it.

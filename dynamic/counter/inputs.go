@@ -2,6 +2,8 @@ package counter
 
 import (
 	"context"
+	"encoding/json/jsontext"
+	jsonx "encoding/json/v2"
 	"errors"
 	"fmt"
 	"math"
@@ -17,9 +19,6 @@ import (
 	"store.example/agentstore/corpus/visible"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/till"
-
-	jsonx "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxInputs bounds the body of a purchase, in bytes: the longest text is 4000 characters, each at

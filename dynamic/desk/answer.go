@@ -3,6 +3,8 @@ package desk
 import (
 	"bytes"
 	"context"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"io"
 	"net/http"
@@ -15,9 +17,6 @@ import (
 	"store.example/agentstore/dynamic/budget"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // writeJSON answers 200 with v.

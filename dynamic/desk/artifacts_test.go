@@ -1,6 +1,7 @@
 package desk_test
 
 import (
+	"encoding/json/v2"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -11,7 +12,6 @@ import (
 	"store.example/agentstore/corpus/conformance"
 	"store.example/agentstore/corpus/exchange"
 
-	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 

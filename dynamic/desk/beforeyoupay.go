@@ -1,6 +1,8 @@
 package desk
 
 import (
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"net/http"
 	"strings"
 
@@ -10,9 +12,6 @@ import (
 	"store.example/agentstore/corpus/selection"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxClients is how many clients one question may name.

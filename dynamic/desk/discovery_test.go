@@ -1,6 +1,7 @@
 package desk_test
 
 import (
+	"encoding/json/v2"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -22,8 +23,6 @@ import (
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/dynamic/archive"
-
-	"github.com/go-json-experiment/json"
 )
 
 // stockList is the answer of GET /discovery/resources as the stock schema has it (x402 version 2,

@@ -1,6 +1,7 @@
 package desk_test
 
 import (
+	"encoding/json/v2"
 	"fmt"
 	"math/big"
 	"net/http"
@@ -12,8 +13,6 @@ import (
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/tier"
-
-	"github.com/go-json-experiment/json"
 )
 
 // listed is an item as a client sees it that knows our members too.

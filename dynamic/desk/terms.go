@@ -3,11 +3,10 @@ package desk
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json/v2"
 	"net/http"
 	"net/url"
 	"strconv"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/selection"

@@ -2,6 +2,7 @@ package goods
 
 import (
 	"context"
+	"encoding/json/jsontext"
 	"errors"
 	"strings"
 	"testing"
@@ -12,8 +13,6 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/ledger"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // reader counts how often each target is read.

@@ -1,9 +1,8 @@
 package ledger
 
 import (
+	"encoding/json/v2"
 	"fmt"
-
-	"github.com/go-json-experiment/json"
 )
 
 // GetJSON reads the record at key as a T. It returns ErrNotFound for an absent

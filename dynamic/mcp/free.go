@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"encoding/json/jsontext"
+	jsonx "encoding/json/v2"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,8 +20,6 @@ import (
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
 
-	jsonx "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

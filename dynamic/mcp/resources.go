@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	jsonx "encoding/json/v2"
 	"net/http"
 	"net/url"
 	"slices"
@@ -9,7 +10,6 @@ import (
 
 	"store.example/agentstore/content/api"
 
-	jsonx "github.com/go-json-experiment/json"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

@@ -2,12 +2,12 @@ package mcp
 
 import (
 	"encoding/json"
+	"encoding/json/jsontext"
 	"maps"
 	"slices"
 
 	"store.example/agentstore/dynamic/pay"
 
-	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"encoding/json"
+	"encoding/json/jsontext"
+	jsonx "encoding/json/v2"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,8 +12,6 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/counter"
 
-	jsonx "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

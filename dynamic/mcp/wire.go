@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"encoding/json"
+	"encoding/json/jsontext"
+	jsonx "encoding/json/v2"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -10,8 +12,6 @@ import (
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/route"
 
-	jsonx "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )

@@ -2,6 +2,7 @@ package onchain_test
 
 import (
 	"context"
+	"encoding/json/jsontext"
 	"strings"
 	"testing"
 	"time"
@@ -10,8 +11,6 @@ import (
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/services"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // reader reads what it is told to find, and counts.

@@ -3,6 +3,7 @@ package onchain_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	jsonx "encoding/json/v2"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -12,7 +13,6 @@ import (
 	"store.example/agentstore/cmd/devnet/token"
 	"store.example/agentstore/dynamic/till/tilltest"
 
-	jsonx "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 

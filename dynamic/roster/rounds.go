@@ -2,11 +2,10 @@ package roster
 
 import (
 	"context"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"iter"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/record"

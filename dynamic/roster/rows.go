@@ -1,11 +1,10 @@
 package roster
 
 import (
+	"encoding/json/v2"
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/census"

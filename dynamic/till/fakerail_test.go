@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	jsonx "encoding/json/v2"
 	"errors"
 	"iter"
 	"maps"
@@ -14,8 +15,6 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/rail"
-
-	jsonx "github.com/go-json-experiment/json"
 )
 
 // fakeRail is a rail on a fakeChain.

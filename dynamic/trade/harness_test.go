@@ -3,6 +3,7 @@ package trade_test
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json/v2"
 	"fmt"
 	"io"
 	"iter"
@@ -19,8 +20,6 @@ import (
 
 	"crypto/hmac"
 	"crypto/sha256"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"

@@ -2,6 +2,8 @@ package trade
 
 import (
 	"context"
+	"encoding/json/jsontext"
+	jsonx "encoding/json/v2"
 	"errors"
 	"net/http"
 	"slices"
@@ -9,9 +11,6 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	jsonx "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/account"

@@ -2,12 +2,11 @@ package trade_test
 
 import (
 	"context"
+	"encoding/json/jsontext"
 	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"

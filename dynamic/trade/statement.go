@@ -1,11 +1,10 @@
 package trade
 
 import (
+	jsonx "encoding/json/v2"
 	"errors"
 	"net/http"
 	"time"
-
-	jsonx "github.com/go-json-experiment/json"
 
 	"store.example/agentstore/dynamic/account"
 	"store.example/agentstore/dynamic/ledger"

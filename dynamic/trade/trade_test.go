@@ -4,14 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json/v2"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/account"

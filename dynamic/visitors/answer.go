@@ -1,11 +1,10 @@
 package visitors
 
 import (
+	"encoding/json/v2"
 	"net/http"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/route"

@@ -2,14 +2,13 @@ package visitors
 
 import (
 	"context"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"

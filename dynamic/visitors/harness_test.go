@@ -2,14 +2,13 @@ package visitors_test
 
 import (
 	"context"
+	"encoding/json/v2"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"

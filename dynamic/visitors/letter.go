@@ -2,6 +2,7 @@ package visitors
 
 import (
 	"context"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,8 +14,6 @@ import (
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/templates"
-
-	"github.com/go-json-experiment/json"
 )
 
 // LetterRequest is the body of POST /api/letter.

@@ -12,21 +12,17 @@ var ofRecord = []string{"rounds", "observations", "proofs", "log", "keys"}
 
 // beside brings what stands beside the record to what is wanted.
 func (r *repository) beside() error {
-	if r.head != nil {
-		for name := range r.head.Files {
-			top, _, _ := strings.Cut(name, "/")
-			if _, wanted := r.o.Beside[name]; !wanted && !slices.Contains(ofRecord, top) {
-				r.tree.Remove(name)
-			}
+	for name := range r.files {
+		top, _, _ := strings.Cut(name, "/")
+		if _, wanted := r.o.Beside[name]; !wanted && !slices.Contains(ofRecord, top) {
+			delete(r.files, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.o.Beside)) {
 		if top, _, _ := strings.Cut(name, "/"); slices.Contains(ofRecord, top) {
 			return fmt.Errorf("%s is a name of the record", name)
 		}
-		if err := r.body(name, r.o.Beside[name]); err != nil {
-			return err
-		}
+		r.body(name, r.o.Beside[name])
 	}
 	return nil
 }

@@ -1,12 +1,12 @@
 package bulk
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,7 +21,7 @@ import (
 	"store.example/agentstore/corpus/attest/sshsig"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/tlog"
-	"store.example/agentstore/generator/gitpack"
+	"store.example/agentstore/generator/publish"
 )
 
 // The repository is bare and has one branch. Its files are enough for git's dumb protocol, which
@@ -47,8 +47,7 @@ var ErrHistory = errors.New("the repository holds another history than the recor
 // RepositoryOptions says who commits.
 type RepositoryOptions struct {
 	Name, Email string // of author and committer
-	Signer      gitpack.Signer
-	Workers     int // as gitpack.Options has it
+	Signer      publish.Signer
 	// Beside are files that no signature of the record covers, by path: what it is, how it is
 	// checked, on what terms it is used. Those that are named no more are gone from the newest
 	// tree.
@@ -76,20 +75,15 @@ func Repository(ctx context.Context, fsys fs.FS, rec *record.Record, dir string,
 	if o.Signer == nil || o.Name == "" || o.Email == "" {
 		return RepositoryReport{}, errors.New("it needs a signer, a name and an address")
 	}
-	r := &repository{fsys: fsys, rec: rec, dir: dir, o: o, known: make(map[gitpack.Hash]bool)}
+	r := &repository{fsys: fsys, rec: rec, dir: dir, o: o, w: publish.NewWriter(), files: make(publish.Files)}
 	if err := r.open(); err != nil {
 		return RepositoryReport{}, err
 	}
-	defer func() {
-		if r.head != nil {
-			err = errors.Join(err, r.head.Close())
-		}
-	}()
 	marks, err := r.marks()
 	if err != nil {
 		return RepositoryReport{}, err
 	}
-	if r.head == nil { // the first commit has it, so that who begins later commits the same
+	if r.parent == plumbing.ZeroHash { // the first commit has it, so that who begins later commits the same
 		if err := r.beside(); err != nil {
 			return RepositoryReport{}, err
 		}
@@ -99,7 +93,7 @@ func Repository(ctx context.Context, fsys fs.FS, rec *record.Record, dir string,
 			return RepositoryReport{}, err
 		}
 		if m.round > 0 {
-			if err := r.flush(ctx); err != nil {
+			if err := r.flush(); err != nil {
 				return RepositoryReport{}, err
 			}
 		}
@@ -107,7 +101,7 @@ func Repository(ctx context.Context, fsys fs.FS, rec *record.Record, dir string,
 	if err := r.undated(); err != nil {
 		return RepositoryReport{}, err
 	}
-	if err := r.flush(ctx); err != nil {
+	if err := r.flush(); err != nil {
 		return RepositoryReport{}, err
 	}
 	if r.parent == plumbing.ZeroHash {
@@ -120,25 +114,22 @@ func Repository(ctx context.Context, fsys fs.FS, rec *record.Record, dir string,
 
 // repository is one call of Repository.
 type repository struct {
-	fsys fs.FS
-	rec  *record.Record
-	dir  string
-	o    RepositoryOptions
-	head *gitpack.Head // nil if there is none yet
-
-	tree    gitpack.Tree
-	parent  gitpack.Hash          // zero before the first commit
-	when    time.Time             // of parent
-	size    int64                 // of the log in tree
-	noted   int64                 // observations in tree
-	known   map[gitpack.Hash]bool // stored or pending
-	pending []gitpack.Object
-	report  RepositoryReport
+	fsys   fs.FS
+	rec    *record.Record
+	dir    string
+	o      RepositoryOptions
+	w      *publish.Writer
+	files  publish.Files // of the tree
+	parent publish.Hash  // zero before the first commit
+	when   time.Time     // of parent
+	size   int64         // of the log in files
+	noted  int64         // observations in files
+	report RepositoryReport
 }
 
 // open reads the repository that is there and sees that the record goes on from it.
-func (r *repository) open() error {
-	for _, pattern := range []string{filepath.Join("objects", "pack", gitpack.TempPrefix), workPrefix} {
+func (r *repository) open() (err error) {
+	for _, pattern := range []string{filepath.Join("objects", "pack", publish.TempPrefix), workPrefix} {
 		leftovers, err := filepath.Glob(filepath.Join(r.dir, pattern+"*"))
 		if err != nil {
 			return err
@@ -149,40 +140,53 @@ func (r *repository) open() error {
 			}
 		}
 	}
-	var err error
-	if r.head, err = gitpack.OpenHead(r.dir, branch); err != nil || r.head == nil {
+	head, closed, err := publish.OpenHead(r.dir, branch)
+	defer func() { err = errors.Join(err, closed()) }()
+	if err != nil || head == nil {
 		return err
 	}
 	// What a stranger committed must not become the past of what is signed here.
-	if err := sshsig.Verify(bytes.NewReader(r.head.Signed), r.head.Signature, r.rec.Ring()); err != nil {
-		return fmt.Errorf("%w: commit %s: %w; hint: put the repository back as it was published", ErrHistory,
-			r.head.Commit, err)
+	signed := &plumbing.MemoryObject{}
+	if err := head.EncodeWithoutSignature(signed); err != nil {
+		return err
 	}
-	raw, err := r.head.Read("log/checkpoint")
+	body, err := signed.Reader()
 	if err != nil {
 		return err
 	}
-	held, _, err := tlog.OpenCheckpoint(raw, r.rec.Ring())
+	if err := sshsig.Verify(body, []byte(head.PGPSignature), r.rec.Ring()); err != nil {
+		return fmt.Errorf("%w: commit %s: %w; hint: put the repository back as it was published", ErrHistory,
+			head.Hash, err)
+	}
+	checkpoint, err := head.File("log/checkpoint")
+	if err != nil {
+		return err
+	}
+	raw, err := checkpoint.Contents()
+	if err != nil {
+		return err
+	}
+	held, _, err := tlog.OpenCheckpoint([]byte(raw), r.rec.Ring())
 	if err != nil {
 		return err
 	}
 	now, err := fs.ReadFile(r.fsys, checkpointPath(held.Size))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && string(now) != string(raw) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && string(now) != raw {
 		return fmt.Errorf("%w, at log size %d; hint: if the record was begun anew on purpose, remove %s", ErrHistory,
 			held.Size, r.dir)
 	}
 	if err != nil {
 		return err
 	}
-	for name, hash := range r.head.Files {
-		if err := r.tree.Set(name, hash); err != nil {
-			return err
-		}
+	if r.files, err = r.w.List(head); err != nil {
+		return err
+	}
+	for name := range r.files {
 		if strings.HasPrefix(name, "observations/") {
 			r.noted++
 		}
 	}
-	r.parent, r.when, r.size, r.known = r.head.Commit, r.head.When, held.Size, r.head.Known
+	r.parent, r.when, r.size = head.Hash, head.Committer.When.UTC(), held.Size
 	return nil
 }
 
@@ -294,7 +298,7 @@ func (r *repository) describe(m mark) (time.Time, string, error) {
 // log brings the log's files to a size.
 func (r *repository) log(size int64) error {
 	for _, t := range partial(r.size) {
-		r.tree.Remove(t.path())
+		delete(r.files, t.path())
 	}
 	for _, t := range grown(r.size, size) {
 		if err := r.file(t.path()); err != nil {
@@ -306,16 +310,16 @@ func (r *repository) log(size int64) error {
 		if err != nil {
 			return err
 		}
-		if err := r.body(t.path(), raw); err != nil {
-			return err
-		}
+		r.body(t.path(), raw)
 	}
 	raw, err := fs.ReadFile(r.fsys, checkpointPath(size))
 	if err != nil {
 		return err
 	}
 	r.size = size
-	return errors.Join(r.body(checkpointPath(size), raw), r.body("log/checkpoint", raw))
+	r.body(checkpointPath(size), raw)
+	r.body("log/checkpoint", raw)
+	return nil
 }
 
 // undated commits what is new of proofs of time, cosignatures and keys.
@@ -323,8 +327,7 @@ func (r *repository) undated() error {
 	if r.parent == plumbing.ZeroHash {
 		return nil
 	}
-	before := r.tree.Encode(r.take)
-	when := r.when
+	before := maps.Clone(r.files)
 	for _, dir := range []string{"proofs", "log/cosignatures", "keys"} {
 		if err := r.folder(dir); err != nil {
 			return err
@@ -333,10 +336,10 @@ func (r *repository) undated() error {
 	if err := r.beside(); err != nil {
 		return err
 	}
-	if r.tree.Encode(r.take) == before {
+	if maps.Equal(r.files, before) {
 		return nil
 	}
-	return r.commit(when, "Proofs of time, cosignatures, keys, and what stands beside the record\n")
+	return r.commit(r.when, "Proofs of time, cosignatures, keys, and what stands beside the record\n")
 }
 
 // folder adds every file below a folder, which need not exist.
@@ -362,64 +365,48 @@ func (r *repository) file(name string) error {
 	if err != nil {
 		return err
 	}
-	hash := gitpack.Sum(plumbing.BlobObject, raw)
-	if err := r.tree.Set(name, hash); err != nil {
-		return err
-	}
-	r.take(gitpack.Object{Kind: plumbing.BlobObject, Hash: hash, File: name, Read: r.read})
+	hash := plumbing.ComputeHash(plumbing.BlobObject, raw)
+	r.files.Set(name, hash)
+	r.w.File(hash, int64(len(raw)), name, func(name string) ([]byte, error) { return fs.ReadFile(r.fsys, name) })
 	return nil
 }
 
-func (r *repository) read(name string) ([]byte, error) { return fs.ReadFile(r.fsys, name) }
-
 // body adds a file of these bytes.
-func (r *repository) body(name string, raw []byte) error {
-	o := gitpack.Object{Kind: plumbing.BlobObject, Hash: gitpack.Sum(plumbing.BlobObject, raw), Body: raw}
-	r.take(o)
-	return r.tree.Set(name, o.Hash)
-}
-
-// take keeps an object for the next pack, unless it is stored.
-func (r *repository) take(o gitpack.Object) {
-	if !r.known[o.Hash] {
-		r.known[o.Hash] = true
-		r.pending = append(r.pending, o)
-	}
-}
+func (r *repository) body(name string, raw []byte) { r.files.Set(name, r.w.Body(raw)) }
 
 // commit commits the tree, dated when, or like the commit before if that is later.
 func (r *repository) commit(when time.Time, message string) error {
 	if when.Before(r.when) {
 		when = r.when
 	}
-	who := object.Signature{Name: r.o.Name, Email: r.o.Email, When: when.UTC()}
-	c := &object.Commit{Author: who, Committer: who, Message: message, TreeHash: r.tree.Encode(r.take)}
-	if r.parent != plumbing.ZeroHash {
-		c.ParentHashes = []gitpack.Hash{r.parent}
-	}
-	made, err := gitpack.Commit(c, r.o.Signer)
+	tree, err := r.w.Tree(r.files)
 	if err != nil {
 		return err
 	}
-	r.take(made)
-	r.parent, r.when = made.Hash, when
+	who := object.Signature{Name: r.o.Name, Email: r.o.Email, When: when.UTC()}
+	c := &object.Commit{Author: who, Committer: who, Message: message, TreeHash: tree}
+	if r.parent != plumbing.ZeroHash {
+		c.ParentHashes = []publish.Hash{r.parent}
+	}
+	if r.parent, err = r.w.Commit(c, r.o.Signer); err != nil {
+		return err
+	}
+	r.when = when
 	r.report.Commits++
 	return nil
 }
 
 // flush writes what is pending as a pack.
-func (r *repository) flush(ctx context.Context) error {
-	if len(r.pending) == 0 {
+func (r *repository) flush() error {
+	if len(r.w.Pending()) == 0 {
 		return nil
 	}
-	name, err := gitpack.WritePack(ctx, filepath.Join(r.dir, "objects", "pack"), r.pending,
-		gitpack.Options{Workers: r.o.Workers, Small: true})
+	name, err := r.w.WritePack(filepath.Join(r.dir, "objects", "pack"))
 	if err != nil {
 		return err
 	}
 	r.report.Packs = append(r.report.Packs, name)
 	r.report.Written = append(r.report.Written, "objects/pack/"+name+".pack", "objects/pack/"+name+".idx")
-	r.pending = r.pending[:0]
 	return nil
 }
 

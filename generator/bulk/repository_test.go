@@ -39,7 +39,7 @@ const (
 
 func repositoryOptions() RepositoryOptions {
 	return RepositoryOptions{Name: committer, Email: email,
-		Signer: sshsig.NewSigner(attest.SpecimenKeyFor(attest.PurposeGit)), Workers: 2}
+		Signer: sshsig.NewSigner(attest.SpecimenKeyFor(attest.PurposeGit))}
 }
 
 func commitTo(t testing.TB, w *seal.Writer, dir string) RepositoryReport {

@@ -1,12 +1,11 @@
 package kit
 
 import (
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"maps"
 	"net/url"
 	"slices"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // An example is where OpenAPI has examples of a parameter (OpenAPI 3.1, section 4.8.12.2; JSON

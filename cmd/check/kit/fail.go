@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,8 +10,6 @@ import (
 
 	"store.example/agentstore/cmd/check/purchase"
 	"store.example/agentstore/corpus/probe"
-
-	"github.com/go-json-experiment/json"
 )
 
 // findings are what -fail-on names of a report: verdicts, checks and advisories, by their names.

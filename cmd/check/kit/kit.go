@@ -7,6 +7,8 @@ package kit
 
 import (
 	"context"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"flag"
 	"fmt"
@@ -21,9 +23,6 @@ import (
 	"store.example/agentstore/cmd/args"
 	"store.example/agentstore/cmd/check/purchase"
 	"store.example/agentstore/corpus/probe"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The exit codes. None hides another: what was found is told also where something else could not be

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +11,6 @@ import (
 
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // checkMethod judges -method and -data together and reads what -data names. A stranger's door is

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +15,6 @@ import (
 
 	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/dynamic/rail/solana"
-
-	"github.com/go-json-experiment/json"
 )
 
 // How often and how long a node is asked again for a charge that must come: the answer may have

@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"encoding/json/v2"
 	"errors"
 	"net/http"
 	"slices"
 	"strings"
 
 	"store.example/agentstore/dynamic/buyer"
-
-	"github.com/go-json-experiment/json"
 )
 
 // An outcome is what came of an order whose answer was lost.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/base64"
+	"encoding/json/v2"
 	"errors"
 	"io"
 	"maps"
@@ -14,8 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/go-json-experiment/json"
 )
 
 // A way is one in which the answer to a payment is lost between door and buyer.

@@ -1,4 +1,4 @@
 // A module of its own, so that go build ./... and go vet ./... of the program do not carry it.
 module store.example/agentstore/cmd/devnet/mutate
 
-go 1.26.0
+go 1.27.0

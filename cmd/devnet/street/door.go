@@ -3,6 +3,7 @@ package street
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json/v2"
 	"maps"
 	"net"
 	"net/http"
@@ -15,8 +16,6 @@ import (
 	"store.example/agentstore/corpus/attest/jws"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
-
-	"github.com/go-json-experiment/json"
 )
 
 // path is where every door is.

@@ -3,6 +3,7 @@ package street
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,7 +16,6 @@ import (
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/walk"
 
-	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 

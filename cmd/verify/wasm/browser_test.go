@@ -48,8 +48,8 @@ func TestLongVerifierInChromium(t *testing.T) {
 		t.Fatal(err)
 	}
 	put("run.html", page)
-	put("verify/run.js", templates.VerifierScript())
-	put("verify/worker.js", templates.VerifierWorker())
+	put("verify/run.js", templates.Asset("verify.js"))
+	put("verify/worker.js", templates.Asset("worker.js"))
 	put("good.json", evidence)
 	put("part.json", part)
 	put("bad.json", []byte(strings.Replace(string(evidence), "not_ready", "not_reads", 1)))

@@ -1,102 +1,44 @@
-// Package filetree makes the manifest of a tree of files: from all of them, or from what changed
-// since it was made last. What it makes package attest reads and verifies.
+// Package filetree makes the manifest of a tree of files, from all of them. What it makes package
+// attest reads and verifies.
 package filetree
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/extsort"
 )
 
-// Tree is a manifest in the making: the files of a tree, told one by one or
-// hashed from an fs.FS, and sealed into the head and its parts. Parts that no
-// change touches are neither read nor written. What was told waits on disk when
-// it is much, and one part is in memory at a time, so that memory does not
-// follow the number of files. Put and Delete may be called by several
-// goroutines at once.
+// Tree is a manifest in the making: the files of a tree, told one by one or hashed from an fs.FS,
+// and sealed into the head and its parts. Put may be called by several goroutines at once.
 type Tree struct {
 	layout attest.Layout
-	left   []attest.LeftOut  // of the layout
-	from   fs.FS             // where parts are read from, nil for nowhere
-	held   map[string][]byte // parts that Seal returned, where there is no from
+	left   []attest.LeftOut // of the layout
 
-	mu      sync.Mutex
-	groups  map[string]*group
-	pending *extsort.Sorter // what was told since the last Seal, see change
+	mu    sync.Mutex
+	files map[string]attest.Entry // by path
 }
-
-// group is one top-level directory.
-type group struct {
-	digits int
-	parts  map[string]attest.PartRef // by bucket
-}
-
-// pendingMemory is how much of what is told waits in memory.
-const pendingMemory = 8 << 20
 
 // NewTree starts an empty tree.
 func NewTree(l attest.Layout) *Tree {
-	return &Tree{layout: l, left: l.Omitted(), groups: map[string]*group{}, pending: extsort.New(pendingMemory)}
+	return &Tree{layout: l, left: l.Omitted(), files: make(map[string]attest.Entry)}
 }
 
-// OpenTree starts from the manifest that stands in fsys, whose parts are read
-// when a change touches them. The head must hold together, but who signed it
-// is not asked: the tree will be sealed anew.
-func OpenTree(fsys fs.FS, l attest.Layout) (*Tree, error) {
-	m, err := attest.ReadManifest(fsys, l)
-	if err != nil {
-		return nil, err
-	}
-	t := NewTree(l)
-	t.from = fsys
-	for _, ref := range m.Parts {
-		g := t.group(ref.Directory)
-		g.digits = attest.BucketDigits(ref.Bucket)
-		g.parts[ref.Bucket] = ref
-	}
-	return t, nil
-}
-
-func (t *Tree) group(dir string) *group {
-	g := t.groups[dir]
-	if g == nil {
-		g = &group{parts: map[string]attest.PartRef{}}
-		t.groups[dir] = g
-	}
-	return g
-}
-
-// Put says that the file name now has these bytes' size and digest.
+// Put says that the tree holds a file of these bytes' size and digest.
 func (t *Tree) Put(name string, size int64, sum attest.Digest) error {
-	return t.tell(change{Entry: attest.Entry{Path: name, Size: size, SHA256: sum}})
-}
-
-// Delete says that the file name is gone. It need not have been there.
-func (t *Tree) Delete(name string) error {
-	return t.tell(change{Entry: attest.Entry{Path: name}, gone: true})
-}
-
-// Files is how many files the tree covered when it was opened or sealed last.
-func (t *Tree) Files() (n int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, g := range t.groups {
-		for _, ref := range g.parts {
-			n += ref.Files
-		}
+	if err := t.layout.CheckPath(name, t.left); err != nil {
+		return err
 	}
-	return n
-}
-
-// Close frees what waits on disk. The tree must not be used after it.
-func (t *Tree) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.pending.Close()
+	t.files[name] = attest.Entry{Path: name, Size: size, SHA256: sum}
+	return nil
 }
 
 // BuildManifest hashes every file of fsys, on all cores, into a new tree. The
@@ -104,18 +46,17 @@ func (t *Tree) Close() error {
 // anything that is neither a directory nor a regular file is an error.
 func BuildManifest(ctx context.Context, fsys fs.FS, l attest.Layout) (*Tree, error) {
 	t := NewTree(l)
-	left := l.Omitted()
 	err := attest.HashFiles(ctx, fsys, func(send func(string) bool) error {
 		return fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err
 			case d.IsDir():
-				if name != "." && (name == l.Place || attest.IsLeftOut(left, name+"/")) {
+				if name != "." && (name == l.Place || attest.IsLeftOut(t.left, name+"/")) {
 					return fs.SkipDir
 				}
 				return nil
-			case attest.IsLeftOut(left, name):
+			case attest.IsLeftOut(t.left, name):
 				return nil
 			case !d.Type().IsRegular():
 				return fmt.Errorf("covering %q: not a regular file", name)
@@ -147,4 +88,81 @@ type Meta struct {
 type File struct {
 	Path string
 	Body []byte
+}
+
+// Sealed is a finished manifest: its files, the parts first and the head last.
+type Sealed struct {
+	Manifest attest.Manifest
+	Write    []File
+}
+
+// Seal makes the parts and signs the head.
+func (t *Tree) Seal(k *attest.Key, meta Meta) (Sealed, error) {
+	s := Sealed{Manifest: attest.Manifest{
+		Format: attest.ManifestFormat, BaseURL: meta.BaseURL, ContentDigest: meta.ContentDigest,
+		LeavesOut: t.layout.Omitted(), Parts: []attest.PartRef{},
+	}}
+	m := &s.Manifest
+	for _, p := range t.parts() {
+		body, ref, err := attest.EncodePart(t.layout, p.directory, p.bucket, p.entries)
+		if err != nil {
+			return Sealed{}, fmt.Errorf("sealing manifest: %w", err)
+		}
+		m.Parts, m.Files, m.Bytes = append(m.Parts, ref), m.Files+ref.Files, m.Bytes+ref.Bytes
+		s.Write = append(s.Write, File{ref.Path, body})
+	}
+	var err error
+	if m.Root, err = attest.PartsRoot(m.Parts); err != nil {
+		return Sealed{}, err
+	}
+	if err := m.Sign(k); err != nil {
+		return Sealed{}, fmt.Errorf("sealing manifest: %w", err)
+	}
+	head, err := m.Encode()
+	if err != nil {
+		return Sealed{}, fmt.Errorf("sealing manifest: %w", err)
+	}
+	s.Write = append(s.Write, File{t.layout.Head(), head})
+	return s, nil
+}
+
+// part is the files of one bucket of a top-level directory, by path.
+type part struct {
+	directory, bucket string
+	entries           []attest.Entry
+}
+
+// parts deals the files out, in the order of directories and buckets.
+func (t *Tree) parts() []part {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	directories := make(map[string][]attest.Entry)
+	for name, e := range t.files {
+		top := attest.TopDirectory(name)
+		directories[top] = append(directories[top], e)
+	}
+	var all []part
+	for _, directory := range slices.Sorted(maps.Keys(directories)) {
+		digits := digitsFor(len(directories[directory]))
+		buckets := make(map[string][]attest.Entry)
+		for _, e := range directories[directory] {
+			bucket := attest.BucketOfHash(sha256.Sum256([]byte(e.Path)), digits)
+			buckets[bucket] = append(buckets[bucket], e)
+		}
+		for _, bucket := range slices.Sorted(maps.Keys(buckets)) {
+			entries := buckets[bucket]
+			slices.SortFunc(entries, func(a, b attest.Entry) int { return strings.Compare(a.Path, b.Path) })
+			all = append(all, part{directory, bucket, entries})
+		}
+	}
+	return all
+}
+
+// digitsFor is how many hex digits name the buckets of a directory of n files.
+func digitsFor(n int) int {
+	digits := 0
+	for limit := attest.PartFiles; n > limit; limit *= 16 {
+		digits++
+	}
+	return digits
 }

@@ -1,10 +1,9 @@
 package signable
 
 import (
+	"encoding/json/jsontext"
 	"strings"
 	"testing"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"store.example/agentstore/corpus/attest"
 )

@@ -209,7 +209,7 @@ func (h *human) send(r *http.Request) (int, string, *url.URL) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	size := len(body) + len(templates.Style())
+	size := len(body) + len(templates.Asset("style.css"))
 	if own, err := files.ReadFile("desk.css"); err != nil {
 		h.t.Fatal(err)
 	} else {

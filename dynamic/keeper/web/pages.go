@@ -29,7 +29,7 @@ func serveStyle(w http.ResponseWriter) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/css; charset=utf-8")
-	_, _ = w.Write(append(append([]byte{}, templates.Style()...), own...))
+	_, _ = w.Write(append(templates.Asset("style.css"), own...))
 }
 
 var functions = template.FuncMap{

@@ -4,15 +4,14 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/json/jsontext"
+	jsonx "encoding/json/v2"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/rail"
-
-	jsonx "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // credential is one as its payer sent it: well-formed JSON without duplicate names, the echo of a

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/json/jsontext"
+	jsonx "encoding/json/v2"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,9 +18,6 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/rail"
-
-	jsonx "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Row is x402 among the protocols.

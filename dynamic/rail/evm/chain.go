@@ -2,6 +2,7 @@ package evm
 
 import (
 	"context"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"math/big"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/dynamic/rail"
 )

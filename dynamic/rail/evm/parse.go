@@ -2,12 +2,12 @@ package evm
 
 import (
 	"encoding/hex"
+	"encoding/json/v2"
 	"math"
 	"math/big"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/dynamic/rail"
 )

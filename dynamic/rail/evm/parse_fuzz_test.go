@@ -3,13 +3,13 @@ package evm
 import (
 	"bytes"
 	"crypto/ecdsa"
+	"encoding/json/v2"
 	"math/big"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/dynamic/rail"
 )

@@ -2,6 +2,7 @@ package evm
 
 import (
 	"context"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"strconv"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/rpc"

@@ -3,14 +3,13 @@ package evm
 import (
 	"bytes"
 	"context"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"sync/atomic"
 
 	"store.example/agentstore/dynamic/rail/rpc"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxAnswer is how many bytes one answer may have, a batch included.

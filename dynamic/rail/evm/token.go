@@ -2,6 +2,7 @@ package evm
 
 import (
 	"bytes"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"math/big"
@@ -11,7 +12,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/dynamic/rail"

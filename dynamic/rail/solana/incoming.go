@@ -2,13 +2,12 @@ package solana
 
 import (
 	"context"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"iter"
 	"math/big"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/rpc"

@@ -6,10 +6,9 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
-
-	"github.com/go-json-experiment/json"
 )
 
 // maxSince is how many transactions of one wallet Landed reads at most.

@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json/v2"
 	"errors"
 	"math/big"
-
-	"github.com/go-json-experiment/json"
 
 	"store.example/agentstore/dynamic/rail"
 )

@@ -2,14 +2,13 @@ package solana
 
 import (
 	"context"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"sync/atomic"
 
 	"store.example/agentstore/dynamic/rail/rpc"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxAnswer is how many bytes one answer may have.

@@ -3,13 +3,12 @@ package solana
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"store.example/agentstore/dynamic/rail"
 )
