@@ -247,7 +247,7 @@ func written() []Door {
 		}
 		if !below {
 			name, doc, _ := strings.Cut(line, ": ")
-			all = append(all, writing{Door: Door{Name: name, Doc: doc}})
+			all = append(all, writing{Name: name, Doc: doc})
 			continue
 		}
 		word, rest, _ := strings.Cut(what, " ")
