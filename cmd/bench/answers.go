@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,8 +32,8 @@ type recorded struct {
 	length int // of the whole answer, as it went over the wire
 }
 
-// recordAnswer asks once, as the loader does.
-func recordAnswer(url, accept string) (*recorded, error) {
+// recordAnswer asks once, as the loader does, with further lines of the head.
+func recordAnswer(url string, lines ...string) (*recorded, error) {
 	req, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -47,8 +46,8 @@ func recordAnswer(url, accept string) (*recorded, error) {
 	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		return nil, err
 	}
-	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: %s\r\n\r\n", req.URL.RequestURI(),
-		req.URL.Host, accept); err != nil {
+	head := append([]string{"GET " + req.URL.RequestURI() + " HTTP/1.1", "Host: " + req.URL.Host}, lines...)
+	if _, err := io.WriteString(conn, strings.Join(head, "\r\n")+"\r\n\r\n"); err != nil {
 		return nil, err
 	}
 	var wire bytes.Buffer
@@ -89,96 +88,72 @@ func serveBare(args []string) error {
 }
 
 // openStore starts the local chains and a store on them, on a core of its own, and returns its
-// configuration and its process.
-func (l *lab) openStore(ctx context.Context) (*shop.Config, *process, error) {
+// address.
+func (l *lab) openStore(ctx context.Context) (string, error) {
 	store, err := l.program(ctx, "store")
 	if err != nil {
-		return nil, nil, err
+		return "", err
 	}
 	devnet, err := l.program(ctx, "devnet")
 	if err != nil {
-		return nil, nil, err
+		return "", err
 	}
 	dir, err := l.folder("devnet")
 	if err != nil {
-		return nil, nil, err
+		return "", err
 	}
 	listen, err := free()
 	if err != nil {
-		return nil, nil, err
+		return "", err
 	}
 	config, ready := filepath.Join(dir, "store.toml"), filepath.Join(dir, "ready.json")
 	chains, err := l.start(ctx, loaderCore, dir, devnet, "-chain-only", "-listen", listen, "-rpc", "127.0.0.1:0",
 		"-state", filepath.Join(dir, "state"), "-write-config", config, "-ready", ready)
 	if err != nil {
-		return nil, nil, err
+		return "", err
 	}
 	if err := chains.until(ctx, func() bool { _, err := os.Stat(ready); return err == nil }); err != nil {
-		return nil, nil, err
+		return "", err
 	}
 	cfg, err := shop.Load(config)
 	if err != nil {
-		return nil, nil, err
+		return "", err
 	}
 	for i := range cfg.Networks {
 		cfg.Networks[i].Poll = 0 // as often as on the real network
 	}
 	if cfg.DebugListen, err = free(); err != nil {
-		return nil, nil, err
+		return "", err
 	}
 	if err := os.WriteFile(config, []byte(shop.Annotated(*cfg)), 0o600); err != nil {
-		return nil, nil, err
+		return "", err
 	}
 	p, err := l.start(ctx, serverCore, dir, store, "serve", "-config", config)
 	if err != nil {
-		return nil, nil, err
+		return "", err
 	}
-	return cfg, p, p.until(ctx, answers(cfg.BaseURL+"/api/buy/hello", http.StatusPaymentRequired))
+	return cfg.BaseURL, p.until(ctx, answers(cfg.BaseURL+good, http.StatusPaymentRequired))
 }
+
+// good is what the challenge is asked for.
+const good = "/api/buy/hello"
 
 // openChallenge sets the unpaid purchase endpoint against a handler that repeats one of its
 // answers.
 func openChallenge(ctx context.Context, l *lab) (*contest, error) {
-	return l.againstBare(ctx, "/api/buy/hello", http.StatusPaymentRequired)
-}
-
-// openPorch, openSign and openGuestbook do the same with the free shelves: what changes with the
-// hour, a wallet's sign, and a page of fifty entries out of the ledger.
-func openPorch(ctx context.Context, l *lab) (*contest, error) {
-	return l.againstBare(ctx, "/porch", http.StatusOK)
-}
-
-func openSign(ctx context.Context, l *lab) (*contest, error) {
-	return l.againstBare(ctx, "/zodiac/0x7e5f4552091a69125d5dfcb7b8c2659029395bdf", http.StatusOK)
-}
-
-func openGuestbook(ctx context.Context, l *lab) (*contest, error) {
-	return l.againstBare(ctx, "/api/guestbook", http.StatusOK)
-}
-
-// againstBare sets a path of a store against a handler that repeats one of its answers. Whoever
-// reads the guestbook finds it full.
-func (l *lab) againstBare(ctx context.Context, path string, status int) (*contest, error) {
-	cfg, _, err := l.openStore(ctx)
+	base, err := l.openStore(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := signGuestbook(cfg.BaseURL, 60); err != nil {
-		return nil, err
-	}
-	url := cfg.BaseURL + path
-	r, err := recordAnswer(url, "*/*")
-	if err != nil {
-		return nil, err
-	}
-	if r.Status != status {
-		return nil, fmt.Errorf("GET %s: status %d, want %d", url, r.Status, status)
-	}
-	dir, err := l.folder("bare")
+	r, err := recordAnswer(base + good)
 	if err != nil {
 		return nil, err
 	}
 	b, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := l.folder("bare")
 	if err != nil {
 		return nil, err
 	}
@@ -194,109 +169,95 @@ func (l *lab) againstBare(ctx context.Context, path string, status int) (*contes
 	if err != nil {
 		return nil, err
 	}
-	bare := "http://" + listen + path
+	bare := "http://" + listen + good
 	p, err := l.start(ctx, serverCore, dir, self, bareServer, file, listen)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.until(ctx, answers(bare, status)); err != nil {
+	if err := p.until(ctx, answers(bare, r.Status)); err != nil {
 		return nil, err
 	}
-	again, err := recordAnswer(bare, "*/*")
+	again, err := recordAnswer(bare)
 	if err != nil {
 		return nil, err
 	}
 	if again.length != r.length {
 		return nil, fmt.Errorf("the bare handler answers %d bytes, the store %d", again.length, r.length)
 	}
-	return &contest{
-		ours: func(ctx context.Context) (float64, error) { return l.wrk(ctx, url, "*/*", status) },
-		peer: func(ctx context.Context) (float64, error) { return l.wrk(ctx, bare, "*/*", status) },
-	}, nil
+	return l.loaded(base+good, bare, http.StatusPaymentRequired), nil
 }
 
-// signGuestbook leaves entries, each by a visitor of its own.
-func signGuestbook(base string, entries int) error {
-	for i := range entries {
-		req, err := http.NewRequest(http.MethodPost, base+"/api/guestbook",
-			strings.NewReader(`{"name": "Ada", "message": "`+strings.Repeat("Came by. ", 20)+`"}`))
-		if err != nil {
-			return err
-		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("User-Agent", fmt.Sprint("visitor ", i))
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusCreated {
-			return fmt.Errorf("signing the guestbook: status %d", resp.StatusCode)
-		}
+// openChallengeStock sets it against the stock seller's.
+func openChallengeStock(ctx context.Context, l *lab) (*contest, error) {
+	base, err := l.openStore(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	s, err := openShopfront(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	rpcURL, _, err := l.anvil(ctx, s.people)
+	if err != nil {
+		return nil, err
+	}
+	stock, _, err := s.openStock(ctx, rpcURL)
+	return l.loaded(base+good, stock, http.StatusPaymentRequired), err
 }
 
-// openStatic sets a page of the published tree against nginx with the same file.
+// openStatic sets a page of the published tree against Caddy with the same file, both as gzip.
 func openStatic(ctx context.Context, l *lab) (*contest, error) {
-	cfg, _, err := l.openStore(ctx)
+	base, err := l.openStore(ctx)
 	if err != nil {
 		return nil, err
 	}
-	url := cfg.BaseURL + "/what"
-	const accept = "text/html"
-	r, err := recordAnswer(url, accept)
+	lines := []string{"Accept: text/html", "Accept-Encoding: gzip"}
+	r, err := recordAnswer(base+"/what", lines...)
 	if err != nil {
 		return nil, err
 	}
-	if r.Status != http.StatusOK || r.Header.Get("Content-Encoding") != "" {
-		return nil, fmt.Errorf("GET %s: status %d, encoding %q", url, r.Status, r.Header.Get("Content-Encoding"))
+	if r.Status != http.StatusOK || r.Header.Get("Content-Encoding") != "gzip" {
+		return nil, fmt.Errorf("GET /what: status %d, encoding %q", r.Status, r.Header.Get("Content-Encoding"))
 	}
-	// nginx answers with our fields, and with as many bytes more as its own are shorter.
-	peer, err := l.nginx(ctx, r, 0)
-	if err != nil {
-		return nil, err
-	}
-	first, err := recordAnswer(peer, accept)
-	if err != nil {
-		return nil, err
-	}
-	if missing := r.length - first.length; missing != 0 {
-		if peer, err = l.nginx(ctx, r, missing); err != nil {
+	// Caddy answers with our fields, and with as many bytes more as its own are shorter.
+	var url string
+	for padding, tries := 0, 0; ; tries++ {
+		if url, err = l.caddy(ctx, r, padding); err != nil {
 			return nil, err
 		}
+		theirs, err := recordAnswer(url, lines...)
+		if err != nil {
+			return nil, err
+		}
+		if theirs.length == r.length && bytes.Equal(theirs.Body, r.Body) {
+			return l.loaded(base+"/what", url, http.StatusOK, lines...), nil
+		}
+		if padding = r.length - theirs.length; tries == 1 {
+			return nil, fmt.Errorf("caddy answers %d bytes, the store %d", theirs.length, r.length)
+		}
 	}
-	second, err := recordAnswer(peer, accept)
-	if err != nil {
-		return nil, err
-	}
-	if second.length != r.length || !bytes.Equal(second.Body, r.Body) {
-		return nil, fmt.Errorf("nginx answers %d bytes, the store %d", second.length, r.length)
-	}
-	return &contest{
-		ours: func(ctx context.Context) (float64, error) { return l.wrk(ctx, url, accept, http.StatusOK) },
-		peer: func(ctx context.Context) (float64, error) { return l.wrk(ctx, peer, accept, http.StatusOK) },
-	}, nil
 }
 
-// nginxConfig is one worker that serves one folder as nginx is advised to.
-const nginxConfig = `
-daemon off; master_process off; worker_processes 1; pid nginx.pid; error_log stderr error;
-events { worker_connections 512; }
-http {
-  access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_timeout 120; keepalive_requests 1000000000;
-  server_tokens off; etag off; max_ranges 0; gzip off; types {} default_type %q;
-  client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
-  server { listen %s; root files;
-%s  }
+// caddyConfig is one site with the files of a folder, up to the fields that are set.
+const caddyConfig = `{
+  admin off
+  auto_https off
 }
+http://%s {
+  root * .
+  file_server {
+    precompressed gzip
+  }
+  header {
+    defer
+    -Server
+    -Last-Modified
 `
 
-// nginx serves a recorded page with its header fields and some bytes of padding, and returns the
-// page's URL. A field that is shorter by padding than ours is not written at all, so padding may be
-// negative down to a point.
-func (l *lab) nginx(ctx context.Context, r *recorded, padding int) (string, error) {
-	dir, err := l.folder("nginx")
+// caddy serves a recorded page with its header fields and some bytes of padding, and returns the
+// page's URL. Where padding is less than zero, our longest list is shorter by it.
+func (l *lab) caddy(ctx context.Context, r *recorded, padding int) (string, error) {
+	dir, err := l.folder("caddy")
 	if err != nil {
 		return "", err
 	}
@@ -304,41 +265,43 @@ func (l *lab) nginx(ctx context.Context, r *recorded, padding int) (string, erro
 	if err != nil {
 		return "", err
 	}
-	var fields strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+	var conf strings.Builder
+	fmt.Fprintf(&conf, caddyConfig, listen)
+	for name, values := range r.Header {
 		switch name {
-		case "Date", "Content-Length", "Content-Type", "Accept-Ranges":
-			continue // nginx writes these itself
+		case "Date", "Content-Length", "Content-Type", "Content-Encoding", "Accept-Ranges":
+			continue // Caddy writes these itself
 		}
-		for _, v := range r.Header[name] {
-			if name == "Vary" || name == "Access-Control-Expose-Headers" && padding < 0 {
-				n := max(0, len(v)+min(padding, 0))
-				padding += len(v) - n
-				v = v[:n]
-			}
-			fmt.Fprintf(&fields, "    add_header %s %s;\n", name, strconv.Quote(v))
+		v := strings.Join(values, ", ")
+		if name == "Access-Control-Expose-Headers" && padding < 0 {
+			v = strings.Repeat("x", max(1, len(v)+padding))
 		}
+		fmt.Fprintf(&conf, " %s `%s`\n", name, v)
 	}
-	fields.WriteString("    add_header Last-Modified \"\";\n")
 	if name := "X-Pad: \r\n"; padding > len(name) {
-		fmt.Fprintf(&fields, "    add_header X-Pad %q;\n", strings.Repeat("x", padding-len(name)))
+		fmt.Fprintf(&conf, " X-Pad %s\n", strings.Repeat("x", padding-len(name)))
 	}
-	conf := fmt.Sprintf(nginxConfig, r.Header.Get("Content-Type"), listen, fields.String())
-	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(conf), 0o600); err != nil {
-		return "", err
+	conf.WriteString(" }\n}\n")
+	for name, data := range map[string][]byte{"Caddyfile": []byte(conf.String()), "page.html": nil,
+		"page.html.gz": r.Body} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			return "", err
+		}
 	}
-	if err := os.Mkdir(filepath.Join(dir, "files"), 0o755); err != nil {
-		return "", err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "files", "page"), r.Body, 0o644); err != nil {
-		return "", err
-	}
-	p, err := l.start(ctx, serverCore, dir, "nginx", "-p", dir, "-c", "nginx.conf")
+	p, err := l.start(ctx, serverCore, dir, "caddy", "run", "--config", "Caddyfile", "--adapter", "caddyfile")
 	if err != nil {
 		return "", err
 	}
-	url := "http://" + listen + "/page"
+	url := "http://" + listen + "/page.html"
 	return url, p.until(ctx, answers(url, http.StatusOK))
+}
+
+// loaded is a contest of two addresses that are asked for the same.
+func (l *lab) loaded(ours, peer string, status int, lines ...string) *contest {
+	of := func(url string) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) { return l.wrk(ctx, url, status, lines...) }
+	}
+	return &contest{ours: of(ours), peer: of(peer)}
 }
 
 var (
@@ -350,9 +313,12 @@ var (
 
 // wrk loads a URL with 32 connections from the loader's core. Every answer must have the given
 // status, which it knows as one that is 2xx or 3xx, or not.
-func (l *lab) wrk(ctx context.Context, url, accept string, status int) (float64, error) {
-	out, err := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(loaderCore), "wrk", "-t1", "-c32",
-		"-d"+strconv.Itoa(l.seconds)+"s", "-H", "Accept: "+accept, url).CombinedOutput()
+func (l *lab) wrk(ctx context.Context, url string, status int, lines ...string) (float64, error) {
+	args := []string{"-c", strconv.Itoa(loaderCore), "wrk", "-t1", "-c32", "-d" + strconv.Itoa(l.seconds) + "s"}
+	for _, line := range lines {
+		args = append(args, "-H", line)
+	}
+	out, err := exec.CommandContext(ctx, "taskset", append(args, url)...).CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("wrk: %w\n%s", err, out)
 	}

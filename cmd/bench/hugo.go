@@ -87,7 +87,7 @@ type hugoSite struct {
 	ours      func(public, sample string) []string // the same files of ours
 }
 
-// hosts are the pages of hosts.
+// hostsInHugo are the pages of hosts.
 func hostsInHugo(rec string) hugoSite {
 	return hugoSite{
 		config: hugoConfig("html", "json", "twin"), kinds: []string{"single.html", "single.json", "single.twin.md"},
@@ -119,14 +119,14 @@ func proseInHugo(source string) hugoSite {
 	}
 }
 
-// openHugo sets a build of the pages of hosts against Hugo's, from the same rows, into files of the
-// same sizes.
-func openHugo(ctx context.Context, l *lab) (*contest, error) {
-	rec, err := l.record(ctx, someHosts)
+// openHosts sets a build of the pages of hosts against Hugo's, from the same rows, into files of
+// the same sizes.
+func openHosts(ctx context.Context, l *lab) (*contest, error) {
+	rec, err := l.record(ctx, someHosts, recordWeeks)
 	if err != nil {
 		return nil, err
 	}
-	return l.againstHugo(ctx, siteOptions{Record: rec}, hostsInHugo(rec), someHosts)
+	return l.againstHugo(ctx, "", rec, hostsInHugo(rec), someHosts)
 }
 
 // openPages sets a build of pages of prose against Hugo's, from the same sources, into files of the
@@ -136,12 +136,12 @@ func openPages(ctx context.Context, l *lab) (*contest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.againstHugo(ctx, siteOptions{Content: source}, proseInHugo(source), somePages)
+	return l.againstHugo(ctx, source, "", proseInHugo(source), somePages)
 }
 
 // againstHugo sets our build of n pages against Hugo's. Both are processes of their own, from their
 // start to their end.
-func (l *lab) againstHugo(ctx context.Context, o siteOptions, h hugoSite, n int) (*contest, error) {
+func (l *lab) againstHugo(ctx context.Context, sources, rec string, h hugoSite, n int) (*contest, error) {
 	hugo, err := hugoProgram(ctx)
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (l *lab) againstHugo(ctx context.Context, o siteOptions, h hugoSite, n int)
 	if err := run(ctx, out); err != nil {
 		return nil, err
 	}
-	_, public, err := l.build(ctx, o)
+	public, err := l.build(ctx, sources, rec)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (l *lab) againstHugo(ctx context.Context, o siteOptions, h hugoSite, n int)
 	}
 	return &contest{
 		ours: func(ctx context.Context) (float64, error) {
-			return rate(func() error { _, _, err := l.build(ctx, o); return err })
+			return rate(func() error { _, err := l.build(ctx, sources, rec); return err })
 		},
 		peer: func(ctx context.Context) (float64, error) {
 			out, err := l.place("hugo")

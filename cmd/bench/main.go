@@ -4,16 +4,16 @@
 //	go run ./cmd/bench [-only NAME,NAME] [-pairs 5] [-seconds 10] [-json]
 //
 // Nothing is judged by absolute time. Every row of the table sets the store against a peer that
-// does the same work: a bare handler, nginx, the stock seller, a plain loop of writes, git. The two
-// run in turn, ours, peer, ours, peer, so that what else the machine does falls on both, and the
-// median of the pairs' ratios is compared with the limit. Server and loader are pinned to a core
-// each, and where two servers answer the same request, they answer with equally many bytes.
+// does the same work: a bare handler, Caddy, the stock seller, Hugo, git. The two run in turn,
+// ours, peer, ours, peer, so that what else the machine does falls on both, and the median of the
+// pairs' ratios is compared with the limit. Server and loader are pinned to a core each, and where
+// two servers answer the same request, they answer with equally many bytes.
 //
 // It ends with 0 when all rows hold, with 1 when one is missed, with 2 when something could not be
-// measured. It needs Linux, two cores, Go, git, taskset, wrk and nginx (Debian: wrk, nginx-light,
+// measured. It needs Linux, two cores, Go, git, taskset, wrk and Caddy (Debian: wrk, caddy,
 // util-linux), and Node with npm for anvil and the stock seller, which are installed once from
 // their lock files. Keys are made for the run. What was written stays until the end: 2 GB of disk a
-// pair, and 14 GB a pair for hosts-rate.
+// pair, and 3 GB for the records.
 package main
 
 import (
@@ -32,7 +32,7 @@ import (
 
 // peers are what this program becomes when it starts itself, by its first argument.
 var peers = map[string]func(args []string) error{bareServer: serveBare, streetServer: serveStreet,
-	siteBuilder: buildSite, toolServer: serveTool}
+	siteBuilder: buildSite, weekSealer: sealAnother}
 
 func main() {
 	if len(os.Args) > 1 && peers[os.Args[1]] != nil {

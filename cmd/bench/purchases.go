@@ -14,12 +14,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
+	"golang.org/x/sync/errgroup"
 
 	"store.example/agentstore/cmd/devnet/npmtest"
 	"store.example/agentstore/cmd/shop"
@@ -90,219 +90,169 @@ func openShopfront(ctx context.Context, l *lab) (*shopfront, error) {
 
 func secret(k *ecdsa.PrivateKey) string { return hexutil.Encode(crypto.FromECDSA(k)) }
 
-// run buys from the store for a while and returns the purchases a second.
-func (s *shopfront) run(ctx context.Context) (float64, error) {
-	return s.selling(ctx, func(_ *process, url, rpcURL string) (float64, error) {
-		return s.l.buy(ctx, s.people, url, rpcURL, byHTTP)
-	})
-}
-
-// selling opens the store on a chain of its own while it is measured.
-func (s *shopfront) selling(ctx context.Context, measure func(p *process, url, rpcURL string) (float64,
-	error)) (float64,
-	error) {
-	rpcURL, chain, err := s.l.anvil(ctx, s.people)
-	if err != nil {
-		return 0, err
+// run buys from the store, on a chain of its own, so many at once, and returns the purchases a
+// second.
+func (s *shopfront) run(atOnce int) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (float64, error) {
+		rpcURL, chain, err := s.l.anvil(ctx, s.people)
+		if err != nil {
+			return 0, err
+		}
+		defer chain.stop()
+		store, err := s.l.program(ctx, "store")
+		if err != nil {
+			return 0, err
+		}
+		dir, err := os.MkdirTemp(s.dir, "run-")
+		if err != nil {
+			return 0, err
+		}
+		cfg := s.cfg
+		cfg.Networks[0].RPC = []string{rpcURL}
+		cfg.Ledger, cfg.HighWater = "bolt:"+filepath.Join(dir, "ledger.bolt"), filepath.Join(dir, "high-water.jws")
+		file := filepath.Join(dir, "store.toml")
+		if err := os.WriteFile(file, []byte(shop.Annotated(cfg)), 0o600); err != nil {
+			return 0, err
+		}
+		p, err := s.l.start(ctx, serverCore, dir, store, "serve", "-config", file)
+		if err != nil {
+			return 0, err
+		}
+		url := cfg.BaseURL + good
+		if err := p.until(ctx, answers(url, http.StatusPaymentRequired)); err != nil {
+			return 0, err
+		}
+		return s.buy(ctx, sale{seller: p, url: url, chain: rpcURL, atOnce: atOnce})
 	}
-	defer chain.stop()
-	store, err := s.l.program(ctx, "store")
-	if err != nil {
-		return 0, err
-	}
-	dir, err := os.MkdirTemp(s.dir, "run-")
-	if err != nil {
-		return 0, err
-	}
-	cfg := s.cfg
-	cfg.Networks[0].RPC = []string{rpcURL}
-	cfg.Ledger, cfg.HighWater = "bolt:"+filepath.Join(dir, "ledger.bolt"), filepath.Join(dir, "high-water.jws")
-	file := filepath.Join(dir, "store.toml")
-	if err := os.WriteFile(file, []byte(shop.Annotated(cfg)), 0o600); err != nil {
-		return 0, err
-	}
-	p, err := s.l.start(ctx, serverCore, dir, store, "serve", "-config", file)
-	if err != nil {
-		return 0, err
-	}
-	defer p.stop()
-	url := cfg.BaseURL + "/api/buy/hello"
-	if err := p.until(ctx, answers(url, http.StatusPaymentRequired)); err != nil {
-		return 0, err
-	}
-	measured, err := measure(p, url, rpcURL)
-	if err != nil {
-		return 0, fmt.Errorf("%w\n%s", err, p.said)
-	}
-	return measured, nil
 }
 
 // runStock buys from the stock seller.
 func (s *shopfront) runStock(ctx context.Context) (float64, error) {
-	source := filepath.Join(s.l.root, "cmd/bench/stock")
-	modules, err := npmtest.Modules(filepath.Join(s.l.root, "cmd/devnet"))
-	if err != nil {
-		return 0, err
-	}
-	// Node looks for packages above the script, so it stands beside them.
-	script := filepath.Join(s.dir, "seller.mjs")
-	b, err := os.ReadFile(filepath.Join(source, "seller.mjs"))
-	if err != nil {
-		return 0, err
-	}
-	if err := os.WriteFile(script, b, 0o600); err != nil {
-		return 0, err
-	}
-	if err := os.Symlink(modules, filepath.Join(s.dir, "node_modules")); err != nil && !errors.Is(err, os.ErrExist) {
-		return 0, err
-	}
 	rpcURL, chain, err := s.l.anvil(ctx, s.people)
 	if err != nil {
 		return 0, err
 	}
 	defer chain.stop()
-	listen, err := free()
+	url, p, err := s.openStock(ctx, rpcURL)
 	if err != nil {
 		return 0, err
+	}
+	return s.buy(ctx, sale{seller: p, url: url, chain: rpcURL, atOnce: few, refuses: true})
+}
+
+// openStock starts the stock seller.
+func (s *shopfront) openStock(ctx context.Context, rpcURL string) (url string, p *process, err error) {
+	modules, err := npmtest.Modules(filepath.Join(s.l.root, "cmd/devnet"))
+	if err != nil {
+		return "", nil, err
+	}
+	// Node looks for packages above the script, so it stands beside them.
+	dir, err := s.l.folder("stock")
+	if err != nil {
+		return "", nil, err
+	}
+	if err := npmtest.Fill(dir, modules, filepath.Join(s.l.root, "cmd/bench/stock"), "seller.mjs"); err != nil {
+		return "", nil, err
+	}
+	listen, err := free()
+	if err != nil {
+		return "", nil, err
 	}
 	_, port, err := net.SplitHostPort(listen)
 	if err != nil {
-		return 0, err
+		return "", nil, err
 	}
-	p, err := s.l.start(ctx, serverCore, s.dir, "env", "PORT="+port, "RPC="+rpcURL, "PAY_TO="+
-		address(s.people.payTo).Hex(),
-		"RELAYER="+secret(s.people.relayer), "node", script)
+	p, err = s.l.start(ctx, serverCore, dir, "env", "AS_DOCUMENTED=1", "PORT="+port, "RPC="+rpcURL,
+		"PAY_TO="+address(s.people.payTo).Hex(), "RELAYER="+secret(s.people.relayer), "node", "seller.mjs")
 	if err != nil {
-		return 0, err
+		return "", nil, err
 	}
-	defer p.stop()
-	url := "http://" + listen + "/api/buy/hello"
-	if err := p.until(ctx, answers(url, http.StatusPaymentRequired)); err != nil {
-		return 0, err
-	}
-	rate, err := s.l.buy(ctx, s.people, url, rpcURL, byHTTP)
-	if err != nil {
-		return 0, fmt.Errorf("%w\n%s", err, p.said)
-	}
-	return rate, nil
+	url = "http://" + listen + good
+	return url, p, p.until(ctx, answers(url, http.StatusPaymentRequired))
 }
 
-// runBare has the transfers mined without anybody selling. The loader stands on the core where the
-// seller stood.
-func (s *shopfront) runBare(ctx context.Context) (rate float64, err error) {
-	rpcURL, chain, err := s.l.anvil(ctx, s.people)
-	if err != nil {
-		return 0, err
-	}
-	defer chain.stop()
-	raws, err := s.people.transfers(perSecond*s.l.seconds, price)
-	if err != nil {
-		return 0, err
-	}
-	c := client()
-	defer c.CloseIdleConnections()
-	err = pinned(strconv.Itoa(serverCore), func() error {
-		rate, err = s.people.load(ctx, s.l, rpcURL, len(raws), func(ctx context.Context, i int) error {
-			return mine(ctx, c, rpcURL, raws[i])
-		})
-		return err
-	})
-	return rate, err
-}
-
-func openAgainstStock(ctx context.Context, l *lab) (*contest, error) {
+func openPurchasesStock(ctx context.Context, l *lab) (*contest, error) {
 	s, err := openShopfront(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	return &contest{ours: s.run, peer: s.runStock}, nil
+	return &contest{ours: s.run(few), peer: s.runStock}, nil
 }
 
-func openAgainstLoader(ctx context.Context, l *lab) (*contest, error) {
+func openPurchasesMany(ctx context.Context, l *lab) (*contest, error) {
 	s, err := openShopfront(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	return &contest{ours: s.run, peer: s.runBare}, nil
+	return &contest{ours: s.run(many), peer: s.run(few)}, nil
 }
 
-// client keeps one connection for each purchase under way.
-func client() *http.Client {
-	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: atOnce, DisableCompression: true}}
+// sale is a seller with what is asked of it.
+type sale struct {
+	seller     *process
+	url, chain string
+	atOnce     int
+	refuses    bool // it may refuse a payment, or not answer it with what was settled
 }
 
-// load settles numbered payments, atOnce at a time, and returns how many a second. It warms up for
-// a fifth of the run's length before it counts. A run whose payments are used up is over early. The
-// chain must have as many settlements as were made in all.
-func (p *people) load(ctx context.Context, l *lab, chain string, n int, do func(context.Context, int) error) (float64,
-	error) {
-	run, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	length := time.Duration(l.seconds) * time.Second
-	from := time.Now().Add(length / 5)
-	until := from.Add(length)
-	var next, done, all atomic.Int64
-	var wg sync.WaitGroup
-	for range atOnce {
-		wg.Go(func() {
-			for time.Now().Before(until) {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				if err := do(run, i); err != nil {
-					cancel(fmt.Errorf("number %d: %w", i+1, err))
-					return
-				}
-				all.Add(1)
-				if now := time.Now(); now.After(from) && now.Before(until) {
-					done.Add(1)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if err := context.Cause(run); err != nil {
-		return 0, err
-	}
-	if now := time.Now(); now.Before(until) {
-		length = now.Sub(from)
-	}
-	if done.Load() == 0 {
-		return 0, errors.New("nothing was done in time")
-	}
-	if got, err := p.settled(ctx, chain); err != nil {
-		return 0, fmt.Errorf("counting the settlements: %w", err)
-	} else if int64(got) != all.Load() {
-		return 0, fmt.Errorf("%d distinct settlements on the chain of %d payments", got, all.Load())
-	}
-	return float64(done.Load()) / length.Seconds(), nil
-}
-
-// A presenter sends a payment, as it stands in a header, for what a door sells. Its error is any
-// answer but the goods.
-type presenter func(ctx context.Context, c *http.Client, url, payment string) error
-
-// buy signs payments for what a door asks, each with a key of its own where it takes one, then
-// presents them, atOnce at a time.
-func (l *lab) buy(ctx context.Context, p *people, url, chain string, present presenter) (rate float64, err error) {
-	headers, err := p.payments(url, perSecond*l.seconds)
+// buy signs payments for what a door asks, each with a key of its own where it takes one, presents
+// them, atOnce at a time, and returns how many a second were answered with the goods. It warms up
+// for a fifth of the run's length before it counts. A run whose payments are used up is over early.
+// The chain must have as many settlements as were made in all.
+func (s *shopfront) buy(ctx context.Context, from sale) (rate float64, err error) {
+	defer from.seller.stop()
+	headers, err := s.people.payments(from.url, perSecond*s.l.seconds)
 	if err != nil {
 		return 0, err
 	}
-	c := client()
+	c := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: from.atOnce, DisableCompression: true}}
 	defer c.CloseIdleConnections()
 	err = pinned(strconv.Itoa(loaderCore), func() error {
-		rate, err = p.load(ctx, l, chain, len(headers), func(ctx context.Context, i int) error {
-			return present(ctx, c, url, headers[i])
-		})
+		length := time.Duration(s.l.seconds) * time.Second
+		begin := time.Now().Add(length / 5)
+		until := begin.Add(length)
+		var next, done, all atomic.Int64
+		g, run := errgroup.WithContext(ctx)
+		for range from.atOnce {
+			g.Go(func() error {
+				for time.Now().Before(until) {
+					i := int(next.Add(1)) - 1
+					if i >= len(headers) {
+						return nil
+					}
+					if err := pay(run, c, from.url, headers[i]); err != nil && from.refuses && run.Err() == nil {
+						continue
+					} else if err != nil {
+						return fmt.Errorf("number %d: %w\n%s", i+1, err, from.seller.said)
+					}
+					all.Add(1)
+					if now := time.Now(); now.After(begin) && now.Before(until) {
+						done.Add(1)
+					}
+				}
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		if now := time.Now(); now.Before(until) {
+			length = now.Sub(begin)
+		}
+		if rate = float64(done.Load()) / length.Seconds(); rate == 0 {
+			return errors.New("nothing was done in time")
+		}
+		got, err := s.people.settled(ctx, from.chain)
+		if missing := all.Load() - int64(got); err == nil && (missing > 0 || missing < 0 && !from.refuses) {
+			err = fmt.Errorf("%d distinct settlements on the chain of %d payments", got, all.Load())
+		}
 		return err
 	})
 	return rate, err
 }
 
-// byHTTP is the stock way to pay.
-func byHTTP(ctx context.Context, c *http.Client, url, payment string) error {
+// pay presents a payment, as it stands in a header. Its error is any answer but the goods.
+func pay(ctx context.Context, c *http.Client, url, payment string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
@@ -325,7 +275,7 @@ func byHTTP(ctx context.Context, c *http.Client, url, payment string) error {
 
 // payments signs n payments of what a door asks first, each a header as a stock buyer sends it.
 func (p *people) payments(url string, n int) ([]string, error) {
-	r, err := recordAnswer(url, "*/*")
+	r, err := recordAnswer(url)
 	if err != nil {
 		return nil, err
 	}
@@ -346,7 +296,7 @@ func (p *people) payments(url string, n int) ([]string, error) {
 	}
 	headers := make([]string, n)
 	for i := range headers {
-		a, sig, err := p.authorize(p.buyers[i%wallets], price, time.Now())
+		a, sig, err := p.authorize(p.buyers[i%wallets], time.Now())
 		if err != nil {
 			return nil, err
 		}

@@ -27,37 +27,25 @@ import (
 	"store.example/agentstore/generator"
 )
 
-// The record that is measured: so many hosts, walked in so many weeks.
+// The records that are measured: so many hosts, walked in so many weeks.
 const (
 	someHosts   = 10_000
 	manyHosts   = 100_000
 	recordWeeks = 12
+	sealedWeeks = 5
 )
 
-// recordRows are the promises about a site with a large record.
-var recordRows = []row{
-	{"hosts-hugo", "pages of 10,000 hosts with 12 weeks", "Hugo 0.160 with the same data and sizes", "hosts/s", 2.5,
-		false, openHugo},
-	{"hosts-write", "pages of 10,000 hosts with 12 weeks", "writing the same files, to the disk", "s", 1.5, true,
-		openHostsWrite},
-	{"hosts-rate", "pages of 100,000 hosts", "those of 10,000, ten times", "hosts/s", 0.8, false, openHostsRate},
-	{"hosts-memory", "peak memory with 100,000 hosts", "that with 10,000", "MB", 1.3, true, openHostsMemory},
-	{"seal", "sealing the 13th week of 10,000 hosts", "sealing their 2nd", "s", 1.2, true, openSeal},
-	{"verify", "verifying a record of 120,000 rows", "ed25519 alone on all cores", "signatures/s", 0.7, false,
-		openVerify},
-}
-
 // record writes a record of n hosts once, and keeps it until the end.
-func (l *lab) record(ctx context.Context, n int) (string, error) {
-	dir := filepath.Join(l.dir, fmt.Sprintf("record-%d", n))
-	if _, err := os.Stat(filepath.Join(dir, "rounds", strconv.Itoa(recordWeeks), "header.json")); err == nil {
+func (l *lab) record(ctx context.Context, n, weeks int) (string, error) {
+	dir := filepath.Join(l.dir, fmt.Sprintf("record-%d-%d", n, weeks))
+	if _, err := os.Stat(filepath.Join(dir, "rounds", strconv.Itoa(weeks), "header.json")); err == nil {
 		return dir, nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
 	began := time.Now()
-	for week := range recordWeeks {
+	for week := range weeks {
 		if err := sealWeek(ctx, dir, n, week); err != nil {
 			return "", err
 		}
@@ -124,50 +112,14 @@ func syntheticRow(i, week int, at time.Time) record.Row {
 	return r
 }
 
-// siteBuilder is the first argument with which this program builds a site with a record and says
-// how that went.
-const siteBuilder = "build-site"
-
-// built is what a builder says.
-type built struct {
-	Seconds float64 `json:"seconds"` // of the build alone
-	PeakMB  float64 `json:"peak_mb"` // of the process, by VmHWM
-	Files   int     `json:"files"`
+// spent is what this program, started by itself, says of its work.
+type spent struct {
+	Seconds float64 // of the work alone
+	PeakMB  float64 // of the process, by VmHWM
 }
 
-// siteOptions say what a builder builds: the specimen if nothing else is named.
-type siteOptions struct {
-	Content string // folder of the sources
-	Record  string // folder of the record
-	Out     string
-}
-
-func buildSite(args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("%s takes what to build, as JSON", siteBuilder)
-	}
-	var o siteOptions
-	if err := json.Unmarshal([]byte(args[0]), &o); err != nil {
-		return err
-	}
-	var from content.Sources
-	if o.Content != "" {
-		from.Content = os.DirFS(o.Content)
-	}
-	site, err := content.Load(from)
-	if err != nil {
-		return err
-	}
-	in := input(site, o.Out)
-	if o.Record != "" {
-		in.Corpus = os.DirFS(o.Record)
-	}
-	began := time.Now() // whoever began this process has had the disk caught up before
-	r, err := generator.Build(context.Background(), in)
-	if err != nil {
-		return err
-	}
-	out := built{Seconds: time.Since(began).Seconds(), Files: r.Files}
+// say says what was spent.
+func (s spent) say() error {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return err
@@ -178,127 +130,99 @@ func buildSite(args []string) error {
 			if err != nil {
 				return err
 			}
-			out.PeakMB = n / 1024
+			s.PeakMB = n / 1024
 		}
 	}
-	return json.NewEncoder(os.Stdout).Encode(out)
+	return json.NewEncoder(os.Stdout).Encode(s)
 }
 
-// build builds a site in a process of its own, into a folder that goes after the row.
-func (l *lab) build(ctx context.Context, o siteOptions) (out built, public string, err error) {
+// again starts this program as one of its peers and returns what it spent.
+func again(ctx context.Context, args ...string) (out spent, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return out, "", err
+		return out, err
 	}
-	public, err = l.place("site")
-	if err != nil {
-		return out, "", err
-	}
-	o.Out = public
-	what, err := json.Marshal(o)
-	if err != nil {
-		return out, "", err
-	}
-	cmd := exec.CommandContext(ctx, self, siteBuilder, string(what))
+	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Stderr = os.Stderr
 	raw, err := cmd.Output()
 	if err != nil {
-		return out, "", fmt.Errorf("building a site: %w", err)
+		return out, fmt.Errorf("%s: %w", args[0], err)
 	}
-	return out, public, json.Unmarshal(raw, &out)
+	return out, json.Unmarshal(raw, &out)
 }
 
-// hostsPerSecond is a run that builds a site of n hosts.
-func (l *lab) hostsPerSecond(record string, n int) func(context.Context) (float64, error) {
-	return func(ctx context.Context) (float64, error) {
-		b, _, err := l.build(ctx, siteOptions{Record: record})
-		return float64(n) / b.Seconds, err
+// siteBuilder is the first argument with which this program builds a site: of a folder of sources
+// and one of a record, the specimen's and none for "", into a third.
+const siteBuilder = "build-site"
+
+func buildSite(args []string) error {
+	if len(args) != 3 {
+		return fmt.Errorf("%s takes the folders of sources, record and site", siteBuilder)
 	}
+	var from content.Sources
+	if args[0] != "" {
+		from.Content = os.DirFS(args[0])
+	}
+	site, err := content.Load(from)
+	if err != nil {
+		return err
+	}
+	in := input(site, args[2])
+	if args[1] != "" {
+		in.Corpus = os.DirFS(args[1])
+	}
+	_, err = generator.Build(context.Background(), in)
+	return err
 }
 
-// openHostsWrite sets a full build against writing the files that it makes.
-func openHostsWrite(ctx context.Context, l *lab) (*contest, error) {
-	record, err := l.record(ctx, someHosts)
-	if err != nil {
-		return nil, err
+// build builds a site in a process of its own, into a folder that goes after the row.
+func (l *lab) build(ctx context.Context, sources, record string) (public string, err error) {
+	if public, err = l.place("site"); err != nil {
+		return "", err
 	}
-	var files []treeFile
-	return &contest{
-		ours: func(ctx context.Context) (float64, error) {
-			var public string
-			took, err := onDisk(func() (seconds float64, err error) {
-				var b built
-				b, public, err = l.build(ctx, siteOptions{Record: record})
-				return b.Seconds, err
-			})
-			if err == nil && files == nil {
-				files, err = readTree(public)
-			}
-			return took, err
-		},
-		peer: func(context.Context) (float64, error) { return l.write(files) },
-	}, nil
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.CommandContext(ctx, self, siteBuilder, sources, record, public).CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("building a site: %w\n%s", err, out)
+	}
+	return public, err
 }
 
-func openHostsRate(ctx context.Context, l *lab) (*contest, error) {
-	many, err := l.record(ctx, manyHosts)
-	if err != nil {
-		return nil, err
-	}
-	some, err := l.record(ctx, someHosts)
-	if err != nil {
-		return nil, err
-	}
-	return &contest{
-		ours: l.hostsPerSecond(many, manyHosts),
-		// As many hosts in as many files: what the disk does with that many bytes falls on both.
-		peer: func(ctx context.Context) (float64, error) {
-			seconds := 0.0
-			for range manyHosts / someHosts {
-				b, _, err := l.build(ctx, siteOptions{Record: some})
-				if err != nil {
-					return 0, err
-				}
-				seconds += b.Seconds
-			}
-			return manyHosts / seconds, nil
-		},
-	}, nil
-}
+// weekSealer is the first argument with which this program seals a week of many hosts, counted from
+// 0, into a record.
+const weekSealer = "seal-week"
 
-func openHostsMemory(ctx context.Context, l *lab) (*contest, error) {
-	peak := func(n int) (func(context.Context) (float64, error), error) {
-		record, err := l.record(ctx, n)
-		return func(ctx context.Context) (float64, error) {
-			b, public, err := l.build(ctx, siteOptions{Record: record})
-			return b.PeakMB, errors.Join(err, os.RemoveAll(public))
-		}, err
+func sealAnother(args []string) error {
+	if len(args) != 2 {
+		return fmt.Errorf("%s takes a record and a week", weekSealer)
 	}
-	many, err := peak(manyHosts)
+	week, err := strconv.Atoi(args[1])
 	if err != nil {
-		return nil, err
+		return err
 	}
-	some, err := peak(someHosts)
-	return &contest{ours: many, peer: some}, err
+	took, err := onDisk(func() error { return sealWeek(context.Background(), args[0], manyHosts, week) })
+	if err != nil {
+		return err
+	}
+	return spent{Seconds: took}.say()
 }
 
 // openSeal sets a week's seal behind many weeks against that behind one.
 func openSeal(ctx context.Context, l *lab) (*contest, error) {
-	old, err := l.record(ctx, someHosts)
-	if err != nil {
-		return nil, err
-	}
-	young, err := l.place("young")
-	if err == nil {
-		err = os.MkdirAll(young, 0o755)
-	}
-	if err == nil {
-		err = sealWeek(ctx, young, someHosts, 0)
-	}
-	if err != nil {
-		return nil, err
-	}
-	next := func(record string, week int) func(context.Context) (float64, error) {
+	return l.sealing(ctx, func(s spent) float64 { return s.Seconds })
+}
+
+// openSealMemory does the same with what it takes of memory.
+func openSealMemory(ctx context.Context, l *lab) (*contest, error) {
+	return l.sealing(ctx, func(s spent) float64 { return s.PeakMB })
+}
+
+func (l *lab) sealing(ctx context.Context, of func(spent) float64) (*contest, error) {
+	next := func(weeks int) (func(context.Context) (float64, error), error) {
+		record, err := l.record(ctx, manyHosts, weeks)
 		return func(ctx context.Context) (float64, error) {
 			dir, err := l.place("sealed")
 			if err == nil {
@@ -307,19 +231,22 @@ func openSeal(ctx context.Context, l *lab) (*contest, error) {
 			if err != nil {
 				return 0, err
 			}
-			took, err := onDisk(func() (float64, error) {
-				return timed(func() error { return sealWeek(ctx, dir, someHosts, week) })
-			})
-			return took, errors.Join(err, os.RemoveAll(dir))
-		}
+			s, err := again(ctx, weekSealer, dir, strconv.Itoa(weeks))
+			return of(s), errors.Join(err, os.RemoveAll(dir))
+		}, err
 	}
-	return &contest{ours: next(old, recordWeeks), peer: next(young, 1)}, nil
+	old, err := next(sealedWeeks)
+	if err != nil {
+		return nil, err
+	}
+	young, err := next(1)
+	return &contest{ours: old, peer: young}, err
 }
 
 // openVerify sets the check of a whole record against verifying as many signatures of as many
 // bytes.
 func openVerify(ctx context.Context, l *lab) (*contest, error) {
-	dir, err := l.record(ctx, someHosts)
+	dir, err := l.record(ctx, someHosts, recordWeeks)
 	if err != nil {
 		return nil, err
 	}

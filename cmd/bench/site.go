@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,10 +53,10 @@ func (l *lab) pagesSite(n int) (*content.Site, string, error) {
 	return site, dir, err
 }
 
-// The sites that are measured have so many pages.
+// The site that is measured has so many pages; what is published, two files of each.
 const (
-	somePages = 10_000
-	manyPages = 100_000
+	somePages      = 10_000
+	publishedPages = 15_000
 )
 
 // syntheticBody is prose of a few paragraphs, different for each page and edition.
@@ -91,64 +90,15 @@ func timed(f func() error) (float64, error) {
 // Files are written when they are there: up to then, a write copies into memory, and how long that
 // takes goes by how fast the machine, or the host under a virtual one, hands out pages: on one
 // machine in one hour from 0.5 to 4 s for the same files.
-func onDisk(f func() (float64, error)) (float64, error) {
-	took, err := f()
-	began := time.Now()
-	syscall.Sync()
-	return took + time.Since(began).Seconds(), err
-}
-
-// treeFile is a file of a tree, with its path from there.
-type treeFile struct {
-	name string
-	body []byte
-}
-
-// readTree reads every file of a folder, folder by folder.
-func readTree(dir string) ([]treeFile, error) {
-	var files []treeFile
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		rel, err := filepath.Rel(dir, name)
-		if err != nil {
-			return err
-		}
-		body, err := os.ReadFile(name)
-		files = append(files, treeFile{rel, body})
+func onDisk(f func() error) (float64, error) {
+	return timed(func() error {
+		err := f()
+		syscall.Sync()
 		return err
 	})
-	return files, err
 }
 
-// write times how long it takes to write files into a new folder, in their order, to the disk.
-func (l *lab) write(files []treeFile) (float64, error) {
-	dir, err := l.place("written")
-	if err != nil {
-		return 0, err
-	}
-	return onDisk(func() (float64, error) { return timed(func() error { return writeTree(dir, files) }) })
-}
-
-func writeTree(dir string, files []treeFile) error {
-	made := make(map[string]bool)
-	for _, f := range files {
-		file := filepath.Join(dir, f.name)
-		if parent := filepath.Dir(file); !made[parent] {
-			if err := os.MkdirAll(parent, 0o755); err != nil {
-				return err
-			}
-			made[parent] = true
-		}
-		if err := os.WriteFile(file, f.body, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// openNothing sets a build of a large site in which nothing changed against the full build before
+// openNothing sets a build of a site in which nothing changed against the full build before
 // it.
 func openNothing(ctx context.Context, l *lab) (*contest, error) {
 	return l.rebuild(func(*content.Site, int) {}, 0)
@@ -158,15 +108,15 @@ func openNothing(ctx context.Context, l *lab) (*contest, error) {
 func openRebuild(ctx context.Context, l *lab) (*contest, error) {
 	return l.rebuild(func(site *content.Site, edition int) {
 		pages := site.Pages
-		i := slices.IndexFunc(pages, func(p content.Page) bool { return p.Name == pageName(somePages) })
-		pages[i].Body = syntheticBody(somePages, edition)
+		i := slices.IndexFunc(pages, func(p content.Page) bool { return p.Name == pageName(somePages/2) })
+		pages[i].Body = syntheticBody(somePages/2, edition)
 	}, 2)
 }
 
 // rebuild is a contest of building a site of many pages again, of which so many files are to be
 // made anew, against building all of it.
 func (l *lab) rebuild(change func(site *content.Site, edition int), files int) (*contest, error) {
-	site, _, err := l.pagesSite(manyPages)
+	site, _, err := l.pagesSite(somePages)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +151,7 @@ func (l *lab) rebuild(change func(site *content.Site, edition int), files int) (
 
 // openPublish sets a publication into an empty repository against git's own add and commit.
 func openPublish(ctx context.Context, l *lab) (*contest, error) {
-	site, _, err := l.pagesSite(somePages)
+	site, _, err := l.pagesSite(publishedPages)
 	if err != nil {
 		return nil, err
 	}

@@ -50,17 +50,20 @@ type forge struct {
 	last     map[string]int64        // the newest row of a host
 	entries  map[string]record.HostEntry
 
-	// What vectors are made of that no edit makes.
-	keepAll      bool   // a judgement that is withdrawn later is kept
-	seen         bool   // a walker at another place saw the host that is ready, in the second round
-	look         byte   // which look at a door is judged
-	unkept       string // the host of which no judgement is kept
-	noWork       bool   // the block does not meet the difficulty that it states
-	keepIdentity bool   // the identity signs on that was handed over
-	ownBasis     bool   // an erratum rests on what the row itself does
-	oldBasis     bool   // and one on a look by a battery before its row's
-	forked       bool   // the log is handed over at another root
-	drawn        string // when the block of the second round's lot is dated, "" for in time
+	seen bool // a walker at another place saw the host that is ready, in the second round
+	look byte // which look at a door is judged
+
+	// as is what is done otherwise, and no edit does, each with its value or "yes":
+	//
+	//	withdrawn-kept   a judgement that is withdrawn later is kept
+	//	unkept           the host of which no judgement is kept
+	//	no-work          the block does not meet the difficulty that it states
+	//	block-at         when the block of the second round's lot is dated
+	//	identity-stays   the identity signs on that was handed over
+	//	own-basis        an erratum rests on what the row itself does
+	//	old-basis        and one on a look by a battery before its row's
+	//	forked           the log is handed over at another root
+	as map[string]string
 }
 
 // made is what was made of the same before. Records that differ in one thing have the rest in
@@ -78,8 +81,8 @@ func once[K comparable, V any](all *sync.Map, of K, make func() V) V {
 }
 
 // newForge begins a record.
-func newForge(m *made, edits []edit) *forge {
-	f := &forge{made: m, edits: edits, met: make(map[int]bool), files: make(map[string][]byte),
+func newForge(m *made, edits []edit, as map[string]string) *forge {
+	f := &forge{made: m, edits: edits, as: as, met: make(map[int]bool), files: make(map[string][]byte),
 		heads: make(map[int64]*attest.Key), roots: make(map[int64]attest.Digest), last: make(map[string]int64),
 		digests: make(map[int64]attest.Digest),
 		entries: make(map[string]record.HostEntry), logKey: attest.SpecimenKeyFor(attest.PurposeLog),
@@ -268,7 +271,7 @@ func (f *forge) handOver(p attest.Purpose, date string, to *attest.Key) {
 	if p == attest.PurposeLog {
 		f.head()
 		from, c.LastHead = &f.logKey, &attest.LogHead{Size: f.log.Size, Root: f.roots[f.log.Size]}
-		if f.forked {
+		if f.as["forked"] != "" {
 			c.LastHead.Root[0] ^= 1
 		}
 	}
@@ -277,7 +280,7 @@ func (f *forge) handOver(p attest.Purpose, date string, to *attest.Key) {
 	if f.err != nil {
 		return
 	}
-	if f.ring = ring; p == attest.PurposeLog || !f.keepIdentity {
+	if f.ring = ring; p == attest.PurposeLog || f.as["identity-stays"] == "" {
 		*from = to
 	}
 	h := ring.Handovers[len(ring.Handovers)-1]
@@ -328,10 +331,10 @@ func noteLine(name string, algorithm byte, public, signature []byte) string {
 
 // The edits that vectors are made of.
 
-// swap puts one text in the place of another, which stands there once.
-func swap(at, old, new string) edit {
+// swap puts one text in the place of another, which stands there once, or the first of most.
+func swap(at, old, new string, most int) edit {
 	return edit{at, func(raw []byte) ([]byte, error) {
-		if n := bytes.Count(raw, []byte(old)); n != 1 {
+		if n := bytes.Count(raw, []byte(old)); n == 0 || n > most {
 			return nil, fmt.Errorf("%q stands there %d times in %.300s", old, n, raw)
 		}
 		return bytes.Replace(raw, []byte(old), []byte(new), 1), nil

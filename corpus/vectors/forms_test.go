@@ -68,7 +68,7 @@ func TestVerifyRefusesWhatTheFormsRefuse(t *testing.T) {
 	for _, f := range table {
 		all[f.Name] = f
 	}
-	files, err := build(new(made), "corrected", nil, nil)
+	files, err := build(new(made), "corrected", bad{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestVerifyRefusesWhatTheFormsRefuse(t *testing.T) {
 	for _, o := range signedForms(ring) {
 		var raw string
 		take := edit{o.at, func(b []byte) ([]byte, error) { raw = string(b); return b, nil }}
-		if _, err := build(new(made), "corrected", nil, []edit{take}); err != nil {
+		if _, err := build(new(made), "corrected", bad{edits: []edit{take}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := o.read(signedAs(o.form, raw)); err != nil {

@@ -97,7 +97,7 @@ func full(f *forge) {
 	f.observe(roster(2, "2026-09-08T00:00:00Z", 900_000, hosts...))
 	r = plainRound(2)
 	r.Lot = &record.Lot{RosterDigest: rosterDigest(r.Week, hosts), Height: 900_000,
-		Header: f.block(cmp.Or(f.drawn, "2026-09-08T01:00:00Z"), hosts)}
+		Header: f.block(cmp.Or(f.as["block-at"], "2026-09-08T01:00:00Z"), hosts)}
 	r.Roster.Capped = true
 	rows, kept = f.walked(2)
 	lateRow := unprobed(late, "interrupted")
@@ -143,7 +143,7 @@ func (f *forge) walked(n int64) (rows []record.Row, kept []packed) {
 			rows = append(rows, row)
 			continue
 		}
-		if rows = append(rows, row); host == ready || n > 1 || f.keepAll {
+		if rows = append(rows, row); host == ready || n > 1 || f.as["withdrawn-kept"] != "" {
 			kept = append(kept, packed{host, raw})
 		}
 	}
@@ -242,7 +242,7 @@ func (f *forge) pack(name, at string, all ...packed) {
 	index := record.EvidenceIndex{Format: record.EvidenceIndexFormat}
 	var pack []byte
 	for _, p := range all {
-		if p.host == f.unkept {
+		if p.host == f.as["unkept"] {
 			continue
 		}
 		z := f.edit("member "+name+" "+p.host, f.zipped(f.edit("judgement "+name+" "+p.host, p.raw)))
@@ -299,7 +299,8 @@ func (f *forge) block(at string, hosts []string) attest.Hex {
 	header := make([]byte, ots.HeaderSize)
 	binary.LittleEndian.PutUint32(header[68:], uint32(when.Unix()))
 	bits := uint32(0x207fffff) // each second try meets it
-	if f.noWork {
+	idle := f.as["no-work"] != ""
+	if idle {
 		bits = 0x1d00ffff
 	}
 	binary.LittleEndian.PutUint32(header[72:], bits)
@@ -308,7 +309,7 @@ func (f *forge) block(at string, hosts []string) attest.Hex {
 		binary.LittleEndian.PutUint32(header[76:], nonce)
 		lot := record.Lot{Header: header}
 		seed := lot.Seed()
-		if met := new(big.Int).SetBytes(seed[:]).Cmp(target) <= 0; met != f.noWork && lastTurn(seed, hosts) == beyond {
+		if met := new(big.Int).SetBytes(seed[:]).Cmp(target) <= 0; met != idle && lastTurn(seed, hosts) == beyond {
 			return header
 		}
 	}
@@ -376,10 +377,10 @@ func corrected(f *forge) {
 	at, walked := "2026-09-14T00:00:00Z", "2026-09-13T12:00:00Z"
 	leaf, digest := int64(firstUnready), ""
 	row, raw := f.judge(unready, true, 1)
-	if f.oldBasis {
+	if f.as["old-basis"] != "" {
 		raw = bytes.Replace(raw, []byte(`"battery":"`+probe.V2+`"`), []byte(`"battery":"`+probe.V1+`"`), 1)
 	}
-	if digest = digestOf(raw); f.ownBasis {
+	if digest = digestOf(raw); f.as["own-basis"] != "" {
 		leaf, digest = secondUnready, digestOf(f.judgement(unready, 2))
 	} else {
 		f.put(record.ObservedEvidence(digest), f.zipped(raw))

@@ -48,23 +48,27 @@ type Bad struct {
 // bad says how a record is made.
 type bad struct {
 	rule  rule.Rule
-	name  string // behind the rule's, "" for the first of a rule
+	name  string // the rule's, and what follows it behind a dash but for the first of a rule
 	why   string
-	base  string // "" for full
-	draft func(*forge)
+	base  string
+	as    map[string]string
+	draft func(*forge) // instead of the base's
 	edits []edit
-	after func(map[string][]byte)
+	after []func(map[string][]byte)
 	links map[string]string
 	keys  func() []byte
 	seen  func() []byte
 }
 
-// bases are the good records by name.
-var bases = []struct {
+// good says how a record is made that holds.
+type good struct {
 	name, why string
 	make      func(*forge)
-	covered   bool
-}{
+	covered   bool // it has its manifest
+}
+
+// bases are the good records.
+var bases = []good{
 	{"small", "one round with one host that was not probed", small, false},
 	{"full", "something of every kind: two rounds, observations of all kinds, what was withdrawn, keys that changed " +
 		"hands, proofs of time", full, false},
@@ -92,23 +96,29 @@ func flooded(f *forge) {
 	f.round(r, []record.Row{unprobed(ready, "interrupted")})
 }
 
+// certified is a record of two counts of certificates, with the trees of what was delivered.
+func certified(f *forge) {
+	f.begin(attest.SpecimenKey(), attest.SpecimenKeyFor(attest.PurposeLog))
+	count := func(at string, total, size int64, through string) record.Observation {
+		return record.Observation{At: at, Kind: record.ObservationArtifactsIssued, Issued: &record.Issued{Total: total,
+			Classes:      []record.IssuedClass{{Class: "certificate", Total: total}},
+			Certificates: &record.IssuedTree{Through: through, Size: size, Root: strings.Repeat("ab", 32)}}}
+	}
+	// The last moment of a week is of the week, and the next one is not.
+	f.observe(count("2026-08-24T00:00:00Z", 3, 2, "2026-W34"), count("2027-01-04T00:00:00Z", 4, 1, "2026-W53"))
+}
+
 // build makes one record.
-func build(m *made, base string, draft func(*forge), edits []edit) (map[string][]byte, error) {
-	i := slices.IndexFunc(bases, func(b struct {
-		name, why string
-		make      func(*forge)
-		covered   bool
-	}) bool {
-		return b.name == base
-	})
+func build(m *made, base string, b bad) (map[string][]byte, error) {
+	i := slices.IndexFunc(bases, func(g good) bool { return g.name == base })
 	if i < 0 {
 		return nil, fmt.Errorf("no good record is named %q", base)
 	}
-	f := newForge(m, edits)
-	if draft == nil {
-		draft = bases[i].make
+	f := newForge(m, b.edits, b.as)
+	if b.draft == nil {
+		b.draft = bases[i].make
 	}
-	draft(f)
+	b.draft(f)
 	files, err := f.close(bases[i].covered)
 	if base == "cut" {
 		maps.DeleteFunc(files, func(name string, _ []byte) bool {
@@ -123,18 +133,21 @@ func build(m *made, base string, draft func(*forge), edits []edit) (map[string][
 
 // All returns the vectors: the good ones, then the bad ones in the order of the rules.
 func All() ([]Good, []Bad, error) {
-	var good []Good
+	var holds []Good
 	held, m := make(map[string]map[string][]byte), new(made)
 	for _, b := range bases {
-		files, err := build(m, b.name, nil, nil)
+		files, err := build(m, b.name, bad{})
 		if err != nil {
 			return nil, nil, err
 		}
 		held[b.name] = files
-		good = append(good, Good{b.name, b.why, files})
+		holds = append(holds, Good{b.name, b.why, files})
 	}
 	var ordered []bad
-	defects := broken()
+	defects, err := broken()
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, entry := range rulebook.Table() {
 		for _, b := range defects {
 			if b.rule == entry.Rule {
@@ -154,26 +167,19 @@ func All() ([]Good, []Bad, error) {
 		})
 	}
 	_ = g.Wait()
-	return good, out, errors.Join(errs...)
+	return holds, out, errors.Join(errs...)
 }
 
 // make returns a vector as what differs from its base.
 func (b bad) make(m *made, held map[string]map[string][]byte) (Bad, error) {
-	base := b.base
-	if base == "" {
-		base = "full"
-	}
-	v := Bad{Name: string(b.rule), Why: b.why, Rule: b.rule, Base: base, Files: make(map[string][]byte),
-		Links: b.links, Battery: b.rule == rule.JudgementVerdict}
-	if b.name != "" {
-		v.Name += "-" + b.name
-	}
-	files, err := build(m, base, b.draft, b.edits)
+	v := Bad{Name: b.name, Why: b.why, Rule: b.rule, Base: b.base, Files: make(map[string][]byte), Links: b.links,
+		Battery: b.rule == rule.JudgementVerdict}
+	files, err := build(m, b.base, b)
 	if err != nil {
 		return v, err
 	}
-	if b.after != nil {
-		b.after(files)
+	for _, after := range b.after {
+		after(files)
 	}
 	if b.keys != nil {
 		v.Keys = b.keys()
@@ -182,11 +188,11 @@ func (b bad) make(m *made, held map[string]map[string][]byte) (Bad, error) {
 		v.Seen = b.seen()
 	}
 	for name, data := range files {
-		if was, there := held[base][name]; !there || string(was) != string(data) {
+		if was, there := held[b.base][name]; !there || string(was) != string(data) {
 			v.Files[name] = data
 		}
 	}
-	for name := range held[base] {
+	for name := range held[b.base] {
 		if _, there := files[name]; !there {
 			v.Files[name] = nil
 		}

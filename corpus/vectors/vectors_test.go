@@ -43,7 +43,7 @@ func TestVectors(t *testing.T) {
 	for _, g := range good {
 		held[g.Name] = g.Files
 		r, err := audit.Clone(t.Context(), tree(g.Files, nil, nil),
-			audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
+			audit.CloneOptions{Judge: judge.Batteries{}})
 		if err != nil || !r.Sound() {
 			t.Errorf("%s: %v %v", g.Name, r.Problems, err)
 		}
@@ -56,7 +56,7 @@ func TestVectors(t *testing.T) {
 		names[b.Name] = true
 		of[b.Rule]++
 		r, err := audit.Clone(t.Context(), tree(held[b.Base], b.Files, b.Links), audit.CloneOptions{Ring: b.Keys,
-			RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}, Remembered: b.Seen}})
+			Judge: judge.Batteries{}, Remembered: b.Seen})
 		var rules []rule.Rule
 		for _, p := range r.Problems {
 			rules = append(rules, p.Rule)

@@ -26,9 +26,9 @@
 //
 // The transport is our own, and the types are those of the official Go SDK. The SDK's own handler
 // with a tool that does nothing takes half as much processor time again as this door with the
-// store's route behind it (row mcp-free of cmd/bench); it also gives back other ids than it got
-// where they are no int64, takes what follows the message, answers an unknown method in plain text,
-// and lets a panic of a tool end the process.
+// store's route behind it; it also gives back other ids than it got where they are no int64, takes
+// what follows the message, answers an unknown method in plain text, and lets a panic of a tool end
+// the process.
 package mcp
 
 import (

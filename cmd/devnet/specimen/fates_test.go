@@ -21,7 +21,9 @@ import (
 // door failed, k beyond the cap, i interrupted, m no method was named, b a bot wall answered,
 // - refused by the guard, . no row.
 var fates = []struct{ host, weeks string }{
-	{longHost, ".......RRRRR"},
+	{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb" +
+		"bbbbbbbbbbbbbbbbbbbbbbbbbbb.ccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc.dddddddd" +
+		"ddddddddddddddddddddddddddddddddddddddddd.long.street", ".......RRRRR"},
 	{"almanac.mill.street", "RRRcRRRRRRRR"},
 	{"anchor.hill.street", "RRRcruucuuuu"},
 	{"arch.gate.street", "........RRRR"},

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,19 +69,40 @@ func (d Door) URL() string {
 	return scheme + d.Host + "/" + path
 }
 
-// Doors returns every row.
+// Doors returns every row: those that sell for one token each, and those of rows.txt.
 func Doors() []Door {
-	var all []Door
-	for _, rows := range [][]Door{readyDoors(), methodDoors(), nameDoors(), checkDoors(), advisoryDoors(), mppDoors(),
-		networkDoors(), hazardDoors(), stockDoors()} {
-		all = append(all, rows...)
-	}
+	all := append(tokenDoors(), written()...)
 	for i := range all {
 		if all[i].Host == "" {
 			all[i].Host = all[i].Name + "." + Domain
 		}
 	}
 	return all
+}
+
+// mainnet tells whether an asset's network is one for real money.
+func mainnet(a networks.Token) bool {
+	return slices.ContainsFunc(networks.Chains(),
+		func(n networks.Chain) bool { return n.ID == a.Network && !n.Testnet })
+}
+
+// tokenDoors sell as they should, one for every token that a stock client pays in unasked.
+func tokenDoors() []Door {
+	var rows []Door
+	for _, a := range networks.Tokens() {
+		if !mainnet(a) {
+			continue
+		}
+		name := "ready-" + strings.ToLower(strings.NewReplacer(":", "-", ".", "").Replace(a.Network+"-"+a.Symbol))
+		if strings.HasPrefix(a.Network, "solana:") {
+			name = "ready-solana-" + strings.ToLower(a.Symbol)
+		}
+		cent := "1" + strings.Repeat("0", a.Decimals-2)
+		rows = append(rows, Door{Name: name, Doc: "Sells for " + a.Symbol + " on " + a.Network + ".",
+			Want:  ready("L5", "inputs-declared"),
+			serve: sells(func(t *terms) { t.accepts = []any{entry(a, cent)} })})
+	}
+	return rows
 }
 
 // v1Checks are the names that the frozen battery asks.
@@ -94,77 +116,16 @@ func ready(level string, advisories ...string) Want {
 		Protocols: []string{probe.ProtocolX402}}
 }
 
-// fails is what is wanted of a door that answers 402 and fails checks, named with a space between
-// them.
-func fails(level, checks string, advisories ...string) Want {
-	w := Want{V1: probe.Ready, V2: probe.NotReady, FailedV2: strings.Fields(checks), Advisories: advisories,
+// fails is what is wanted of a door that answers 402 and fails checks.
+func fails(level string, checks []string, advisories ...string) Want {
+	w := Want{V1: probe.Ready, V2: probe.NotReady, FailedV2: checks, Advisories: advisories,
 		Level: level, Fault: probe.FaultDoor, Protocols: []string{probe.ProtocolX402}}
-	for _, name := range w.FailedV2 {
-		for _, old := range v1Checks {
-			if name == old {
-				w.V1, w.FailedV1 = probe.NotReady, append(w.FailedV1, name)
-			}
+	for _, name := range checks {
+		if slices.Contains(v1Checks, name) {
+			w.V1, w.FailedV1 = probe.NotReady, append(w.FailedV1, name)
 		}
 	}
 	return w
-}
-
-// blameless is for what somebody pays all the same, or what may lie at the caller.
-func (w Want) blameless() Want {
-	w.Fault = probe.FaultNone
-	return w
-}
-
-// notJudged is for terms that somebody may pay and v2 cannot judge.
-func (w Want) notJudged() Want {
-	w.V2, w.FailedV2, w.Fault = probe.NotProbed, nil, probe.FaultInstrument
-	return w
-}
-
-// challenged is what is wanted where a bot wall answers.
-func challenged() Want {
-	w := notAsked(probe.FaultInstrument)
-	w.V2, w.FailedV2 = probe.NotProbed, nil
-	return w
-}
-
-// unlikeV1 is for a door that v1 fails for checks that v2 asks in its own way.
-func unlikeV1(w Want, failed ...string) Want {
-	w.V1, w.FailedV1 = probe.NotReady, failed
-	return w
-}
-
-// speaks changes the protocols that are wanted.
-func (w Want) speaks(protocols ...string) Want {
-	w.Protocols = protocols
-	return w
-}
-
-// observed changes the advisories that are wanted.
-func observed(w Want, advisories ...string) Want {
-	w.Advisories = advisories
-	return w
-}
-
-// notAsked is what is wanted of a door that answers with another status than 402.
-func notAsked(fault probe.Fault) Want {
-	return Want{V1: probe.NotReady, V2: probe.NotReady, FailedV1: []string{"status-402"},
-		FailedV2: []string{"status-402"}, Level: "L1", Fault: fault}
-}
-
-// unread is what is wanted of a door whose terms cannot be read.
-func unread() Want { return fails("L2", "payment-required-header").speaks() }
-
-// stopped changes where the last exchange stopped.
-func (w Want) stopped(stage string) Want {
-	w.Stage = stage
-	return w
-}
-
-// unreachable is what is wanted of a door from which no answer comes.
-func unreachable(stage string, fault probe.Fault) Want {
-	return Want{V1: probe.Unreachable, V2: probe.Unreachable, FailedV1: []string{"reachable"},
-		FailedV2: []string{"reachable"}, Level: "L0", Fault: fault, Stage: stage}
 }
 
 // visit is one request to a door.
@@ -360,22 +321,7 @@ func sells(changes ...func(*terms)) func(*visit) {
 	}
 }
 
-// selling is a row whose terms are good but for one change.
-func selling(name, doc string, want Want, change func(*terms)) Door {
-	return Door{Name: name, Doc: doc, Want: want, serve: sells(change)}
-}
-
 // text is a door whose 402 holds these words in PAYMENT-REQUIRED.
 func text(values ...string) func(*visit) {
 	return func(v *visit) { v.bare402(good(v), values...) }
-}
-
-// status is a door that answers with another status.
-func status(code int, header ...string) func(*visit) {
-	return func(v *visit) {
-		for i := 0; i+1 < len(header); i += 2 {
-			v.ResponseWriter.Header().Set(header[i], header[i+1])
-		}
-		v.json(code, object{"status": code})
-	}
 }

@@ -31,6 +31,9 @@ const (
 	certSelfSigned
 )
 
+// certFaults are their names in rows.txt.
+var certFaults = []string{"", "other-name", "expired", "not-yet", "self-signed"}
+
 // authority makes certificates for one run.
 type authority struct {
 	cert *x509.Certificate
@@ -185,7 +188,7 @@ func bomb() []byte {
 func hold(c net.Conn) { io.Copy(io.Discard, c) }
 
 // forever repeats a text until the other side gives up.
-func forever(c net.Conn, text string) {
+func forever(c io.Writer, text string) {
 	for {
 		if _, err := io.WriteString(c, text); err != nil {
 			return
