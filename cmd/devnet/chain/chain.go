@@ -347,7 +347,7 @@ func (c *Chain) seal(txs []*types.Transaction, empty bool) (*types.Header, error
 // more, and Seal would leave out what was sent before it. Holds c.mu.
 func (c *Chain) promoted() {
 	pool := c.eth.TxPool()
-	for range 200 {
+	for range 2000 {
 		_, queued := pool.Content()
 		if !slices.ContainsFunc(slices.Collect(maps.Values(queued)), func(txs []*types.Transaction) bool {
 			from, err := types.Sender(types.LatestSignerForChainID(txs[0].ChainId()), txs[0])
