@@ -9,12 +9,14 @@ import (
 	"math/big"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // SchemaFor is the JSON Schema of T as it stands in JSON. The description of a member is its
-// field's tag `jsonschema`; a member is required unless its tag `json` says omitempty or omitzero.
+// field's tag `jsonschema`; a member is required unless its tag `json` says omitempty or omitzero,
+// or it is of an embedded pointer.
 // Members may be added later, so an object allows others than its own. No list is null, for an
 // empty one is written as [] (see [Marshal]), and no member is that is left out where there is
 // none. It panics for a type that has no schema: types are fixed when the program is built.
@@ -57,7 +59,33 @@ func strict(t reflect.Type) *jsonschema.Schema {
 	if err != nil {
 		panic(fmt.Sprintf("api: schema of %s: %v", t, err))
 	}
+	optional(t, s)
 	return s
+}
+
+// optional takes out of what a schema and those below it require the members of embedded pointers,
+// which are left out where these are nil.
+func optional(t reflect.Type, s *jsonschema.Schema) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && s.Items != nil {
+		if t.Kind() == reflect.Slice {
+			s = s.Items
+		}
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || s.Properties == nil {
+		return
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if p := s.Properties[name]; p != nil {
+			optional(f.Type, p)
+		}
+		for i := range f.Index[1:] {
+			if t.FieldByIndex(f.Index[:i+1]).Type.Kind() == reflect.Pointer {
+				s.Required = slices.DeleteFunc(s.Required, func(r string) bool { return r == name })
+			}
+		}
+	}
 }
 
 // written has the schemas of the types below t that do not stand in JSON as what they are in Go:

@@ -14,8 +14,12 @@ func (h hexed) MarshalText() ([]byte, error) { return []byte("00ff"), nil }
 // TestSchemasDescribeWhatIsWritten: bytes stand in JSON as text or as the JSON that they are, and
 // are described so.
 func TestSchemasDescribeWhatIsWritten(t *testing.T) {
+	type Apart struct {
+		Apart string `json:"apart"`
+	}
 	type inner struct {
-		Ready jsontext.Value `json:"ready" jsonschema:"its own words"`
+		Ready  jsontext.Value `json:"ready" jsonschema:"its own words"`
+		*Apart                // left out where it is nil
 	}
 	type answer struct {
 		Signature hexed                     `json:"signature"`
@@ -32,7 +36,7 @@ func TestSchemasDescribeWhatIsWritten(t *testing.T) {
 		}
 		v := jsontext.Value(ready)
 		b, err := json.Marshal(answer{Signature: hexed{1}, Raw: []byte{1, 2}, Ready: v,
-			Members: map[string]jsontext.Value{"x": v}, List: []*inner{{v}}})
+			Members: map[string]jsontext.Value{"x": v}, List: []*inner{{v, nil}, {v, &Apart{}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
