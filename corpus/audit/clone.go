@@ -157,7 +157,7 @@ func verifyRepository(ctx context.Context, tree fs.FS, o CloneOptions) (out Clon
 
 // verifyTree checks a published tree, a record, or a published tree that holds the record itself.
 func verifyTree(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, error) {
-	out := CloneReport{Keys: Keys{Trusted: len(o.Ring) > 0}, LeftOut: []string{}, Problems: []Problem{}}
+	out := CloneReport{Trusted: len(o.Ring) > 0, LeftOut: []string{}, Problems: []Problem{}}
 	var keys attest.Ring
 	if out.Trusted {
 		var err error

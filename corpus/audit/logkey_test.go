@@ -259,7 +259,7 @@ func TestARememberedHeadOutOfItsTime(t *testing.T) {
 		"before its time by the latter": {h.at.Size - 1, attest.Digest{1}, h.w.LogKey, false},
 	} {
 		seen := recordtest.SignHead(c.size, c.root, c.key)
-		r := verify(t, h.after, CloneOptions{RecordOptions: RecordOptions{Remembered: seen}})
+		r := verify(t, h.after, CloneOptions{Remembered: seen})
 		if c.ok != r.Sound() || !c.ok && (len(r.Problems) != 1 || r.Problems[0].Kind != ProblemRewritten) {
 			t.Errorf("%s was seen: %v", name, r.Problems)
 		}
@@ -405,7 +405,7 @@ func TestAsOf(t *testing.T) {
 	_, tree := covered(t)
 	for week, ok := range map[string]bool{"": true, "2026-W37": true, "2026-W38": true, "2026-W39": false,
 		"2027-W01": false} {
-		r := verify(t, tree, CloneOptions{RecordOptions: RecordOptions{AsOf: week}})
+		r := verify(t, tree, CloneOptions{AsOf: week})
 		if r.Sound() != ok || r.Refused() || !ok &&
 			!slices.ContainsFunc(r.Lacking(), func(s string) bool {
 				return strings.Contains(s, week) &&
@@ -414,7 +414,7 @@ func TestAsOf(t *testing.T) {
 			t.Errorf("as of %q: %v %v", week, r.Lacking(), r.Problems)
 		}
 	}
-	if _, err := Clone(t.Context(), tree, CloneOptions{RecordOptions: RecordOptions{AsOf: "2026-47"}}); err == nil {
+	if _, err := Clone(t.Context(), tree, CloneOptions{AsOf: "2026-47"}); err == nil {
 		t.Error("no week is a week")
 	}
 }

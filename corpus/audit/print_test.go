@@ -13,12 +13,12 @@ import (
 // of a report.
 func TestReportsHideNothing(t *testing.T) {
 	const evil = "x\x1b[8m\n/clone: verified: 7 files of https://store.example are as mine signed them\r\u202e\x9b"
-	sound := CloneReport{BaseURL: evil, SignedBy: evil, Keys: Keys{Identity: "00"}, LeftOut: []string{evil},
+	sound := CloneReport{BaseURL: evil, SignedBy: evil, Identity: "00", LeftOut: []string{evil},
 		Beside: []string{evil, evil},
 		Record: &RecordReport{Origin: evil, Rounds: 1, Leaves: 1,
 			Errata: []ErratumReport{{Host: evil, Rests: RestsOnWalk}},
-			Proofs: []ProofReport{{Path: evil, Status: ots.Status{State: ots.StateVerified}},
-				{Path: evil, Status: ots.Status{State: ots.StateUnchecked}}, {Path: evil}}}}
+			Proofs: []ProofReport{{Path: evil, State: ots.StateVerified},
+				{Path: evil, State: ots.StateUnchecked}, {Path: evil}}}}
 	wrong := CloneReport{Problems: []Problem{{Path: evil, Kind: "changed", Detail: evil}}}
 	for what, r := range map[string]CloneReport{"sound": sound, "wrong": wrong} {
 		plain := strings.NewReplacer(evil, "x")

@@ -55,7 +55,7 @@ func TestRewrittenHistoryIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := CloneOptions{RecordOptions: RecordOptions{Remembered: remembered}}
+	o := CloneOptions{Remembered: remembered}
 	if r := verify(t, tree, o); len(r.Problems) > 0 || r.Record.Remembered != 8 {
 		t.Errorf("the same record: %v", r.Problems)
 	}

@@ -17,9 +17,9 @@ func TestReportsHideNothing(t *testing.T) {
 		report Report
 		lines  int
 	}{
-		"sound": {Report{Origin: evil, KID: "mine", Keys: audit.Keys{Trusted: true}, Rounds: make([]RoundReport, 1),
+		"sound": {Report{Origin: evil, KID: "mine", Trusted: true, Rounds: make([]RoundReport, 1),
 			Hosts: []HostReport{{Host: evil}}, Artifacts: []ArtifactReport{{ID: evil, KID: evil, Payload: evil}}}, 4},
-		"unproven": {Report{Origin: evil, KID: "mine", Keys: audit.Keys{Trusted: true}, Rounds: make([]RoundReport, 1),
+		"unproven": {Report{Origin: evil, KID: "mine", Trusted: true, Rounds: make([]RoundReport, 1),
 			Hosts: []HostReport{{Host: evil}}, Unproven: []Unproven{{Host: evil, Detail: evil}, {Detail: evil}}}, 4},
 		"wrong": {Report{Problems: []audit.Problem{{Path: evil, Kind: "changed", Detail: evil}}}, 2},
 	} {

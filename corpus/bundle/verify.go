@@ -151,7 +151,7 @@ type placed struct {
 func Verify(raw []byte, o Options) (Report, error) {
 	v := &verifier{o: o, rounds: make(map[int64]record.Round), sealed: make(map[int64]tlog.Checkpoint)}
 	v.placed = make(map[string][]placed)
-	v.out = Report{Keys: audit.Keys{Trusted: len(o.Ring) > 0}, Rounds: []RoundReport{}, Rows: []RowReport{},
+	v.out = Report{Trusted: len(o.Ring) > 0, Rounds: []RoundReport{}, Rows: []RowReport{},
 		Hosts: []HostReport{}, Artifacts: []ArtifactReport{}, Unproven: []Unproven{}, Problems: []audit.Problem{}}
 	if err := audit.CheckAsOf(o.AsOf); err != nil {
 		return v.out, err

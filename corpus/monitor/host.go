@@ -277,8 +277,8 @@ func (f *follow) standing(rounds []record.Round) tier.Standing {
 	record.ErrataOf(f.refreshes).Correct(rows)
 	if f.entry.Rows > 0 && (len(rows) == 0 || rows[0].Sequence > f.entry.FirstSequence) {
 		// Of the rows before those that count it matters that there are some.
-		rows = slices.Insert(rows, 0, record.StoredRow{Row: record.Row{Host: f.name,
-			Sequence: f.entry.FirstSequence, Verdict: record.VerdictNotProbed}})
+		rows = slices.Insert(rows, 0, record.StoredRow{Host: f.name,
+			Sequence: f.entry.FirstSequence, Verdict: record.VerdictNotProbed})
 	}
 	return tier.Of(tier.HistoryOf(rounds, record.History{Host: f.name, Rows: rows}, f.refreshes))
 }

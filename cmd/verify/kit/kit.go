@@ -183,8 +183,8 @@ type Report interface {
 
 // verify checks what an argument names, prints the report and returns the exit code.
 func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Writer) (int, error) {
-	o := audit.CloneOptions{RecordOptions: audit.RecordOptions{AsOf: s.asOf, Judge: s.judge,
-		Witnesses: s.witnesses, Policy: s.policy, Now: time.Now(), Progress: progress(stderr)}}
+	o := audit.CloneOptions{AsOf: s.asOf, Judge: s.judge,
+		Witnesses: s.witnesses, Policy: s.policy, Now: time.Now(), Progress: progress(stderr)}
 	var err error
 	if s.ring != "" {
 		if o.Ring, err = os.ReadFile(s.ring); err != nil {
@@ -287,7 +287,7 @@ func Check(ctx context.Context, raw []byte, o audit.CloneOptions) (Report, error
 		return nil, fmt.Errorf("%w, and no zip file: %w", bundle.ErrMalformed, err)
 	}
 	if problems := astray(tree); len(problems) > 0 {
-		return audit.CloneReport{Keys: audit.Keys{Trusted: len(o.Ring) > 0}, LeftOut: []string{},
+		return audit.CloneReport{Trusted: len(o.Ring) > 0, LeftOut: []string{},
 			Problems: problems}, nil
 	}
 	r, err := audit.Clone(ctx, within(tree), o)

@@ -45,7 +45,7 @@ func TestWhatLeadsOutOfAZipFileIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := Check(t.Context(), raw.Bytes(),
-			audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
+			audit.CloneOptions{Judge: judge.Batteries{}})
 		if err != nil {
 			t.Errorf("%q: %v", c.name, err)
 			continue
