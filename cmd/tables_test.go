@@ -34,7 +34,7 @@ var arrows = []arrow{
 	{from: "cmd/devnet/clients", may: []string{"cmd/devnet/npmtest"}},
 	{from: "cmd/devnet/daemon"},
 	{from: "cmd/devnet/lint", may: []string{"cmd/devnet/npmtest"}, tests: []string{"cmd/shop", "generator"}},
-	{from: "cmd/devnet/npmtest"},
+	{from: "cmd/devnet/npmtest", may: []string{"corpus/filelock"}},
 	{from: "cmd/devnet/oracles", may: []string{"cmd/devnet/npmtest"}},
 	{from: "cmd/devnet/practice", may: []string{"corpus/practice", "corpus/probe"},
 		tests: []string{"cmd/devnet/clients"}},

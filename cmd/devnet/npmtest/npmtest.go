@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"store.example/agentstore/corpus/filelock"
 )
 
 // TB is what of testing.TB is needed here, so that a program that links this package links no
@@ -157,11 +159,14 @@ func Modules(dir string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(filepath.Dir(modules)), 0o755); err != nil {
 		return "", err
 	}
-	unlock, err := hold(filepath.Dir(modules) + ".lock") // one process installs, the others wait for it
+	turn, err := os.OpenFile(filepath.Dir(modules)+".lock", os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return "", err
 	}
-	defer unlock()
+	defer turn.Close()
+	if err := filelock.Lock(turn); err != nil { // one process installs, the others wait for it
+		return "", fmt.Errorf("locking %s: %w", turn.Name(), err)
+	}
 	node, err := FindNode()
 	if err != nil {
 		return "", err

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"math/big"
 	"net/netip"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/base58"
 	"store.example/agentstore/corpus/networks"
 )
 
@@ -268,15 +268,8 @@ func Address(network, who string) string {
 	if !strings.HasPrefix(network, "solana:") {
 		return "0x" + hex.EncodeToString(sum[12:])
 	}
-	const digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 	sum[0] |= 0x80 // so that no zero leads
-	var out []byte
-	for n, r := new(big.Int).SetBytes(sum[:]), new(big.Int); n.Sign() > 0; {
-		n.DivMod(n, big.NewInt(int64(len(digits))), r)
-		out = append(out, digits[r.Int64()])
-	}
-	slices.Reverse(out)
-	return string(out)
+	return base58.Encode(sum[:])
 }
 
 // listed are the roles that a list names in a week, by their hosts.
