@@ -265,7 +265,7 @@ var arrows = []arrow{
 		"dynamic/ledger/postgres"}, may: []string{"content/api", "corpus/record", "corpus/attest", "corpus/census",
 		"corpus/derive", "corpus/exchange", "corpus/fetch", "corpus/probe", "corpus/tier", "corpus/walk",
 		"dynamic/feed", "dynamic/ledger", "dynamic/problem", "dynamic/route"}},
-	{from: "dynamic/route", may: []string{"content/api", "corpus/visible", "dynamic/problem"}},
+	{from: "dynamic/route", may: []string{"content/api", "corpus/visible", "dynamic/problem", "templates"}},
 	{from: "dynamic/schedule", may: []string{"dynamic/ledger"}, tests: []string{"dynamic/ledger/bolt"}},
 	{from: "dynamic/services", may: []string{"content", "content/api", "corpus/attest", "corpus/attest/signable",
 		"corpus/exchange", "corpus/fetch", "corpus/ots", "corpus/record", "corpus/visible", "dynamic/buyer",

@@ -89,7 +89,7 @@ func (d *Desk) postClaim(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, out)
+	return route.JSON(w, out)
 }
 
 // Claim judges a claim and pays it. client is whom what judging takes is counted on. A claim that

@@ -143,7 +143,7 @@ func (d *Desk) declare(w http.ResponseWriter, r *http.Request) error {
 		return errors.Join(err, d.giveHand(context.WithoutCancel(r.Context()), host))
 	}
 	out.RateLimit = rl
-	return writeJSON(w, out)
+	return route.JSON(w, out)
 }
 
 // declared reads, records and says what follows.

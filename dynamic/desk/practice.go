@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,12 +37,7 @@ func (d *Desk) practice(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Practice", "nothing is sold here")
 	h.Set("Link", "<"+d.cfg.BaseURL+"/conformance#practice>; rel=\"help\"")
-	h.Set("Content-Length", strconv.Itoa(len(a.Body)))
-	w.WriteHeader(a.Status)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(a.Body) // the client went away: nobody is left to tell
-	}
-	return nil
+	return route.Send(w, a.Status, h.Get("Content-Type"), a.Body)
 }
 
 // withSuggestion adds to the body of a challenge the key that every 402 of this store suggests.
