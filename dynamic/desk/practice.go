@@ -3,7 +3,6 @@ package desk
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/json/jsontext"
 	"fmt"
 	"maps"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
@@ -48,7 +48,7 @@ func withSuggestion(body []byte, scenario string, now time.Time) []byte {
 		return body // a fault of the door's own
 	}
 	sum := sha256.Sum256([]byte("practice\n" + scenario))
-	key := "store-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26]) + "-" +
+	key := "store-" + attest.Base32.EncodeToString(sum[:])[:26] + "-" +
 		now.UTC().Format("200601021504")
 	member := fmt.Appendf(nil, `"idempotency":{"suggested_key":%q,"header":"Idempotency-Key","window_hours":24}}`, key)
 	if inner = bytes.TrimSpace(inner); !bytes.HasSuffix(inner, []byte("{")) {

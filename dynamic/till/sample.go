@@ -89,7 +89,7 @@ func (t *Till) makeSample(ctx context.Context, o *AccountOrder, pools goods.Pool
 	on := OnAccount{Account: o.Account, Partner: o.Partner, Ref: o.Ref,
 		Terms: account.TermsOf(offer.Price(), account.Book{}.Share())}
 	on.seal(o.Body)
-	p := &Purchase{Item: offer.ID, Content: site.Digest, Made: made, CertID: newID(prefixCert),
+	p := &Purchase{Item: offer.ID, Content: site.Digest, Made: made, CertID: attest.NewID(prefixCert),
 		Date: now.Format(time.RFC3339)}
 	minted, err := t.sampleCertificate(p, &on)
 	if err != nil {

@@ -110,7 +110,7 @@ func (d *Desk) postGuestbook(w http.ResponseWriter, r *http.Request) error {
 // sticker says that somebody signed the guestbook. Nothing in it is the visitor's word. Its line is
 // signed when it is first asked for: most are never fetched.
 func (d *Desk) sticker(p *Post) Stamp {
-	s := Stamp{ID: newID(prefixStamp), Class: attest.ClassSticker, Date: stampTime(p.At), Entry: p.ID,
+	s := Stamp{ID: attest.NewID(prefixStamp), Class: attest.ClassSticker, Date: stampTime(p.At), Entry: p.ID,
 		Line: "Signed the guestbook of " + d.cfg.Site.Now().Config.Title + "."}
 	if p.Identity != nil && p.Identity.Verified {
 		s.Identity = p.Identity.Name

@@ -171,7 +171,7 @@ func (d *Desk) begin(r *http.Request, p *Post, id *VerifiedIdentity, raw []byte)
 	if err := id.check(); err != nil {
 		return v, err
 	}
-	p.ID, p.At, p.State = newID(kindOf(p.Kind).prefix), time.Now().UTC().Truncate(time.Second), StateReceived
+	p.ID, p.At, p.State = attest.NewID(kindOf(p.Kind).prefix), time.Now().UTC().Truncate(time.Second), StateReceived
 	if id == nil {
 		return v, nil
 	}

@@ -101,7 +101,7 @@ const stampBytes = 2 << 10
 // postStamp answers POST /api/stamp.
 func (d *Desk) postStamp(w http.ResponseWriter, r *http.Request) error {
 	v := visitorOf(r)
-	id := newID(prefixStamp)
+	id := attest.NewID(prefixStamp)
 	var s Stamp
 	line := ledger.At(ledger.VisitKey(partLine, isoWeek(time.Now())))
 	err := d.cfg.DB.Update(r.Context(), func(tx ledger.Tx) error {
