@@ -114,19 +114,8 @@ func Spend(tx ledger.Tx, use string, c Challenge) (fresh bool, err error) {
 	}
 	from, _ := ledger.Prefix(ledger.NonceKey(spent, use))
 	_, to := ledger.Prefix(ledger.NonceKey(spent, use, ledger.Number(uint64(tx.Now().Add(-Life).Unix()))))
-	var over [][]byte
-	for e, err := range tx.Scan(from, to) {
-		if err != nil {
-			return false, err
-		}
-		if over = append(over, e.Key); len(over) == forgotten {
-			break
-		}
-	}
-	for _, k := range over {
-		if err := tx.Delete(k); err != nil {
-			return false, err
-		}
+	if _, err := ledger.Forget(tx, from, to, forgotten); err != nil {
+		return false, err
 	}
 	return true, tx.Set(key, nil)
 }

@@ -140,7 +140,7 @@ func (d *Desk) sandboxSpent(left int, now time.Time) error {
 	if left > 0 {
 		return nil
 	}
-	end := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+	end := ledger.Tomorrow(now)
 	e := refuse("daily_cap", "The sandbox has given its samples of the day. A new day begins at "+
 		end.Format(time.RFC3339)+".")
 	e.Retry = end.Sub(now)
