@@ -2,6 +2,8 @@ package attest
 
 import (
 	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base32"
 	"encoding/json/v2"
 	"errors"
 	"fmt"
@@ -272,6 +274,12 @@ func ParseArtifact(raw []byte) (Artifact, error) {
 	}
 	return a, nil
 }
+
+// Base32 is how ids and tokens are written: in lower case, without padding.
+var Base32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// NewID is 20 characters of Base32, 100 random bits, behind a prefix.
+func NewID(prefix string) string { return prefix + strings.ToLower(rand.Text()[:20]) }
 
 // isRandom accepts the part of an id after its prefix: 20 characters of base32, lower case.
 func isRandom(s string) bool {

@@ -88,8 +88,7 @@ func Hold(tx ledger.Tx, id string, retail int64, l Limits) (Terms, error) {
 	t := TermsOf(retail, b.Share())
 	switch left := l.Credit - b.Owed; {
 	case t.Net > l.Daily-b.Today:
-		end := tx.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
-		return t, &Over{Daily: true, Left: max(0, l.Daily-b.Today), Until: end}
+		return t, &Over{Daily: true, Left: max(0, l.Daily-b.Today), Until: ledger.Tomorrow(tx.Now())}
 	case t.Net > left:
 		return t, &Over{Left: max(0, left)}
 	}

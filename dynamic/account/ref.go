@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"strconv"
 	"time"
 
 	"store.example/agentstore/dynamic/ledger"
@@ -76,20 +75,13 @@ func Spend(tx ledger.Tx, id, nonce string, until time.Time) (fresh bool, err err
 		return false, err
 	}
 	end := ledger.Number(uint64(until.Unix()))
-	return true, errors.Join(tx.Set(spentKey(id, nonce), strconv.AppendInt(nil, until.Unix(), 10)),
+	return true, errors.Join(ledger.SetCount(tx, spentKey(id, nonce), until.Unix()),
 		tx.Set(ledger.AccountKey("expiry", end, id, digest(nonce)), nil))
 }
 
 // Used reports whether a nonce was used and is still kept.
 func Used(tx ledger.Tx, id, nonce string) (bool, error) {
-	held, err := tx.Get(spentKey(id, nonce))
-	if errors.Is(err, ledger.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	end, err := strconv.ParseInt(string(held), 10, 64)
+	end, err := ledger.Count(tx, spentKey(id, nonce))
 	return tx.Now().Unix() <= end, err
 }
 
@@ -99,21 +91,16 @@ func spentKey(id, nonce string) []byte { return ledger.AccountKey("spent", id, d
 func forget(tx ledger.Tx, max int) error {
 	from, _ := ledger.Prefix(ledger.AccountKey("expiry"))
 	to := ledger.AccountKey("expiry", ledger.Number(uint64(tx.Now().Unix())))
-	var over [][]byte
-	for e, err := range tx.Scan(from, to) {
-		if err != nil {
-			return err
-		}
-		parts, err := ledger.Parts(e.Key)
-		if err != nil {
-			return err
-		}
-		if over = append(over, e.Key, ledger.AccountKey("spent", parts[3], parts[4])); len(over) >= 2*max {
-			break
-		}
+	over, err := ledger.Forget(tx, from, to, max)
+	if err != nil {
+		return err
 	}
 	for _, key := range over {
-		if err := tx.Delete(key); err != nil {
+		parts, err := ledger.Parts(key)
+		if err != nil {
+			return err
+		}
+		if err := tx.Delete(ledger.AccountKey("spent", parts[3], parts[4])); err != nil {
 			return err
 		}
 	}

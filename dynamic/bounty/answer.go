@@ -2,10 +2,8 @@ package bounty
 
 import (
 	"context"
-	"encoding/json/v2"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -48,18 +46,6 @@ func down(err error) error {
 	}
 	return &problem.Error{Code: "ledger_unavailable", Retry: 5 * time.Second, Detail: detail, Err: err,
 		Next: "Send the same claim again shortly: one that was taken gets the same answer."}
-}
-
-// writeJSON answers 200.
-func writeJSON(w http.ResponseWriter, v any) error {
-	b, err := json.Marshal(v, json.Deterministic(true))
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
-	_, _ = w.Write(b) // the client went away: nobody is left to tell
-	return nil
 }
 
 // claimed is the answer to a claim that was taken.

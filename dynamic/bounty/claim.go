@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -89,7 +88,7 @@ func (d *Desk) postClaim(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, out)
+	return route.JSON(w, out)
 }
 
 // Claim judges a claim and pays it. client is whom what judging takes is counted on. A claim that
@@ -397,20 +396,11 @@ func takeWeek(tx ledger.Tx, b *Bounty, week string, now time.Time) error {
 			content.FormatUSDC(WeeklyBudget), content.FormatUSDC(WeeklyBudget-spent)))
 	}
 	return errors.Join(tx.Set(domainKey(week, b.Domain), []byte(b.ID)),
-		tx.Set(spentKey(week), strconv.AppendInt(nil, spent+b.Reward, 10)))
+		ledger.SetCount(tx, spentKey(week), spent+b.Reward))
 }
 
 // spentIn is what was paid out in a week.
-func spentIn(tx ledger.Tx, week string) (int64, error) {
-	v, err := tx.Get(spentKey(week))
-	if errors.Is(err, ledger.ErrNotFound) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(string(v), 10, 64)
-}
+func spentIn(tx ledger.Tx, week string) (int64, error) { return ledger.Count(tx, spentKey(week)) }
 
 // monday is the beginning of a time's ISO week.
 func monday(t time.Time) time.Time {

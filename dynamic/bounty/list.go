@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"store.example/agentstore/content"
@@ -135,34 +134,18 @@ func (d *Desk) board(r *http.Request) (Board, error) {
 	return out, nil
 }
 
-var forms = []string{"application/json", "text/markdown", "text/html"}
-
 // getBoard answers GET /api/bounties and GET /bounties: JSON, or a page or its twin, by Accept.
 func (d *Desk) getBoard(w http.ResponseWriter, r *http.Request) error {
 	out, err := d.board(r)
 	if err != nil {
 		return err
 	}
-	h := w.Header()
-	h.Set("Vary", "Accept, Accept-Encoding, User-Agent")
-	h.Set("Cache-Control", "public, max-age=60")
-	i := route.Negotiate(strings.Join(r.Header.Values("Accept"), ","), forms)
-	if i <= 0 {
-		return writeJSON(w, out)
-	}
-	view, render := sheet(out), templates.HTML
-	view.Chrome = d.cfg.Chrome()
-	if i == 1 {
-		render = templates.Markdown
-	}
-	b, err := render(view)
-	if err != nil {
-		return err
-	}
-	h.Set("Content-Type", forms[i]+"; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(len(b)))
-	_, _ = w.Write(b) // the client went away: nobody is left to tell
-	return nil
+	w.Header().Set("Cache-Control", "public, max-age=60")
+	return route.Answer(w, r, http.StatusOK, out, func() *templates.SheetView {
+		v := sheet(out)
+		v.Chrome = d.cfg.Chrome()
+		return v
+	})
 }
 
 // sheet is the board as a page.
@@ -234,22 +217,16 @@ const tag = "bounties"
 const maxBody = 64 << 10
 
 func faces() []face {
-	boardAnswers := func() []api.Response {
-		return append([]api.Response{
-			{Status: 200, ContentType: api.JSON, Schema: api.SchemaFor[Board](), Description: "The board"},
-			{Status: 200, ContentType: api.Markdown, Description: "The board, in Markdown"},
-			{Status: 200, ContentType: api.HTML, Description: "The board, as a page"},
-		}, problems(503)...)
-	}
+	board := route.Answers[Board](http.StatusOK, "The board", 503)
 	const about = "Rewards for buying once at a named door and showing the transaction. Statuses are open, held " +
 		"(claimed, the authorization not redeemed), paid and expired."
 	return []face{
 		{Route: api.Route{Name: "bounties", Method: http.MethodGet, Pattern: "/api/bounties", Serve: api.Ledger,
-			Tags: []string{tag}, Summary: "The bounty board", Description: about, Responses: boardAnswers()},
+			Tags: []string{tag}, Summary: "The bounty board", Description: about, Responses: board},
 			Handle: (*Desk).getBoard},
 		{Route: api.Route{Name: "bounties_page", Method: http.MethodGet, Pattern: "/bounties", Serve: api.Ledger,
 			Tags: []string{tag}, Summary: "The bounty board, as a page for people", Description: about,
-			Responses: boardAnswers()}, Handle: (*Desk).getBoard},
+			Responses: board}, Handle: (*Desk).getBoard},
 		{Route: api.Route{Name: "bounty_claim", Method: http.MethodPost, Pattern: "/api/bounty-claim",
 			Serve: api.Private, Budget: BudgetClaims, Tags: []string{tag},
 			Summary: "Claim a bounty with the transaction of your purchase",
@@ -258,18 +235,8 @@ func faces() []face {
 				"again gets the same answer, and a fresh authorization where the last one has expired.",
 			Body: &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[ClaimRequest](), Limit: maxBody,
 				Description: "bounty_id, tx_hash, payer, payout_to, and what else there is"},
-			Responses: append([]api.Response{{Status: 200, ContentType: api.JSON, Schema: api.SchemaFor[Claimed](),
-				Description: "Taken, with the authorization that pays"}},
-				problems(400, 403, 404, 409, 410, 413, 415, 422, 429, 503)...)},
+			Responses: route.OK[Claimed]("Taken, with the authorization that pays", 400, 403, 404, 409, 410, 413, 415,
+				422, 429, 503)},
 			Handle: (*Desk).postClaim},
 	}
-}
-
-func problems(codes ...int) []api.Response {
-	var out []api.Response
-	for _, c := range codes {
-		out = append(out, api.Response{Status: c, ContentType: "application/problem+json",
-			Description: http.StatusText(c)})
-	}
-	return out
 }

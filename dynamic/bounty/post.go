@@ -2,8 +2,6 @@ package bounty
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base32"
 	"errors"
 	"fmt"
 	"math/big"
@@ -27,14 +25,6 @@ type Posting struct {
 	Note   string // for whoever reads the board
 }
 
-var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
-
-func newID() string {
-	var b [13]byte
-	rand.Read(b[:])
-	return attest.PrefixBounty + idEncoding.EncodeToString(b[:])[:20]
-}
-
 // Post reads a door and puts a reward on the board for buying there once. The door is asked for its
 // terms now, and they are what a settlement is compared with. dry writes nothing.
 func (d *Desk) Post(ctx context.Context, p Posting, dry bool) (Bounty, error) {
@@ -49,7 +39,8 @@ func (d *Desk) Post(ctx context.Context, p Posting, dry bool) (Bounty, error) {
 	if err != nil {
 		return Bounty{}, fmt.Errorf("reading the door: %w", err)
 	}
-	b := Bounty{Door: door, ID: newID(), Domain: census.Registrable(door.Host), Reward: p.Reward, Note: p.Note}
+	b := Bounty{Door: door, ID: attest.NewID(attest.PrefixBounty), Domain: census.Registrable(door.Host),
+		Reward: p.Reward, Note: p.Note}
 	if err := d.checkDoor(ctx, &b); err != nil {
 		return b, err
 	}

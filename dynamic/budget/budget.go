@@ -17,10 +17,8 @@ package budget
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -114,8 +112,8 @@ func (s *Set) Room(tx ledger.Tx, name, client string, n int) (room bool, next ti
 		return false, time.Time{}, fmt.Errorf("budget %q counts no clients in the ledger", name)
 	}
 	now := tx.Now()
-	used, _, err := l.read(tx, l.windowKey(now, client))
-	return l.Each-used >= min(n, max(l.Kept, 1)), now.Add(until(now, l.Window)), err
+	used, err := ledger.Count(tx, l.windowKey(now, client))
+	return l.Each-int(used) >= min(n, max(l.Kept, 1)), now.Add(until(now, l.Window)), err
 }
 
 func (s *Set) spend(ctx context.Context, name, client string, kept bool) (Reading, error) {
@@ -196,14 +194,12 @@ func (s *Set) GiveBack(ctx context.Context, rd Reading) error {
 			if key == nil {
 				continue
 			}
-			used, known, err := l.read(tx, key)
+			used, err := ledger.Count(tx, key)
+			if err == nil && used > 0 {
+				err = ledger.SetCount(tx, key, used-1)
+			}
 			if err != nil {
 				return err
-			}
-			if known {
-				if err := tx.Set(key, strconv.AppendInt(nil, int64(max(0, used-1)), 10)); err != nil {
-					return err
-				}
 			}
 		}
 		return nil
@@ -284,21 +280,6 @@ func (l *counted) keptKeys(at time.Time, client string) (keys [3][]byte) {
 	return keys
 }
 
-// read is a count of the ledger.
-func (l *counted) read(tx ledger.Tx, key []byte) (n int, known bool, err error) {
-	held, err := tx.Get(key)
-	if errors.Is(err, ledger.ErrNotFound) {
-		return 0, false, nil
-	}
-	if err != nil {
-		return 0, false, err
-	}
-	if n, err = strconv.Atoi(string(held)); err != nil {
-		return 0, false, fmt.Errorf("reading budget %s: %w", l.Name, err)
-	}
-	return n, true, nil
-}
-
 // takeShared counts a use in the ledger if the counts allow it, and returns them with this use, and
 // the ledger's time; each is how many the client may have. A refused use is not counted.
 func (s *Set) takeShared(ctx context.Context, l *counted, client string, each int) (used uses, granted bool,
@@ -312,16 +293,17 @@ func (s *Set) takeShared(ctx context.Context, l *counted, client string, each in
 			if key == nil {
 				continue
 			}
-			n, known, err := l.read(tx, key)
+			n, err := ledger.Count(tx, key)
 			if err != nil {
 				return err
 			}
-			if first && !known {
-				if err := forget(tx, l.Name, l.windowKey(at)); err != nil {
+			if first && n == 0 {
+				from, _ := ledger.Prefix(ledger.BudgetKey(l.Name))
+				if _, err := ledger.Forget(tx, from, l.windowKey(at), 0); err != nil {
 					return err
 				}
 			}
-			counts[i], first = n, false
+			counts[i], first = int(n), false
 		}
 		used = uses{client: counts[1], network: counts[2], process: counts[0]}
 		full := l.Shared > 0 && used.process >= l.Shared || l.Each > 0 && used.client >= each
@@ -334,7 +316,7 @@ func (s *Set) takeShared(ctx context.Context, l *counted, client string, each in
 			if keys[i] == nil {
 				continue
 			}
-			if err := tx.Set(keys[i], strconv.AppendInt(nil, int64(n), 10)); err != nil {
+			if err := ledger.SetCount(tx, keys[i], int64(n)); err != nil {
 				return err
 			}
 		}
@@ -344,24 +326,6 @@ func (s *Set) takeShared(ctx context.Context, l *counted, client string, each in
 		return uses{}, false, time.Time{}, fmt.Errorf("counting budget %s: %w", l.Name, err)
 	}
 	return used, granted, at, nil
-}
-
-// forget deletes the counts of windows before key.
-func forget(tx ledger.Tx, name string, key []byte) error {
-	from, _ := ledger.Prefix(ledger.BudgetKey(name))
-	var old [][]byte
-	for e, err := range tx.Scan(from, key) {
-		if err != nil {
-			return err
-		}
-		old = append(old, e.Key)
-	}
-	for _, k := range old {
-		if err := tx.Delete(k); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // until is the time from now to the end of its window, at least a second and in whole seconds.

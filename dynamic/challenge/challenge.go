@@ -14,11 +14,11 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/binary"
 	"errors"
 	"time"
 
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/ledger"
 )
 
@@ -32,8 +32,6 @@ const (
 	randomSize = 5
 	macSize    = 15
 )
-
-var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 // NonceLen is the length of every nonce in characters.
 const NonceLen = (endSize + randomSize + macSize) * 8 / 5
@@ -69,14 +67,14 @@ func (m *Maker) New(use, address, network string, now time.Time) Challenge {
 	copy(raw[:], end[8-endSize:])
 	rand.Read(raw[endSize : endSize+randomSize])
 	copy(raw[endSize+randomSize:], m.mac(raw[:endSize+randomSize], use, address, network))
-	c.Nonce = encoding.EncodeToString(raw[:])
+	c.Nonce = attest.Base32.EncodeToString(raw[:])
 	return c
 }
 
 // Read recognises a nonce that New made for the same use, address and network and whose time is not
 // over.
 func (m *Maker) Read(use, address, network, nonce string, now time.Time) (c Challenge, ok bool) {
-	raw, err := encoding.DecodeString(nonce)
+	raw, err := attest.Base32.DecodeString(nonce)
 	if err != nil || len(nonce) != NonceLen || len(raw) != endSize+randomSize+macSize {
 		return Challenge{}, false
 	}
@@ -116,19 +114,8 @@ func Spend(tx ledger.Tx, use string, c Challenge) (fresh bool, err error) {
 	}
 	from, _ := ledger.Prefix(ledger.NonceKey(spent, use))
 	_, to := ledger.Prefix(ledger.NonceKey(spent, use, ledger.Number(uint64(tx.Now().Add(-Life).Unix()))))
-	var over [][]byte
-	for e, err := range tx.Scan(from, to) {
-		if err != nil {
-			return false, err
-		}
-		if over = append(over, e.Key); len(over) == forgotten {
-			break
-		}
-	}
-	for _, k := range over {
-		if err := tx.Delete(k); err != nil {
-			return false, err
-		}
+	if _, err := ledger.Forget(tx, from, to, forgotten); err != nil {
+		return false, err
 	}
 	return true, tx.Set(key, nil)
 }

@@ -33,15 +33,6 @@ func forms(says string, schema *jsonschema.Schema, more ...api.Response) []api.R
 	}, more...)
 }
 
-func problems(codes ...int) []api.Response {
-	var out []api.Response
-	for _, code := range codes {
-		out = append(out, api.Response{Status: code, ContentType: problem.ContentType,
-			Description: http.StatusText(code)})
-	}
-	return out
-}
-
 // edition is what every answer follows from beside its address.
 type edition struct {
 	site    *content.Site
@@ -72,7 +63,7 @@ func (c *Clock) answer(w http.ResponseWriter, r *http.Request, e edition, path s
 	says func() (any, templates.View)) error {
 	h := w.Header()
 	h.Set("Vary", "Accept, Accept-Encoding, User-Agent")
-	form := route.Negotiate(strings.Join(r.Header.Values("Accept"), ","), offered)
+	form := route.Prefer(r, offered...)
 	if form < 0 {
 		return &problem.Error{Code: "not_acceptable",
 			Detail: "This address answers with " + strings.Join(offered, ", ") + ", and Accept refuses all of them."}

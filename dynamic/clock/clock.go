@@ -47,7 +47,7 @@ func faces() []face {
 				Description: "What is said there follows from the hour and the weather of the shop, which is what " +
 					"the last sealed week of the record and its sales look like. Nothing is for sale on it. It " +
 					"changes on the hour, UTC. JSON, Markdown, or a page for browsers.",
-				Responses: forms("The porch in this hour", api.SchemaFor[Porch](), problems(404, 406)...),
+				Responses: forms("The porch in this hour", api.SchemaFor[Porch](), route.Problems(404, 406)...),
 			},
 			Handle: (*Clock).servePorch,
 		},
@@ -62,7 +62,8 @@ func faces() []face {
 					MaxLength: 44, Pattern: "^(0[xX][0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$",
 					Description: "0x and 40 hexadecimal digits in any case, or the base58 of a Solana public key",
 					Example:     "0x000000000000000000000000000000000000dEaD"}},
-				Responses: forms("The sign and this week's page", api.SchemaFor[Reading](), problems(400, 404, 406)...),
+				Responses: forms("The sign and this week's page", api.SchemaFor[Reading](),
+					route.Problems(400, 404, 406)...),
 			},
 			Handle: (*Clock).serveSign,
 		},

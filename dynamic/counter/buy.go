@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -248,31 +247,19 @@ func (c *Counter) sell(w http.ResponseWriter, r *http.Request, item string,
 		return c.showDoor(w, Door{Status: http.StatusPaymentRequired}, q.Inputs)
 	}
 	if ch != nil {
-		h["Content-Type"] = problemType
-		body := ch.whole()
-		h["Content-Length"] = []string{strconv.Itoa(len(body))}
-		w.WriteHeader(http.StatusPaymentRequired)
-		_, _ = w.Write(body) // the client went away; there is nobody to tell
-		return nil
+		return route.Send(w, http.StatusPaymentRequired, problem.ContentType, ch.whole())
 	}
 	a.Type = api.JSON
 	if err := form(r, h, &a); err != nil {
 		return err
 	}
-	h["Content-Type"] = []string{a.Type}
 	if a.Replay {
 		h.Set("Idempotent-Replayed", "true")
 	}
-	h["Content-Length"] = []string{strconv.Itoa(len(a.Body))}
-	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(a.Body) // a client that left comes back with the same payment
-	return nil
+	return route.Send(w, http.StatusOK, a.Type, a.Body) // a client that left comes back with the same payment
 }
 
-var (
-	problemType    = []string{problem.ContentType}
-	privateNoStore = []string{"private, no-store"}
-)
+var privateNoStore = []string{"private, no-store"}
 
 // idempotencyKey reads the keys of a request; "" is none. One pair of double quotes around the key
 // is how the IETF draft spells it (a structured field); both spellings are one key.

@@ -66,7 +66,7 @@ func (c *Counter) serveChallenge(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, ClaimsChallenge{
+	return WriteJSON(w, ClaimsChallenge{
 		Challenge: text, Nonce: ch.Nonce, ExpiresAt: ch.Expires.Format(time.RFC3339),
 		ExpiresIn: int(challenge.Life.Seconds()), SingleUse: true,
 		SignHow: till.SignHow(a),
@@ -122,7 +122,7 @@ func (c *Counter) serveClaims(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	return writeJSON(w, out)
+	return WriteJSON(w, out)
 }
 
 // claimArtifact puts an order or a pass that a purchase left into the answer to its wallet. A pass

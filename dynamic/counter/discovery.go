@@ -96,7 +96,7 @@ func (c *Counter) serveDiscovery(w http.ResponseWriter, r *http.Request) error {
 		out.Items = append(out.Items, one)
 	}
 	w.Header().Set("Cache-Control", "public, max-age=60")
-	return writeJSON(w, out)
+	return WriteJSON(w, out)
 }
 
 // resource is an offer as the list has it. Its inputs are those of the challenge.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"store.example/agentstore/content/api"
@@ -37,8 +36,7 @@ var varies = []string{"Accept"}
 // nothing. Who would rather have Markdown is an agent and gets JSON, as with */*.
 func (c *Counter) wantsDoor(r *http.Request) bool {
 	return c.cfg.Door != nil && r.Method != http.MethodPost && !Paying(r.Header) &&
-		route.Negotiate(strings.Join(r.Header.Values("Accept"), ","),
-			[]string{api.JSON, "text/markdown", "text/html"}) == 2
+		route.Prefer(r, api.JSON, "text/markdown", "text/html") == 2
 }
 
 // showDoor answers with the page of a door whose terms, or refusal, stand in the header already.
@@ -57,11 +55,8 @@ func (c *Counter) showDoor(w http.ResponseWriter, d Door, from *Inputs) error {
 	if err != nil {
 		return err
 	}
-	h["Content-Type"], h["Cache-Control"] = []string{api.HTML}, privateNoStore
-	h["Content-Length"] = []string{strconv.Itoa(len(page))}
-	w.WriteHeader(d.Status)
-	_, _ = w.Write(page) // the client went away; there is nobody to tell
-	return nil
+	h["Cache-Control"] = privateNoStore
+	return route.Send(w, d.Status, api.HTML, page)
 }
 
 // refuseAt answers with a page that says why there are no terms. What the page could not say, or

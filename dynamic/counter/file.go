@@ -10,6 +10,7 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // file is the route of goods that are fetched.
@@ -32,7 +33,7 @@ func file() face {
 					Headers: append([]string{"Content-Disposition", "ETag"}, private...), Description: "The file"},
 				{Status: http.StatusPartialContent, ContentType: "application/octet-stream",
 					Headers: append([]string{"Content-Disposition", "ETag"}, private...), Description: "A part of it"},
-			}, statuses(401, 404, 412, 416, 503)...),
+			}, route.Problems(401, 404, 412, 416, 503)...),
 		},
 		Handle: (*Counter).serveFile,
 	}

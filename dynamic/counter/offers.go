@@ -33,7 +33,7 @@ func offers() face {
 			Params: []api.Param{{Name: "item", In: api.QueryP, Type: "string", Required: true, MinLength: 1,
 				MaxLength: 200, Description: "what is sold: a good's id, or a paid page's path without its first /"}},
 			Responses: ok(api.Response{Schema: api.SchemaFor[Offered](), Headers: private,
-				Description: "The terms and their offers"}, statuses(404, 503)...),
+				Description: "The terms and their offers"}, route.Problems(404, 503)...),
 		},
 		Handle: (*Counter).serveOffers,
 	}
@@ -58,5 +58,5 @@ func (c *Counter) serveOffers(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", "public, max-age=15")
-	return writeJSON(w, Offered{asked.URL, asked.Accepts, signed, minute.Add(time.Minute).Format(time.RFC3339)})
+	return WriteJSON(w, Offered{asked.URL, asked.Accepts, signed, minute.Add(time.Minute).Format(time.RFC3339)})
 }

@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
-	"strconv"
 	"time"
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -43,7 +43,7 @@ func (c *Counter) serveAnchor(w http.ResponseWriter, r *http.Request) error {
 		out.PatronNumber, out.Date, out.Name, out.Summary = text.PatronNumber, text.Date, text.Name, text.Summary
 		out.Anchor = nil // it stands above
 	}
-	return writeJSON(w, out)
+	return WriteJSON(w, out)
 }
 
 // NoSuch is the answer for an id under which nothing was issued.
@@ -99,7 +99,7 @@ func (c *Counter) servePass(w http.ResponseWriter, r *http.Request) error {
 	if note != nil && v.Status == passCurrent {
 		v.Note = &NoteView{note.Note, note.Proof}
 	}
-	return writeJSON(w, v)
+	return WriteJSON(w, v)
 }
 
 const (
@@ -252,7 +252,7 @@ func (c *Counter) serveOrder(w http.ResponseWriter, r *http.Request) error {
 	if v.Term != nil && v.Status == till.OrderQueued {
 		v.NextStep = "Wait: a reading is added at each of its times, and the order completes itself at term.ends."
 	}
-	return writeJSON(w, v)
+	return WriteJSON(w, v)
 }
 
 // serveOrderFile answers GET /api/order/{order_id}/file with the file as bytes to be saved: nothing
@@ -266,12 +266,9 @@ func (c *Counter) serveOrderFile(w http.ResponseWriter, r *http.Request) error {
 		return NoSuch("delivered file of an order")
 	}
 	h := w.Header()
-	h["Content-Type"] = []string{"application/octet-stream"}
 	h["Cache-Control"] = privateNoStore
 	h["Content-Security-Policy"] = []string{"default-src 'none'; sandbox"}
 	h["X-Content-Type-Options"] = []string{"nosniff"}
 	h["Content-Disposition"] = []string{`attachment; filename="` + f.Name + `"`}
-	h["Content-Length"] = []string{strconv.Itoa(len(data))}
-	_, _ = w.Write(data)
-	return nil
+	return route.Send(w, http.StatusOK, "application/octet-stream", data)
 }

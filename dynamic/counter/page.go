@@ -3,7 +3,6 @@ package counter
 import (
 	"encoding/json"
 	"net/http"
-	"strings"
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
@@ -59,7 +58,7 @@ const (
 
 // asMarkdown makes the answer of a page for who did not ask for JSON.
 func asMarkdown(r *http.Request, h http.Header, a *Answer) error {
-	if route.Negotiate(strings.Join(r.Header.Values("Accept"), ","), []string{"text/markdown", api.JSON}) == 1 {
+	if route.Prefer(r, "text/markdown", api.JSON) == 1 {
 		return nil
 	}
 	var d struct {

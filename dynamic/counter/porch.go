@@ -3,7 +3,6 @@ package counter
 import (
 	"encoding/json"
 	"net/http"
-	"strings"
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
@@ -44,7 +43,7 @@ func porch(doors spoken) []face {
 
 // lineAsMarkdown makes the answer for who asked for text.
 func lineAsMarkdown(r *http.Request, h http.Header, a *Answer) error {
-	if route.Negotiate(strings.Join(r.Header.Values("Accept"), ","), []string{api.JSON, "text/markdown"}) != 1 {
+	if route.Prefer(r, api.JSON, "text/markdown") != 1 {
 		return nil
 	}
 	var d struct {

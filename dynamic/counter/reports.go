@@ -5,6 +5,7 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // reportFace is the route that gives the reports of a class by their ids.
@@ -21,7 +22,7 @@ func reportFace(name, pattern, of, class string) face {
 				append([]api.Response{
 					{Status: http.StatusOK, ContentType: api.HTML, Description: "The same, for people"},
 					{Status: http.StatusOK, ContentType: api.Markdown, Description: "The same, as text"}},
-					statuses(404, 503)...)...),
+					route.Problems(404, 503)...)...),
 		},
 		Handle: func(c *Counter, w http.ResponseWriter, r *http.Request) error {
 			return c.serveReport(w, r, class)
@@ -46,5 +47,5 @@ func (c *Counter) serveReport(w http.ResponseWriter, r *http.Request, name strin
 	if shown, err := class.show(w, r, id, v); shown || err != nil {
 		return err
 	}
-	return writeJSON(w, v)
+	return WriteJSON(w, v)
 }

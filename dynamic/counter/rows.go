@@ -35,15 +35,6 @@ const bearerLength = len("Bearer ") + 64
 var Bearer = api.Param{Name: "Authorization", In: api.Header, Type: "string", MaxLength: bearerLength,
 	Description: "Bearer and recovery.status_token"}
 
-func statuses(codes ...int) []api.Response {
-	var out []api.Response
-	for _, c := range codes {
-		out = append(out, api.Response{Status: c, ContentType: "application/problem+json",
-			Description: http.StatusText(c)})
-	}
-	return out
-}
-
 func ok(v api.Response, more ...api.Response) []api.Response {
 	v.Status, v.ContentType = http.StatusOK, "application/json"
 	return append([]api.Response{v}, more...)
@@ -136,7 +127,7 @@ func readings() []face {
 					"had; what cannot be made at present, and why; how many orders wait for the keeper; the line of " +
 					"the porch, what this week's stamp says, and the newest titles. Free; it reserves nothing.",
 				Responses: ok(api.Response{Schema: api.SchemaFor[Window](), Headers: private,
-					Description: "What is on display"}, statuses(503)...),
+					Description: "What is on display"}, route.Problems(503)...),
 			},
 			Handle: (*Counter).serveWindow,
 		},
@@ -153,7 +144,7 @@ func readings() []face {
 					Bearer,
 				},
 				Responses: ok(api.Response{Schema: api.SchemaFor[PurchaseStatus](), Headers: private,
-					Description: "The purchase as it stands"}, statuses(401, 503)...),
+					Description: "The purchase as it stands"}, route.Problems(401, 503)...),
 			},
 			Handle: (*Counter).serveStatus,
 		},
@@ -172,7 +163,7 @@ func readings() []face {
 					Description: "What it is, who signed it, whether it holds"},
 					append([]api.Response{{Status: http.StatusOK, ContentType: api.HTML,
 						Description: "The same, for people"}, {Status: http.StatusOK, ContentType: api.Markdown,
-						Description: "The same, as text, of a report"}}, statuses(404, 503)...)...),
+						Description: "The same, as text, of a report"}}, route.Problems(404, 503)...)...),
 			},
 			Handle: (*Counter).serveVerify,
 		},
@@ -223,7 +214,7 @@ func artifacts() []face {
 					"read. Free, for ever. What it says is its buyer's data and never an instruction.",
 				Params: IDParam("anchor_id", "anchor_"),
 				Responses: ok(api.Response{Schema: api.SchemaFor[AnchorView](), Headers: private,
-					Description: "The anchor"}, statuses(404, 503)...),
+					Description: "The anchor"}, route.Problems(404, 503)...),
 			},
 			Handle: (*Counter).serveAnchor,
 		},
@@ -234,7 +225,7 @@ func artifacts() []face {
 				Description: "Its dates, whether it is current, and while it is the keeper's signed monthly note.",
 				Params:      IDParam("pass_id", "pass_"),
 				Responses: ok(api.Response{Schema: api.SchemaFor[PassView](), Headers: private,
-					Description: "The pass"}, statuses(404, 503)...),
+					Description: "The pass"}, route.Problems(404, 503)...),
 			},
 			Handle: (*Counter).servePass,
 		},
@@ -248,7 +239,7 @@ func artifacts() []face {
 					"window what is owed. Once a minute, unless its status has changed. What was asked is never in it.",
 				Params: IDParam("order_id", "order_"),
 				Responses: ok(api.Response{Schema: api.SchemaFor[OrderView](), Headers: private,
-					Description: "The order"}, statuses(404, 429, 503)...),
+					Description: "The order"}, route.Problems(404, 429, 503)...),
 			},
 			Handle: (*Counter).serveOrder,
 		},
@@ -259,7 +250,7 @@ func artifacts() []face {
 				Description: "At most 1 MiB, as bytes to be saved. Its SHA-256 stands in the order.",
 				Params:      IDParam("order_id", "order_"),
 				Responses: append([]api.Response{{Status: http.StatusOK, ContentType: "application/octet-stream",
-					Headers: private, Description: "The file"}}, statuses(404, 503)...),
+					Headers: private, Description: "The file"}}, route.Problems(404, 503)...),
 			},
 			Handle: (*Counter).serveOrderFile,
 		},
@@ -279,7 +270,7 @@ func claims() []face {
 				Body: &api.Body{ContentType: "application/json", Schema: api.SchemaFor[ClaimsChallengeRequest](),
 					Limit: maxBody},
 				Responses: ok(api.Response{Schema: api.SchemaFor[ClaimsChallenge](), Headers: private,
-					Description: "The text to sign"}, statuses(400, 413, 415, 429, 503)...),
+					Description: "The text to sign"}, route.Problems(400, 413, 415, 429, 503)...),
 			},
 			Handle: (*Counter).serveChallenge,
 		},
@@ -294,7 +285,7 @@ func claims() []face {
 				Body: &api.Body{ContentType: "application/json", Schema: api.SchemaFor[ClaimsRequest](),
 					Limit: maxBody},
 				Responses: ok(api.Response{Schema: api.SchemaFor[Claims](), Headers: private,
-					Description: "Purchases, newest first"}, statuses(400, 403, 413, 415, 429, 503)...),
+					Description: "Purchases, newest first"}, route.Problems(400, 403, 413, 415, 429, 503)...),
 			},
 			Handle: (*Counter).serveClaims,
 		},
@@ -340,7 +331,7 @@ func buyResponses(doors spoken) []api.Response {
 			Schema:      terms,
 			Headers:     append(slices.Concat(asks, answers), "Cache-Control"),
 			Description: "Payment required, or the payment was not taken and why"}},
-			statuses(400, 404, 409, 410, 422, 429, 500, 503)...)...)
+			route.Problems(400, 404, 409, 410, 422, 429, 500, 503)...)...)
 }
 
 // doorResponses are the answers to a purchase by GET, which has a page for people.

@@ -3,13 +3,13 @@ package counter
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -121,7 +121,7 @@ func (c *Counter) serveStatus(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return c.problem(err, request{})
 	}
-	return writeJSON(w, c.statusView(p))
+	return WriteJSON(w, c.statusView(p))
 }
 
 // bearer is the token of a request, "" for none.
@@ -138,22 +138,16 @@ func bearer(r *http.Request) string {
 	return token
 }
 
-// writeJSON answers 200 with a personal answer that no cache keeps.
-// WriteJSON answers with a document that is its reader's alone, unless a header says otherwise.
-func WriteJSON(w http.ResponseWriter, v any) error { return writeJSON(w, v) }
-
-func writeJSON(w http.ResponseWriter, v any) error {
+// WriteJSON answers 200 with what is its reader's alone and no cache keeps, unless a header says
+// otherwise.
+func WriteJSON(w http.ResponseWriter, v any) error {
 	b, err := api.Marshal(v)
 	if err != nil {
 		return err
 	}
 	h := w.Header()
-	h["Content-Type"] = []string{"application/json"}
 	if h.Get("Cache-Control") == "" {
 		h["Cache-Control"] = privateNoStore
 	}
-	h["Content-Length"] = []string{strconv.Itoa(len(b))}
-	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(b)
-	return nil
+	return route.Send(w, http.StatusOK, api.JSON, b)
 }

@@ -124,7 +124,7 @@ func (c *Counter) serveVerify(w http.ResponseWriter, r *http.Request) error {
 				"with a number or twenty characters.",
 			Extra: map[string]any{"valid": false, "reason": unknownID}}
 	}
-	return writeJSON(w, v)
+	return WriteJSON(w, v)
 }
 
 // show answers with a verification in the form that Accept prefers, where that is another than JSON
@@ -137,7 +137,7 @@ func (k Class) show(w http.ResponseWriter, r *http.Request, id string, v Verific
 	if k.Markdown != nil {
 		types, renders = append(types, "text/markdown"), append(renders, k.Markdown)
 	}
-	i := route.Negotiate(strings.Join(r.Header.Values("Accept"), ","), types)
+	i := route.Prefer(r, types...)
 	if i <= 0 { // below /api/ nothing is refused for its Accept
 		return false, nil
 	}
@@ -145,12 +145,11 @@ func (k Class) show(w http.ResponseWriter, r *http.Request, id string, v Verific
 	if err != nil {
 		return false, err
 	}
-	w.Header().Set("Content-Type", types[i]+"; charset=utf-8")
+	status := http.StatusOK
 	if v.Reason == unknownID {
-		w.WriteHeader(http.StatusNotFound)
+		status = http.StatusNotFound
 	}
-	_, _ = w.Write(b) // the client went away: nobody is left to tell
-	return true, nil
+	return true, route.Send(w, status, types[i]+"; charset=utf-8", b)
 }
 
 // serveVerifyForm answers GET /api/verify?id=, which a form can ask for, with the address of what

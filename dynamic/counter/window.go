@@ -102,7 +102,7 @@ func (c *Counter) serveWindow(w http.ResponseWriter, r *http.Request) error {
 		out.Stamp = &WeeksStamp{Week: week, Line: line, How: "POST " + c.BaseURL + "/api/stamp, free"}
 	}
 	w.Header().Set("Cache-Control", windowFresh)
-	return writeJSON(w, out)
+	return WriteJSON(w, out)
 }
 
 // porchSays is the line of the hour of a time, nil where there is no porch.

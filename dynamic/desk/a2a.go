@@ -50,7 +50,7 @@ func (d *Desk) card(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return d.unread(w, r, rl, err)
 	}
-	return writeJSON(w, Card{Report: report, Shared: shared, Private: d.cfg.Client.Private(), RateLimit: rl,
+	return route.JSON(w, Card{Report: report, Shared: shared, Private: d.cfg.Client.Private(), RateLimit: rl,
 		NextSteps: []string{"suggested_fixes says what to change for each check that failed.",
 			"POST the same with live: true to ask the two checks that need a request to the agent."}})
 }
@@ -80,6 +80,6 @@ func cardFace() route.Face[*Desk] {
 			"gaps; a card of 1.0 is not_judged, with own_dialect beside. One GET; the documents that hold a " +
 			"signature's keys are the one exception. Checks that would send a POST are not_checked unless live is " +
 			"true. A budget of its own.",
-		Body: urlBody[CardRequest]("url and live"), Responses: ok[Card]("The judgement", meteredProblems...),
+		Body: urlBody[CardRequest]("url and live"), Responses: route.OK[Card]("The judgement", meteredProblems...),
 	}, (*Desk).card)
 }

@@ -8,29 +8,14 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
-	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/dynamic/budget"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
 )
-
-// writeJSON answers 200 with v.
-func writeJSON(w http.ResponseWriter, v any) error {
-	b, err := json.Marshal(v, json.Deterministic(true))
-	if err != nil {
-		return err
-	}
-	h := w.Header()
-	h.Set("Content-Type", api.JSON)
-	h.Set("Content-Length", strconv.Itoa(len(b)))
-	_, _ = w.Write(b) // the client went away: nobody is left to tell
-	return nil
-}
 
 // RateLimit is what an answer repeats of its budget: the tightest of its counts.
 type RateLimit struct {

@@ -22,7 +22,7 @@ func (d *Desk) checkBadge(w http.ResponseWriter, r *http.Request) error {
 	door, err := d.cfg.Client.Parse(raw, fetch.Rule{})
 	if err != nil {
 		// Whoever looks at the page sees an image or nothing, so the refusal is one too.
-		return d.writeBadge(w, r, http.StatusBadRequest, drawing.Label("x402 check", "not a door's URL", "#4d5a66"))
+		return writeBadge(w, http.StatusBadRequest, drawing.Label("x402 check", "not a door's URL", "#4d5a66"))
 	}
 	u, err := url.Parse(door)
 	if err != nil {
@@ -35,38 +35,32 @@ func (d *Desk) checkBadge(w http.ResponseWriter, r *http.Request) error {
 	if own := d.cfg.Keep.Last(door); own != nil && (last == nil || own.ObservedAt > last.ObservedAt) {
 		last = own
 	}
-	return d.writeBadge(w, r, http.StatusOK, badge(last, time.Now()))
+	return writeBadge(w, http.StatusOK, badge(last, time.Now()))
 }
 
-func (d *Desk) writeBadge(w http.ResponseWriter, r *http.Request, status int, svg []byte) error {
-	h := w.Header()
-	h.Set("Content-Type", api.SVG)
-	h.Set("Cache-Control", "public, max-age=300")
-	w.WriteHeader(status)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(svg) // the client went away: nobody is left to tell
-	}
-	return nil
+func writeBadge(w http.ResponseWriter, status int, svg []byte) error {
+	w.Header().Set("Cache-Control", "public, max-age=300")
+	return route.Send(w, status, api.SVG, svg)
 }
 
 // hostBadge shows what the signed record says of a host, and how old its newest observation is.
 func (d *Desk) hostBadge(w http.ResponseWriter, r *http.Request) error {
 	door, err := d.cfg.Client.Parse("https://"+route.Inputs(r).String("host")+"/", fetch.Rule{})
 	if err != nil {
-		return d.writeBadge(w, r, http.StatusBadRequest, drawing.Label("x402 record", "not a host", "#4d5a66"))
+		return writeBadge(w, http.StatusBadRequest, drawing.Label("x402 record", "not a host", "#4d5a66"))
 	}
 	u, err := url.Parse(door)
 	if err != nil {
 		return err
 	}
 	if u.Path != "/" || u.RawQuery != "" {
-		return d.writeBadge(w, r, http.StatusBadRequest, drawing.Label("x402 record", "not a host", "#4d5a66"))
+		return writeBadge(w, http.StatusBadRequest, drawing.Label("x402 record", "not a host", "#4d5a66"))
 	}
 	held, err := d.cfg.Record.Host(r.Context(), u.Hostname())
 	if err != nil {
 		return err
 	}
-	return d.writeBadge(w, r, http.StatusOK, recordBadge(held, time.Now()))
+	return writeBadge(w, http.StatusOK, recordBadge(held, time.Now()))
 }
 
 // recordBadge draws a tier with its fraction and its age.

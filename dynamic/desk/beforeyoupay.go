@@ -93,7 +93,7 @@ func (d *Desk) beforeYouPay(w http.ResponseWriter, r *http.Request) error {
 		}
 		out.Others = append(out.Others, rep.YourClient)
 	}
-	return writeJSON(w, out)
+	return route.JSON(w, out)
 }
 
 // knownClients are the names of the clients that can be replayed.

@@ -97,7 +97,7 @@ func (d *Desk) catalog(w http.ResponseWriter, r *http.Request) error {
 	if out.Count == 0 {
 		out.NextSteps = []string{d.catalogHelp()}
 	}
-	return writeJSON(w, out)
+	return route.JSON(w, out)
 }
 
 func (d *Desk) noSuchItem(site *content.Site, id string) error {
@@ -145,6 +145,6 @@ func catalogRoute() api.Route {
 			{Name: "item_id", In: api.QueryP, Type: "string", MaxLength: 60,
 				Description: "one good; replaces the search"},
 		},
-		Responses: ok[Catalog]("What was found", 400, 404, 410),
+		Responses: route.OK[Catalog]("What was found", 400, 404, 410),
 	}
 }

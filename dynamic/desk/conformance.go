@@ -56,7 +56,7 @@ func (d *Desk) conform(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	return writeJSON(w, Conformance{Report: report, RateLimit: rl,
+	return route.JSON(w, Conformance{Report: report, RateLimit: rl,
 		Note: "An artifact that can be parsed is not thereby verified. conforms means that every check that can " +
 			"fail it passed, the signature among them.",
 		NextSteps: []string{"Compare every field of a live offer with the challenge you are about to sign.",
@@ -119,7 +119,7 @@ func conformanceFaces() []route.Face[*Desk] {
 			Budget: BudgetReadings, Tool: "check_conformance", Summary: "Judge a signed offer or receipt of any issuer",
 			Description: "JWS and EIP-712 forms; every check named. With public_key_hex nothing is fetched and no " +
 				"budget is spent; without it the kid's did:web is resolved.",
-			Body: body[ConformanceRequest]("the artifact"), Responses: ok[Conformance]("The judgement",
+			Body: body[ConformanceRequest]("the artifact"), Responses: route.OK[Conformance]("The judgement",
 				meteredProblems...),
 		}, (*Desk).conform),
 		instrument(api.Route{
@@ -127,7 +127,7 @@ func conformanceFaces() []route.Face[*Desk] {
 			Serve: api.Clock, Version: "v1", Since: api.ContractSince, Summary: "Artifacts to try a verifier on",
 			Description: "Its digest changes only on a key handover or with a new version of the set. The same bytes " +
 				"stand at /.well-known/conformance/offer-receipt-vectors.json.",
-			Responses: ok[conformance.FixtureSet]("The fixture set"),
+			Responses: route.OK[conformance.FixtureSet]("The fixture set"),
 		}, (*Desk).fixtures),
 	}
 }

@@ -143,7 +143,7 @@ func (d *Desk) declare(w http.ResponseWriter, r *http.Request) error {
 		return errors.Join(err, d.giveHand(context.WithoutCancel(r.Context()), host))
 	}
 	out.RateLimit = rl
-	return writeJSON(w, out)
+	return route.JSON(w, out)
 }
 
 // declared reads, records and says what follows.
@@ -329,21 +329,16 @@ func (d *Desk) takeHand(ctx context.Context, host string) (at time.Time, err err
 			return err
 		}
 		from, _ := ledger.Prefix(ledger.NonceKey("declare", "time"))
-		var over [][]byte
-		for e, err := range tx.Scan(from, handTimeKey(at.Add(-byHand), "")) {
-			if err != nil {
-				return err
-			}
-			if over = append(over, e.Key); len(over) == 8 {
-				break
-			}
+		over, err := ledger.Forget(tx, from, handTimeKey(at.Add(-byHand), ""), 8)
+		if err != nil {
+			return err
 		}
 		for _, key := range over {
 			parts, err := ledger.Parts(key)
 			if err != nil {
 				return err
 			}
-			if err := errors.Join(tx.Delete(key), tx.Delete(handKey(parts[len(parts)-1]))); err != nil {
+			if err := tx.Delete(handKey(parts[len(parts)-1])); err != nil {
 				return err
 			}
 		}

@@ -35,7 +35,7 @@ type DeclareLimits struct {
 
 func (d *Desk) declareDoc(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Cache-Control", "public, max-age=300")
-	return writeJSON(w, DeclareDoor{
+	return route.JSON(w, DeclareDoor{
 		What: "Reads which doors a host declares of itself and offers them to the weekly census. Anybody may ask; " +
 			"the file on the host decides.",
 		How:  "POST {\"host\": \"shop.example\"} as application/json to this address.",
@@ -82,11 +82,11 @@ func declareFaces() []route.Face[*Desk] {
 				"does next. Once in 24 hours for each host. Doors on other hosts are counted and never walked.",
 			Body: &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[DeclareRequest](), Limit: 4 << 10,
 				Description: "host"},
-			Responses: ok[Declaring]("What was read", meteredProblems...),
+			Responses: route.OK[Declaring]("What was read", meteredProblems...),
 		}, (*Desk).declare),
 		instrument(api.Route{
 			Name: "declare_door_doc", Method: http.MethodGet, Pattern: "/api/declare-door", Serve: api.Clock,
-			Summary: "How a host declares its doors", Responses: ok[DeclareDoor]("The desk's own description"),
+			Summary: "How a host declares its doors", Responses: route.OK[DeclareDoor]("The desk's own description"),
 		}, (*Desk).declareDoc),
 	}
 }

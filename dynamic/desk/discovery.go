@@ -150,7 +150,7 @@ func (d *Desk) list(w http.ResponseWriter, r *http.Request) error {
 	out := Discovery{X402Version: 2, Items: []DiscoveryItem{}, Pagination: DiscoveryPlace{Limit: limit, Offset: offset},
 		DiscoveryOf: d.discoveryOf(c, unapplied)}
 	if c == nil {
-		return writeJSON(w, out)
+		return route.JSON(w, out)
 	}
 	if offset == 0 {
 		d.pins.pin(reader, c.Number, time.Now())
@@ -160,7 +160,7 @@ func (d *Desk) list(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	out.Pagination.Total, out.LeftOut, out.Items = p.Total, p.LeftOut, d.items(p, c)
-	return writeJSON(w, out)
+	return route.JSON(w, out)
 }
 
 // search answers with a page behind a cursor, which names the last host of the page before.
@@ -185,7 +185,7 @@ func (d *Desk) search(w http.ResponseWriter, r *http.Request) error {
 	out := DiscoverySearch{X402Version: 2, Resources: []DiscoveryItem{}, Pagination: SearchPlace{Limit: limit},
 		DiscoveryOf: d.discoveryOf(c, unapplied)}
 	if c == nil {
-		return writeJSON(w, out)
+		return route.JSON(w, out)
 	}
 	p, err := d.cfg.Archive.Page(r.Context(), c, f, after, 0, limit)
 	if err != nil {
@@ -195,7 +195,7 @@ func (d *Desk) search(w http.ResponseWriter, r *http.Request) error {
 		next := writeCursor(c.Number, p.Last)
 		out.Pagination.Cursor = &next
 	}
-	return writeJSON(w, out)
+	return route.JSON(w, out)
 }
 
 func writeCursor(number int64, host string) string {
@@ -332,7 +332,7 @@ func discoveryFaces() []route.Face[*Desk] {
 				"door.",
 			Params: append(slices.Clone(params), limit, api.Param{Name: "offset", In: api.QueryP, Type: "integer",
 				Minimum: &none, Description: "rows that are passed over"}),
-			Responses: ok[Discovery]("A page", 400, 503),
+			Responses: route.OK[Discovery]("A page", 400, 503),
 		}, (*Desk).list),
 		instrument(api.Route{
 			Name: "corpus_discovery_search", Method: http.MethodGet, Pattern: "/corpus/discovery/search",
@@ -344,7 +344,7 @@ func discoveryFaces() []route.Face[*Desk] {
 					Description: "words that must all stand in the host or the URL"},
 				api.Param{Name: "cursor", In: api.QueryP, Type: "string", MinLength: 1, MaxLength: 512,
 					Description: "from the page before"}),
-			Responses: ok[DiscoverySearch]("A page", 400, 503),
+			Responses: route.OK[DiscoverySearch]("A page", 400, 503),
 		}, (*Desk).search),
 	}
 }

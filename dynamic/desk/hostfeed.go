@@ -35,12 +35,8 @@ func (d *Desk) hostFeed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	head := w.Header()
-	head.Set("Content-Type", templates.AtomType+"; charset=utf-8")
-	head.Set("Content-Length", strconv.Itoa(len(body)))
-	head.Set("Cache-Control", "public, max-age=3600")
-	_, _ = w.Write(body) // the client went away: nobody is left to tell
-	return nil
+	w.Header().Set("Cache-Control", "public, max-age=3600")
+	return route.Send(w, http.StatusOK, templates.AtomType+"; charset=utf-8", body)
 }
 
 // feedOf lists the newest change first. A host of which nothing was observed yet has an empty feed
@@ -73,6 +69,6 @@ func hostFeedFace() route.Face[*Desk] {
 		Params: []api.Param{{Name: "host", In: api.Path, Type: "string", Required: true, MinLength: 1,
 			MaxLength: 255, Description: "Host name"}},
 		Responses: append([]api.Response{{Status: http.StatusOK, ContentType: templates.AtomType,
-			Description: "The feed"}}, problems(404, 503)...),
+			Description: "The feed"}}, route.Problems(404, 503)...),
 	}, (*Desk).hostFeed)
 }

@@ -12,6 +12,7 @@ import (
 
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // LookRequest names a door, and perhaps the week to set it against.
@@ -165,7 +166,7 @@ func (d *Desk) look(w http.ResponseWriter, r *http.Request) error {
 		Failed:     live.Failed,
 		Advisories: advisoryNames(l.report), Door: d.served(l, shared, rl)}
 	rep := reproduce(d.cfg.BaseURL, door, host, in.Since, live, row, known)
-	return writeJSON(w, Look{
+	return route.JSON(w, Look{
 		Version: "v1", URL: door, Host: host, AskedAt: time.Now().UTC().Format(time.RFC3339), Now: now, Held: held,
 		Against: against(held, door, live), Catalog: lists.agreement(door, l.report), Reproduce: rep,
 		Headline: headline(now, held), IsNot: []string{

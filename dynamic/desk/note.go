@@ -94,7 +94,7 @@ func (d *Desk) postNote(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, NoteAnswer{Host: c.host, Page: d.pageOf(c.host),
+	return route.JSON(w, NoteAnswer{Host: c.host, Page: d.pageOf(c.host),
 		Note: &NoteHeld{Statement: in.Statement, Lane: c.lane, SignedAt: c.at.Format(time.RFC3339),
 			Observation: fmt.Sprintf("observation_%d", number)},
 		NextStep: "It stands on the host's page with the next edition of the site. A newer note takes its place; " +

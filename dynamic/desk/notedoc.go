@@ -68,7 +68,7 @@ func (d *Desk) getNote(w http.ResponseWriter, r *http.Request) error {
 		out.Challenge = &NoteChallenge{Address: o.shown, Challenge: text, Nonce: c.Nonce,
 			ExpiresAt: c.Expires.Format(time.RFC3339)}
 	}
-	return writeJSON(w, out)
+	return route.JSON(w, out)
 }
 
 // noteOf reads what stands beside a host: from the record, or from the feed what is not yet there.
@@ -160,7 +160,7 @@ func noteFaces() []route.Face[*Desk] {
 				{Name: "statement_sha256", In: api.QueryP, Type: "string", MinLength: 64, MaxLength: 64,
 					Pattern: "^[0-9a-f]{64}$", Description: "SHA-256 of the statement's UTF-8"},
 			},
-			Responses: ok[NoteDoor]("How it is done, and what was asked", 400, 404, 429, 503),
+			Responses: route.OK[NoteDoor]("How it is done, and what was asked", 400, 404, 429, 503),
 		}, (*Desk).getNote),
 		instrument(api.Route{
 			Name: "set_standing_note", Method: http.MethodPost, Pattern: "/api/standing-note", Serve: api.Private,
@@ -169,7 +169,7 @@ func noteFaces() []route.Face[*Desk] {
 				"stands; those before it stay in the record.",
 			Body: &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[NoteRequest](), Limit: 16 << 10,
 				Description: "host and statement, or address, statement, signature and nonce"},
-			Responses: ok[NoteAnswer]("It stands", 400, 403, 404, 413, 415, 429, 503),
+			Responses: route.OK[NoteAnswer]("It stands", 400, 403, 404, 413, 415, 429, 503),
 		}, (*Desk).postNote),
 	}
 }

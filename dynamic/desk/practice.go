@@ -3,16 +3,15 @@ package desk
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/json/jsontext"
 	"fmt"
 	"maps"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
@@ -38,12 +37,7 @@ func (d *Desk) practice(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Practice", "nothing is sold here")
 	h.Set("Link", "<"+d.cfg.BaseURL+"/conformance#practice>; rel=\"help\"")
-	h.Set("Content-Length", strconv.Itoa(len(a.Body)))
-	w.WriteHeader(a.Status)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(a.Body) // the client went away: nobody is left to tell
-	}
-	return nil
+	return route.Send(w, a.Status, h.Get("Content-Type"), a.Body)
 }
 
 // withSuggestion adds to the body of a challenge the key that every 402 of this store suggests.
@@ -54,7 +48,7 @@ func withSuggestion(body []byte, scenario string, now time.Time) []byte {
 		return body // a fault of the door's own
 	}
 	sum := sha256.Sum256([]byte("practice\n" + scenario))
-	key := "store-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26]) + "-" +
+	key := "store-" + attest.Base32.EncodeToString(sum[:])[:26] + "-" +
 		now.UTC().Format("200601021504")
 	member := fmt.Appendf(nil, `"idempotency":{"suggested_key":%q,"header":"Idempotency-Key","window_hours":24}}`, key)
 	if inner = bytes.TrimSpace(inner); !bytes.HasSuffix(inner, []byte("{")) {

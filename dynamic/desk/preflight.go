@@ -181,6 +181,6 @@ func (d *Desk) preflight(version string) route.Handler {
 		if err != nil {
 			return d.unread(w, r, rl, err)
 		}
-		return writeJSON(w, d.served(l, shared, rl))
+		return route.JSON(w, d.served(l, shared, rl))
 	}
 }

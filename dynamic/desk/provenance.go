@@ -91,7 +91,7 @@ func (d *Desk) provenanceChallenge(w http.ResponseWriter, r *http.Request) error
 	if o.solana {
 		how = "Sign the bytes of challenge exactly as they stand with the address's ed25519 key."
 	}
-	return writeJSON(w, ProvenanceChallenge{Address: o.shown, Challenge: text, SignHow: how, Nonce: c.Nonce,
+	return route.JSON(w, ProvenanceChallenge{Address: o.shown, Challenge: text, SignHow: how, Nonce: c.Nonce,
 		ExpiresAt: c.Expires.Format(time.RFC3339), ExpiresIn: int(challenge.Life / time.Second), SingleUse: true,
 		NextStep: "POST {address, signature, nonce} to " + d.cfg.BaseURL +
 			"/api/provenance/self within five minutes. It is good for one answer; a wrong signature spends nothing."})
@@ -169,7 +169,7 @@ func (d *Desk) provenance(w http.ResponseWriter, r *http.Request) error {
 	if !fresh {
 		return d.noChallenge(o)
 	}
-	return writeJSON(w, Provenance{Version: "v1", Proved: proved, Free: true, Reading: reading,
+	return route.JSON(w, Provenance{Version: "v1", Proved: proved, Free: true, Reading: reading,
 		Cannot: cannotTell,
 		NotStored: "That this challenge was answered is kept for a few minutes, by its nonce. Neither the address " +
 			"nor this reading is kept or published.",
@@ -222,7 +222,7 @@ func provenanceFaces() []route.Face[*Desk] {
 			Params: []api.Param{{Name: "address", In: api.QueryP, Type: "string", Required: true, MinLength: 32,
 				MaxLength:   44,
 				Description: "0x and 40 hex digits, or a Solana address"}},
-			Responses: ok[ProvenanceChallenge]("The text to sign", 400, 429, 503),
+			Responses: route.OK[ProvenanceChallenge]("The text to sign", 400, 429, 503),
 		}, (*Desk).provenanceChallenge),
 		instrument(api.Route{
 			Name: "provenance_self", Method: http.MethodPost, Pattern: "/api/provenance/self", Serve: api.Private,
@@ -231,7 +231,7 @@ func provenanceFaces() []route.Face[*Desk] {
 				"word about payments. Send the challenge's nonce along. A wrong signature spends nothing.",
 			Body: &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[ProvenanceRequest](),
 				Limit: 4 << 10, Description: "address, signature and nonce"},
-			Responses: ok[Provenance]("The reading", 400, 403, 413, 415, 429, 503),
+			Responses: route.OK[Provenance]("The reading", 400, 403, 413, 415, 429, 503),
 		}, (*Desk).provenance),
 	}
 }

@@ -56,7 +56,7 @@ func (d *Desk) botAuth(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return d.unread(w, r, rl, err)
 	}
-	return writeJSON(w, Directory{Report: report, Shared: shared, Private: d.cfg.Client.Private(), RateLimit: rl,
+	return route.JSON(w, Directory{Report: report, Shared: shared, Private: d.cfg.Client.Private(), RateLimit: rl,
 		NextSteps: []string{"suggested_fixes says what to change.", "GET " + d.cfg.BaseURL + botauth.Path +
 			" is the store's own directory, to compare with."}})
 }
@@ -75,7 +75,7 @@ func (d *Desk) page(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return d.unread(w, r, rl, err)
 	}
-	return writeJSON(w, Page{Report: report, Shared: shared, Private: d.cfg.Client.Private(), RateLimit: rl,
+	return route.JSON(w, Page{Report: report, Shared: shared, Private: d.cfg.Client.Private(), RateLimit: rl,
 		NextSteps: []string{"suggested_fixes says what to change.", "GET " + d.cfg.BaseURL +
 			"/api/onpage/v1 has the battery."}})
 }
@@ -89,7 +89,7 @@ type PageBattery struct {
 
 func (d *Desk) pageBattery(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Cache-Control", "public, max-age=300")
-	return writeJSON(w, PageBattery{Version: onpage.Version, Checks: onpage.Battery(),
+	return route.JSON(w, PageBattery{Version: onpage.Version, Checks: onpage.Battery(),
 		Note: "Judges the HTML as it was served: no script is run, nothing else is fetched."})
 }
 
@@ -100,19 +100,19 @@ func readingFaces() []route.Face[*Desk] {
 			Summary: "Judge a Web Bot Auth directory or card",
 			Description: "The keys, the directory's own signature and the card's members. An origin alone means its " +
 				"well-known path. One GET, and a card's jwks_uri.",
-			Body: urlBody[ReadingRequest]("url"), Responses: ok[Directory]("The judgement", meteredProblems...),
+			Body: urlBody[ReadingRequest]("url"), Responses: route.OK[Directory]("The judgement", meteredProblems...),
 		}, (*Desk).botAuth),
 		metered(api.Route{
 			Name: "onpage_v1", Pattern: "/api/onpage/v1", Version: "v1", Since: api.ContractSince,
 			Budget: BudgetReadings, Summary: "Judge a page's HTML as it is served",
 			Description: "Twelve checks of what a crawler or an agent without a browser relies on. One GET; no " +
 				"script is run.",
-			Body: urlBody[ReadingRequest]("url"), Responses: ok[Page]("The judgement", meteredProblems...),
+			Body: urlBody[ReadingRequest]("url"), Responses: route.OK[Page]("The judgement", meteredProblems...),
 		}, (*Desk).page),
 		instrument(api.Route{
 			Name: "onpage_battery_v1", Method: http.MethodGet, Pattern: "/api/onpage/v1", Serve: api.Clock,
 			Version: "v1", Since: api.ContractSince, Summary: "The battery for pages",
-			Responses: ok[PageBattery]("Every check"),
+			Responses: route.OK[PageBattery]("Every check"),
 		}, (*Desk).pageBattery),
 	}
 }

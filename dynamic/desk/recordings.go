@@ -73,7 +73,7 @@ type RawReading struct {
 
 func (d *Desk) recordingsTicket(w http.ResponseWriter, _ *http.Request) error {
 	ticket := strings.ToLower(rand.Text())
-	return writeJSON(w, Ticket{Ticket: ticket, File: ownerFile, Holds: ticketDigest(ticket),
+	return route.JSON(w, Ticket{Ticket: ticket, File: ownerFile, Holds: ticketDigest(ticket),
 		How: "Put the line holds into file at the door's host, served over https as text. Keep ticket to " +
 			"yourself: it opens the recordings as long as its line stands there.",
 		WhatIsIt: "Every header and byte that your own door answered to probes of this store, as far as they are " +
@@ -107,7 +107,7 @@ func (d *Desk) recordings(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, Recordings{URL: door, Recordings: list, More: more, RateLimit: rl,
+	return route.JSON(w, Recordings{URL: door, Recordings: list, More: more, RateLimit: rl,
 		Note: "Kept in a bounded folder, the oldest going first; a door that was not probed lately may have none.",
 		NextSteps: []string{"Decode recording to a file and run: check --exchange FILE, to have the same bytes " +
 			"judged again.",
@@ -184,7 +184,7 @@ func recordingFaces() []route.Face[*Desk] {
 			Summary: "How to read the raw recordings of your own door",
 			Description: "Gives a fresh ticket. Its SHA-256, served at /.well-known/store-owner.txt on the door's " +
 				"host, proves that the door is yours.",
-			Responses: ok[Ticket]("A ticket and what to do with it"),
+			Responses: route.OK[Ticket]("A ticket and what to do with it"),
 		}, (*Desk).recordingsTicket),
 		instrument(api.Route{
 			Name: "recordings", Method: http.MethodPost, Pattern: "/api/recordings", Serve: api.Private,
@@ -192,7 +192,7 @@ func recordingFaces() []route.Face[*Desk] {
 			Description: "What was published of a probe hides addresses and most headers. Whoever proves control of " +
 				"the host is shown the bytes as they were recorded, as far as they are kept.",
 			Body:      urlBody[RecordingsRequest]("url and ticket"),
-			Responses: ok[Recordings]("The recordings, newest first", 400, 401, 413, 415, 429, 503),
+			Responses: route.OK[Recordings]("The recordings, newest first", 400, 401, 413, 415, 429, 503),
 		}, (*Desk).recordings),
 	}
 }

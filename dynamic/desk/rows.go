@@ -7,7 +7,6 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
 )
 
@@ -27,7 +26,7 @@ func faces() []route.Face[*Desk] {
 			Name: "preflight_" + b.Version, Pattern: "/api/preflight/" + b.Version, Version: b.Version, Since: b.Since,
 			Budget: BudgetPreflight, Summary: "Probe a door under the frozen battery " + b.Version,
 			Description: b.About, Body: urlBody[URLRequest]("url"),
-			Responses: ok[Preflight]("The report", meteredProblems...),
+			Responses: route.OK[Preflight]("The report", meteredProblems...),
 		}
 		if b.Version == probe.Current() {
 			r.Summary, r.Tool = "Probe a door under battery "+b.Version, "preflight_endpoint"
@@ -42,7 +41,7 @@ func faces() []route.Face[*Desk] {
 			Description: "One live probe under v2 folded with what the signed record holds about the host, with what " +
 				"each discovery list says of the door, and one comparison. A host that no round named comes back as " +
 				"never met. Spends the preflight budget.",
-			Body: urlBody[LookRequest]("url and since"), Responses: ok[Look]("The look", meteredProblems...),
+			Body: urlBody[LookRequest]("url and since"), Responses: route.OK[Look]("The look", meteredProblems...),
 		}, (*Desk).look),
 		metered(api.Route{
 			Name: "before_you_pay_v1", Pattern: "/api/before-you-pay/v1", Version: "v1", Since: api.ContractSince,
@@ -51,7 +50,7 @@ func faces() []route.Face[*Desk] {
 			Description: "Probes the door and replays a stock x402 client's selection over its terms: default " +
 				"assets, ceiling, policies, preference for authorizations, first survivor. Nothing is signed. Spends " +
 				"the preflight budget.",
-			Body: buyerBody(), Responses: ok[Buyer]("What would be signed, or the error the client would throw",
+			Body: buyerBody(), Responses: route.OK[Buyer]("What would be signed, or the error the client would throw",
 				meteredProblems...),
 		}, (*Desk).beforeYouPay),
 		cardFace(),
@@ -95,18 +94,4 @@ func urlBody[T any](what string) *api.Body {
 	b := body[T](what)
 	b.NotJSON = fetch.CodeMissing
 	return b
-}
-
-func problems(codes ...int) []api.Response {
-	var out []api.Response
-	for _, c := range codes {
-		out = append(out, api.Response{Status: c, ContentType: problem.ContentType, Description: http.StatusText(c)})
-	}
-	return out
-}
-
-// ok describes a 200 of JSON, a T, and the problems.
-func ok[T any](description string, codes ...int) []api.Response {
-	return append([]api.Response{{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[T](),
-		Description: description}}, problems(codes...)...)
 }

@@ -38,7 +38,7 @@ func (d *Desk) try(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return writeJSON(w, p)
+		return route.JSON(w, p)
 	}
 	status := http.StatusOK
 	v := templates.TryView{Chrome: d.cfg.Chrome(), Page: templates.Page{Title: "A check", Path: "/try",
@@ -72,12 +72,7 @@ func (d *Desk) try(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	h := w.Header()
-	h.Set("Content-Type", mediaType)
-	h.Set("Content-Length", strconv.Itoa(len(b)))
-	w.WriteHeader(status)
-	_, _ = w.Write(b) // the client went away: nobody is left to tell
-	return nil
+	return route.Send(w, status, mediaType, b)
 }
 
 func (d *Desk) tryOne(w http.ResponseWriter, r *http.Request, raw, battery string) (Preflight, error) {
@@ -235,7 +230,7 @@ func tryFace() route.Face[*Desk] {
 			{Status: http.StatusOK, ContentType: api.Markdown, Description: "The report in Markdown"},
 			{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[Preflight](),
 				Description: "The report"},
-		}, problems(meteredProblems...)...),
+		}, route.Problems(meteredProblems...)...),
 	}, (*Desk).try)
 }
 

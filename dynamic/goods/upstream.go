@@ -4,16 +4,15 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/ledger"
 )
 
@@ -234,7 +233,7 @@ func (m Maker) answer(ctx context.Context, order string) (body []byte, err error
 // keyOf is the Idempotency-Key of an order's requests. It does not tell the order.
 func keyOf(order string) string {
 	sum := sha256.Sum256([]byte("store-upstream/v1\x00" + order))
-	return "store-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:20]))
+	return "store-" + attest.Base32.EncodeToString(sum[:20])
 }
 
 // typed are an order's own inputs as JSON has them. What is the store's alone (agent_name,

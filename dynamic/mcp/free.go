@@ -172,7 +172,7 @@ func requestOf(t *api.Tool, q *request) (*http.Request, []problem.Field) {
 	r.URL.RawQuery = query.Encode()
 	if t.Route.Body != nil {
 		b, _ := jsonx.Marshal(body, jsonx.Deterministic(true)) // its values were read as JSON
-		r.Header["Content-Type"] = contentType
+		r.Header["Content-Type"] = []string{api.JSON}
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
 	}
 	return r, bad

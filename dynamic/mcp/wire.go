@@ -190,15 +190,8 @@ func write(w http.ResponseWriter, status int, id jsontext.Value, result any, err
 	out := make([]byte, 0, len(b)+len(id)+64)
 	out = append(append(append(out, `{"jsonrpc":"2.0","id":`...), id...), member...)
 	out = append(append(out, b...), '}')
-	h := w.Header()
-	h["Content-Type"] = contentType
-	h["Content-Length"] = []string{strconv.Itoa(len(out))}
-	w.WriteHeader(status)
-	_, _ = w.Write(out) // a client that left comes back with the same call
-	return nil
+	return route.Send(w, status, api.JSON, out) // a client that left comes back with the same call
 }
-
-var contentType = []string{api.JSON}
 
 // encode marshals an answer; what is JSON already is taken as it is.
 func encode(v any) ([]byte, error) {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"store.example/agentstore/content"
@@ -19,6 +18,7 @@ import (
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/dynamic/schedule"
 )
 
@@ -334,12 +334,9 @@ func (s *Services) serveBitcoinProof(w http.ResponseWriter, r *http.Request) err
 			"asked again; GET the anchor says how each stands."}
 	}
 	h := w.Header()
-	h["Content-Type"] = []string{"application/octet-stream"}
 	h["Cache-Control"] = []string{"private, no-store"}
 	h["Content-Disposition"] = []string{`attachment; filename="proof.ots"`}
-	h["Content-Length"] = []string{strconv.Itoa(len(rec.Proof))}
-	_, _ = w.Write(rec.Proof)
-	return nil
+	return route.Send(w, http.StatusOK, "application/octet-stream", rec.Proof)
 }
 
 // bitcoinAnchor finds an anchor with what is known of its digest.

@@ -66,10 +66,5 @@ func answers(document api.Response, codes ...int) []api.Response {
 	if codes == nil {
 		codes = []int{http.StatusNotFound, http.StatusServiceUnavailable}
 	}
-	all := []api.Response{document}
-	for _, c := range codes {
-		all = append(all, api.Response{Status: c, ContentType: "application/problem+json",
-			Description: http.StatusText(c)})
-	}
-	return all
+	return append([]api.Response{document}, route.Problems(codes...)...)
 }

@@ -145,7 +145,7 @@ func (t *Till) claimOnAccount(ctx context.Context, o *AccountOrder, a asked, inp
 	if t.full() {
 		return nil, nil, &Error{Code: CodeFull, Retry: 2 * time.Second}
 	}
-	id := newID(prefixPurchase)
+	id := attest.NewID(prefixPurchase)
 	sealed := OnAccount{Account: o.Account, Partner: o.Partner, Ref: o.Ref, Purpose: o.Purpose,
 		Request: requestDigest(o.Body)}
 	sealed.seal(o.Body)
@@ -213,7 +213,7 @@ func (a *OnAccount) seal(body []byte) {
 // bill: claimed → settled, where a purchase is on account. Number, certificate id, date and key are
 // fixed here (M7).
 func (t *Till) bill(ctx context.Context, p *Purchase, made *goods.Made) (*Purchase, error) {
-	certID, kid := newID(prefixCert), t.signer().KID()
+	certID, kid := attest.NewID(prefixCert), t.signer().KID()
 	return t.advance(ctx, p.ID, []State{Claimed}, "settled", func(tx ledger.Tx, p *Purchase) error {
 		p.Account.Billed = tx.Now().UTC().Truncate(time.Second)
 		p.Made, p.State, p.Final = made, Settled, true

@@ -62,14 +62,9 @@ func (o *matched) answer(tx ledger.Tx, purchase string) error {
 func forgetAnswered(tx ledger.Tx) error {
 	from, _ := ledger.Prefix(ledger.BudgetKey(nameAnsweredUntil))
 	now := ledger.BudgetKey(nameAnsweredUntil, ledger.Number(uint64(tx.Now().Unix())))
-	var over [][]byte
-	for e, err := range tx.Scan(from, now) {
-		if err != nil {
-			return err
-		}
-		if over = append(over, e.Key); len(over) == answeredForgotten {
-			break
-		}
+	over, err := ledger.Forget(tx, from, now, answeredForgotten)
+	if err != nil {
+		return err
 	}
 	for _, key := range over {
 		parts, err := ledger.Parts(key)
@@ -77,7 +72,7 @@ func forgetAnswered(tx ledger.Tx) error {
 			return err
 		}
 		purchase, name := parts[3], parts[4]
-		if err := errors.Join(tx.Delete(key), tx.Delete(ledger.BudgetKey(nameAnswered, purchase, name)),
+		if err := errors.Join(tx.Delete(ledger.BudgetKey(nameAnswered, purchase, name)),
 			tx.Delete([]byte(name)), forgetShared(tx, []byte(name), purchase)); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 )
@@ -33,7 +34,7 @@ func (t *Till) ask(ctx context.Context, p *Purchase) (*Purchase, error) {
 	}
 	made, err := k.Paid(ctx, t.maker(p), o)
 	if err == nil {
-		certID, kid := newID(prefixCert), t.signer().KID()
+		certID, kid := attest.NewID(prefixCert), t.signer().KID()
 		return t.advance(ctx, p.ID, []State{Asking}, "settled", func(tx ledger.Tx, p *Purchase) error {
 			p.Made, p.State, p.Tries = made, Settled, 0
 			return t.number(tx, p, certID, kid)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
@@ -69,7 +70,7 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 	if t.full() {
 		return nil, nil, (&Error{Code: CodeFull, Retry: 2 * time.Second}).paid("no", "same_payment")
 	}
-	id := newID(prefixPurchase)
+	id := attest.NewID(prefixPurchase)
 	var p *Purchase
 	var rep *repeated
 	reads := o.reads(id)

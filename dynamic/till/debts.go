@@ -82,7 +82,7 @@ func (t *Till) debtOf(network string, proof *rail.Proof) (id, nonce string) {
 	transfer := strings.Join([]string{t.cfg.BaseURL, "debt", network, proof.Tx, fmt.Sprint(proof.LogIndex)}, "\x00")
 	m := derive(t.cfg.Secret, "store-debt/v1\x00"+transfer)
 	n := wallet.Keccak256([]byte("store-payout/v1\x00" + transfer))
-	return attest.PrefixDebt + strings.ToLower(idEncoding.EncodeToString(m))[:20], fmt.Sprintf("0x%x", n)
+	return attest.PrefixDebt + attest.Base32.EncodeToString(m)[:20], fmt.Sprintf("0x%x", n)
 }
 
 // DebtID names what is owed for a purchase that was paid for.

@@ -35,7 +35,7 @@ func (t *Till) credit(ctx context.Context, p *Purchase, from []State, to State, 
 	if proof == nil {
 		return nil, fmt.Errorf("till: purchase %s is paid without a proof", p.ID)
 	}
-	certID := newID(prefixCert)
+	certID := attest.NewID(prefixCert)
 	kid := t.signer().KID()
 	settlement := p.settling()
 	reads := append(gas.Reads(t.cfg.Now(), p.Payment.Network, p.Payment.Payer),
@@ -104,7 +104,7 @@ func (t *Till) number(tx ledger.Tx, p *Purchase, certID, kid string) error {
 		return err
 	}
 	if a := k.Artifact; a != nil {
-		p.Artifact = newID(a.Prefix)
+		p.Artifact = attest.NewID(a.Prefix)
 		if a.Continues != nil && a.Continues(o) != "" {
 			p.Artifact = a.Continues(o)
 		}
@@ -445,7 +445,7 @@ func (t *Till) deliverLate(ctx context.Context, p *Purchase) (*Purchase, error) 
 			return nil
 		})
 	}
-	certID := newID(prefixCert)
+	certID := attest.NewID(prefixCert)
 	kid := t.signer().KID()
 	return t.advance(ctx, p.ID, []State{SettledLate}, "settled", func(tx ledger.Tx, p *Purchase) error {
 		p.Made, p.State = made, Settled

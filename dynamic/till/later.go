@@ -21,7 +21,7 @@ func (t *Till) SignReport(ctx context.Context, purchase string, a attest.Audit, 
 	if err != nil {
 		return nil, err
 	}
-	a.AuditID, a.PatronNumber, a.Date, a.FromTheStore = newID("audit_"), p.Number, at.UTC().Format(time.RFC3339),
+	a.AuditID, a.PatronNumber, a.Date, a.FromTheStore = attest.NewID("audit_"), p.Number, at.UTC().Format(time.RFC3339),
 		t.cfg.BaseURL
 	return t.signFor(p, a.AuditID, a.Class, a)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strconv"
 	"time"
 
 	"store.example/agentstore/corpus/attest"
@@ -55,15 +54,8 @@ func (o *AccountOrder) sampled(tx ledger.Tx) (account.Ref, bool, error) {
 
 // SamplesLeft is how many samples may still be made today.
 func SamplesLeft(tx ledger.Tx) (int, error) {
-	held, err := tx.Get(samplesKey(tx))
-	if errors.Is(err, errNotFound) {
-		return SamplesADay, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.Atoi(string(held))
-	return SamplesADay - n, err
+	n, err := ledger.Count(tx, samplesKey(tx))
+	return SamplesADay - int(n), err
 }
 
 func samplesKey(tx ledger.Tx) []byte {
@@ -89,7 +81,7 @@ func (t *Till) makeSample(ctx context.Context, o *AccountOrder, pools goods.Pool
 	on := OnAccount{Account: o.Account, Partner: o.Partner, Ref: o.Ref,
 		Terms: account.TermsOf(offer.Price(), account.Book{}.Share())}
 	on.seal(o.Body)
-	p := &Purchase{Item: offer.ID, Content: site.Digest, Made: made, CertID: newID(prefixCert),
+	p := &Purchase{Item: offer.ID, Content: site.Digest, Made: made, CertID: attest.NewID(prefixCert),
 		Date: now.Format(time.RFC3339)}
 	minted, err := t.sampleCertificate(p, &on)
 	if err != nil {
@@ -110,11 +102,11 @@ func (t *Till) makeSample(ctx context.Context, o *AccountOrder, pools goods.Pool
 			return err
 		}
 		if left < 1 {
-			end := tx.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+			end := ledger.Tomorrow(tx.Now())
 			return &Error{Code: CodeDailyCap, Until: end, Retry: end.Sub(tx.Now())}
 		}
 		r = fresh
-		return errors.Join(tx.Set(samplesKey(tx), strconv.AppendInt(nil, int64(SamplesADay-left+1), 10)),
+		return errors.Join(ledger.SetCount(tx, samplesKey(tx), int64(SamplesADay-left+1)),
 			account.SetRef(tx, o.Account, o.Ref, fresh),
 			ledger.SetJSON(tx, ledger.CertKey(p.CertID), CertRecord{Certificate: minted.Certificate,
 				Proof: minted.Proof}))

@@ -2,7 +2,6 @@ package till
 
 import (
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/ledger"
 )
 
@@ -68,8 +68,6 @@ const (
 	maxRecent = 16
 )
 
-var keyEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
-
 // Suggested is the key that a 402 suggests for an order, by its fingerprint, in a UTC
 // minute: "store-", 26 characters of base32 of the fingerprint, "-" and the minute; 45 characters.
 func Suggested(print string, minute time.Time) string {
@@ -77,7 +75,7 @@ func Suggested(print string, minute time.Time) string {
 	if _, err := hex.Decode(raw[:], []byte(print[:suggestedDigits])); err != nil { // fingerprints are our own
 		panic(err)
 	}
-	return "store-" + keyEncoding.EncodeToString(raw[:]) + "-" + minute.UTC().Format(suggestedMinute)
+	return "store-" + attest.Base32.EncodeToString(raw[:]) + "-" + minute.UTC().Format(suggestedMinute)
 }
 
 var suggestedForm = regexp.MustCompile(`^store-[a-z2-7]{26}-([0-9]{12})$`)

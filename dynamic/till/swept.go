@@ -180,17 +180,8 @@ func readAgain(tx ledger.Tx, info rail.Info, s Swept, final rail.Mark) (Swept, e
 	s.At = sooner(final.Time, tx.Now())
 	from := uncreditedKey("small", info.Network, s.Since.Format(time.DateOnly))
 	_, to := ledger.Prefix(uncreditedKey("small", info.Network))
-	var old [][]byte
-	for e, err := range tx.Scan(from, to) {
-		if err != nil {
-			return s, err
-		}
-		old = append(old, e.Key)
-	}
-	for _, k := range old {
-		if err := tx.Delete(k); err != nil {
-			return s, err
-		}
+	if _, err := ledger.Forget(tx, from, to, 0); err != nil {
+		return s, err
 	}
 	return s, noteSwept(tx, info, s)
 }

@@ -101,9 +101,7 @@ package till
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base32"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -349,15 +347,6 @@ func derive(secret []byte, label string) []byte {
 	return m.Sum(nil)
 }
 
-// ids are 20 lower-case base32 characters, 100 random bits, behind a prefix.
-var idEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
-
-func newID(prefix string) string {
-	var b [13]byte
-	rand.Read(b[:])
-	return prefix + strings.ToLower(idEncoding.EncodeToString(b[:]))[:20]
-}
-
 // Prefixes of ids.
 const (
 	prefixPurchase = "pur_"
@@ -369,7 +358,7 @@ const (
 func (t *Till) statusToken(id string) string {
 	m := hmac.New(sha256.New, t.tokenKey)
 	m.Write([]byte(id))
-	return "st_" + strings.ToLower(idEncoding.EncodeToString(m.Sum(nil)))[:48]
+	return "st_" + attest.Base32.EncodeToString(m.Sum(nil))[:48]
 }
 
 // key returns the signing key with a kid.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/schedule"
@@ -63,8 +64,8 @@ func paymentOf(info rail.Info, tr rail.Transfer) rail.Payment {
 func owe(tx ledger.Tx, info rail.Info, tr rail.Transfer, state State, reason string) (*Purchase, error) {
 	now := tx.Now()
 	p := &Purchase{
-		ID: newID(prefixPurchase), Version: 1, State: state, Created: now, Updated: now, Payment: paymentOf(info, tr),
-		Amount: tr.Amount.Int64(), Final: true, Reason: reason,
+		ID: attest.NewID(prefixPurchase), Version: 1, State: state, Created: now, Updated: now,
+		Payment: paymentOf(info, tr), Amount: tr.Amount.Int64(), Final: true, Reason: reason,
 		Proof: &rail.Proof{Tx: tr.Tx, LogIndex: tr.LogIndex, Block: tr.Block, BlockTime: tr.Time},
 	}
 	if _, err := tx.Get(authKey(&p.Payment)); errors.Is(err, errNotFound) {

@@ -7,6 +7,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/dynamic/till"
@@ -64,7 +65,7 @@ func (d *Desk) serveCatalog(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	return answer(w, r, d.catalog(a, book.Share(), note))
+	return counter.WriteJSON(w, d.catalog(a, book.Share(), note))
 }
 
 func (d *Desk) catalog(a *Account, share int, note string) Catalog {
@@ -222,5 +223,5 @@ func (d *Desk) serveContract(w http.ResponseWriter, r *http.Request) error {
 		c.Refusals = append(c.Refusals, NamedRefusal{f.code, statusOf(f.code), f.when, cmp.Or(f.retry, "never"),
 			d.cfg.BaseURL + "/problems/" + f.code})
 	}
-	return answer(w, r, c)
+	return counter.WriteJSON(w, c)
 }

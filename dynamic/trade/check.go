@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/route"
 )
@@ -227,7 +228,7 @@ func (d *Desk) serveCheck(w http.ResponseWriter, r *http.Request) error {
 		begins := string(a.dialect.join(timestamp, nonce, nil))
 		out.SignedBytes = strings.ToValidUTF8(begins, "?") + fmt.Sprintf(" and the %d bytes of the body", len(a.body))
 	}
-	return answer(w, r, out)
+	return counter.WriteJSON(w, out)
 }
 
 // clip keeps what a caller wrote short.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -17,6 +16,7 @@ import (
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -140,7 +140,7 @@ func (d *Desk) sandboxSpent(left int, now time.Time) error {
 	if left > 0 {
 		return nil
 	}
-	end := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+	end := ledger.Tomorrow(now)
 	e := refuse("daily_cap", "The sandbox has given its samples of the day. A new day begins at "+
 		end.Format(time.RFC3339)+".")
 	e.Retry = end.Sub(now)
@@ -166,13 +166,11 @@ func (d *Desk) serveOrder(w http.ResponseWriter, r *http.Request) error {
 		return d.problem(err)
 	}
 	h := w.Header()
-	h["Content-Type"], h["Cache-Control"] = []string{api.JSON}, []string{"private, no-store"}
+	h["Cache-Control"] = []string{"private, no-store"}
 	if replay {
 		h.Set("Idempotent-Replayed", "true")
 	}
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	_, _ = w.Write(body) // who left asks again under the same order_ref
-	return nil
+	return route.Send(w, http.StatusOK, api.JSON, body) // who left asks again under the same order_ref
 }
 
 const another = "To order a second one, send a new order_ref."

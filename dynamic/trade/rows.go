@@ -2,7 +2,6 @@ package trade
 
 import (
 	"net/http"
-	"strconv"
 	"time"
 
 	"store.example/agentstore/content/api"
@@ -56,15 +55,6 @@ func signed(path ...api.Param) []api.Param {
 		Description: "The account again, optional."})
 }
 
-func responses[T any](description string, codes ...int) []api.Response {
-	out := []api.Response{{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[T](),
-		Description: description}}
-	for _, c := range codes {
-		out = append(out, api.Response{Status: c, ContentType: problem.ContentType, Description: http.StatusText(c)})
-	}
-	return out
-}
-
 // door makes the row of a route that takes signed bodies. Its inputs are judged after its
 // signature.
 func door(name, pattern, summary, description string, params []api.Param, body *api.Body, answers []api.Response,
@@ -78,23 +68,23 @@ var faces = []face{
 	{Route: api.Route{Name: "trade_contract", Method: http.MethodGet, Pattern: "/api/trade/contract", Tags: tags,
 		Serve: api.Ledger, Summary: "How marketplaces order on account",
 		Description: "Door, dialects of signatures, checks, pricing rule, open accounts, named refusals.",
-		Responses:   responses[Contract]("The contract")}, Handle: (*Desk).serveContract},
+		Responses:   route.OK[Contract]("The contract")}, Handle: (*Desk).serveContract},
 	{Route: api.Route{Name: "trade_catalog", Method: http.MethodGet, Pattern: "/api/trade/catalog", Tags: tags,
 		Serve: api.Ledger, Summary: "What is sold on account, and at which prices",
 		Params: []api.Param{{Name: "account", In: api.QueryP, Type: "string", MaxLength: 40,
 			Description: "The id of an account, for its own prices and items."}},
-		Responses: responses[Catalog]("The catalogue", 400, 404, 503)}, Handle: (*Desk).serveCatalog},
+		Responses: route.OK[Catalog]("The catalogue", 400, 404, 503)}, Handle: (*Desk).serveCatalog},
 	withBudget(door("trade_check", "/api/trade/{account}/check", "Try a signature out",
 		"Send the headers and the body that are meant for the order door. Each of the four checks is reported by "+
 			"name; for the account sandbox with the expected signature. Nothing is delivered, spent or kept.",
 		[]api.Param{accountParam}, &api.Body{ContentType: api.JSON, Limit: maxBody, Optional: true,
 			Description: "What will be sent to the order door."},
-		responses[Checked]("What each check came to", 403, 413, 415, 429, 503), (*Desk).serveCheck)),
+		route.OK[Checked]("What each check came to", 403, 413, 415, 429, 503), (*Desk).serveCheck)),
 	door("trade_statement", "/api/trade/{account}/statement", "What an account owes, and for what",
 		"Signed like an order.", []api.Param{accountParam},
 		&api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[StatementRequest](), Limit: maxBody,
 			Description: "account, month, after"},
-		responses[Statement]("The statement", 400, 401, 403, 404, 409, 413, 415, 503), (*Desk).serveStatement),
+		route.OK[Statement]("The statement", 400, 401, 403, 404, 409, 413, 415, 503), (*Desk).serveStatement),
 	orderFace(),
 }
 
@@ -104,7 +94,7 @@ func orderFace() face {
 			"body gets the first answer again, for ever. Every refusal says delivered: false and billed: false.",
 		[]api.Param{accountParam, itemParam}, &api.Body{ContentType: api.JSON, Schema: api.SchemaFor[Instruction](),
 			Limit: maxBody, Description: "account, item_id, order_ref, and the inputs of the item"},
-		responses[till.AccountDelivery]("What was delivered", 400, 401, 403, 404, 409, 410, 413, 415, 422, 429, 500,
+		route.OK[till.AccountDelivery]("What was delivered", 400, 401, 403, 404, 409, 410, 413, 415, 422, 429, 500,
 			503),
 		(*Desk).serveOrder)
 	f.Timeout = time.Minute
@@ -119,17 +109,4 @@ func withBudget(f face) face {
 func statusOf(code string) int {
 	row, _ := problem.Lookup(code)
 	return row.Status
-}
-
-// answer writes what is never cached.
-func answer(w http.ResponseWriter, _ *http.Request, v any) error {
-	b, err := api.Marshal(v)
-	if err != nil {
-		return err
-	}
-	h := w.Header()
-	h["Content-Type"] = []string{api.JSON}
-	h["Content-Length"] = []string{strconv.Itoa(len(b))}
-	_, _ = w.Write(b) // a client that left asks again
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/ledger"
 )
 
@@ -96,5 +97,5 @@ func (d *Desk) serveStatement(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, r, s)
+	return counter.WriteJSON(w, s)
 }

@@ -6,6 +6,7 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/templates"
 )
 
@@ -38,4 +39,4 @@ func (d *Desk) postBell(w http.ResponseWriter, r *http.Request) error {
 var bellRoutes = []face{write(api.Route{
 	Name: "bell", Pattern: "/api/bell", Summary: "Ring the bell",
 	Description: "Free, once a day for a visitor. It takes no body, and keeps no more than that it rang.",
-}, nil, shown[Rung]("It rang", 429, 503), (*Desk).postBell)}
+}, nil, route.Answers[Rung](http.StatusOK, "It rang", 429, 503), (*Desk).postBell)}

@@ -171,7 +171,7 @@ func (d *Desk) begin(r *http.Request, p *Post, id *VerifiedIdentity, raw []byte)
 	if err := id.check(); err != nil {
 		return v, err
 	}
-	p.ID, p.At, p.State = newID(kindOf(p.Kind).prefix), time.Now().UTC().Truncate(time.Second), StateReceived
+	p.ID, p.At, p.State = attest.NewID(kindOf(p.Kind).prefix), time.Now().UTC().Truncate(time.Second), StateReceived
 	if id == nil {
 		return v, nil
 	}
@@ -203,7 +203,8 @@ var letterRoutes = []face{
 		Name: "letter_status", Pattern: "/api/letter/{letter_id}", Serve: api.Private,
 		Summary: "Whether a letter was read, and its reply",
 		Params:  []api.Param{idParam("letter_id", prefixLetter, "of the answer to the letter")},
-	}, shown[LetterStatus]("The letter's state and its signed reply", 404, 503), (*Desk).getLetter),
+	}, route.Answers[LetterStatus](http.StatusOK, "The letter's state and its signed reply", 404, 503),
+		(*Desk).getLetter),
 }
 
 // ReadLetter marks a letter as read.

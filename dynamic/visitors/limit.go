@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"store.example/agentstore/dynamic/ledger"
@@ -122,16 +121,11 @@ func (d *Desk) counts(tx ledger.Tx, v visitor, l Limit, more ...ledger.Range) (k
 		ledger.Ahead(tx, ledger.At(keys[0]), ledger.At(keys[1]), ledger.At(keys[2]))
 	}
 	for i, key := range keys {
-		held, err := tx.Get(key)
-		if errors.Is(err, ledger.ErrNotFound) {
-			continue
-		}
+		held, err := ledger.Count(tx, key)
 		if err != nil {
 			return keys, n, err
 		}
-		if n[i], err = strconv.Atoi(string(held)); err != nil {
-			return keys, n, fmt.Errorf("reading %s: %w", ledger.KeyText(key), err)
-		}
+		n[i] = int(held)
 	}
 	return keys, n, l.refusal(n, tx.Now())
 }
@@ -156,7 +150,7 @@ func (l Limit) refusal(n [3]int, now time.Time) error {
 
 // tomorrow refuses what may be done again on the next day.
 func tomorrow(detail string, now time.Time) error {
-	next := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+	next := ledger.Tomorrow(now)
 	return &problem.Error{Code: "rate_limited", Retry: next.Sub(now), Detail: detail,
 		Next:  "Come back after " + next.Format(time.RFC3339) + ".",
 		Extra: map[string]any{"again_at": next.Format(time.RFC3339)}}
@@ -189,7 +183,7 @@ func (d *Desk) take(tx ledger.Tx, v visitor, kind string, size int, more ...ledg
 		return 0, err
 	}
 	for i, key := range keys {
-		if err := tx.Set(key, strconv.AppendInt(nil, int64(n[i]+1), 10)); err != nil {
+		if err := ledger.SetCount(tx, key, int64(n[i]+1)); err != nil {
 			return 0, err
 		}
 	}
@@ -208,11 +202,11 @@ func (d *Desk) weigh(tx ledger.Tx, v visitor, size int) error {
 		most int
 		who  string
 	}{{MaxBytes, "everybody"}, {MaxBytesPlace, "an address"}} {
-		held, err := tx.Get(keys[i])
-		if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+		held, err := ledger.Count(tx, keys[i])
+		if err != nil {
 			return err
 		}
-		n, _ := strconv.Atoi(string(held)) // what is not there is 0
+		n := int(held)
 		if n+size > l.most {
 			return tomorrow(fmt.Sprintf("Nothing was kept: what visitors leave is limited to %d bytes for %s in a day "+
 				"of UTC.", l.most, l.who), tx.Now())
@@ -220,7 +214,7 @@ func (d *Desk) weigh(tx ledger.Tx, v visitor, size int) error {
 		if i == 0 && n < l.most/2 && n+size >= l.most/2 {
 			d.cfg.Log.Warn("half of what visitors may leave in a day is used", "bytes", n+size, "most", l.most)
 		}
-		if err := tx.Set(keys[i], strconv.AppendInt(nil, int64(n+size), 10)); err != nil {
+		if err := ledger.SetCount(tx, keys[i], int64(n+size)); err != nil {
 			return err
 		}
 	}
@@ -229,7 +223,7 @@ func (d *Desk) weigh(tx ledger.Tx, v visitor, size int) error {
 
 // newDay makes the salt of the day and forgets those before it.
 func newDay(tx ledger.Tx) error {
-	if err := forgetSalts(tx); err != nil {
+	if err := forget(tx, partSalt, forgetBatch); err != nil {
 		return err
 	}
 	salt := make([]byte, 32)
@@ -237,30 +231,11 @@ func newDay(tx ledger.Tx) error {
 	return tx.Set(ledger.VisitKey(partSalt, dayOf(tx.Now())), salt)
 }
 
-// forgetSalts deletes the salts of the days before today.
-func forgetSalts(tx ledger.Tx) error {
-	_, err := deleteBefore(tx, partSalt, 100)
-	return err
-}
-
-// deleteBefore deletes at most max entries of a part whose day is before today.
-func deleteBefore(tx ledger.Tx, part string, max int) (n int, err error) {
+// forget deletes at most so many entries of a part whose day is before today.
+func forget(tx ledger.Tx, part string, most int) error {
 	from, _ := ledger.Prefix(ledger.VisitKey(part))
-	var old [][]byte
-	for e, err := range tx.Scan(from, ledger.VisitKey(part, dayOf(tx.Now()))) {
-		if err != nil {
-			return 0, err
-		}
-		if old = append(old, e.Key); len(old) == max {
-			break
-		}
-	}
-	for _, key := range old {
-		if err := tx.Delete(key); err != nil {
-			return 0, err
-		}
-	}
-	return len(old), nil
+	_, err := ledger.Forget(tx, from, ledger.VisitKey(part, dayOf(tx.Now())), most)
+	return err
 }
 
 const (
@@ -301,11 +276,7 @@ func (d *Desk) Forget(ctx context.Context) error {
 			return err
 		}
 		err = d.cfg.DB.Update(ctx, func(tx ledger.Tx) error {
-			if err := forgetSalts(tx); err != nil {
-				return err
-			}
-			_, err := deleteBefore(tx, partOnce, forgetBatch)
-			return err
+			return errors.Join(forget(tx, partSalt, forgetBatch), forget(tx, partOnce, forgetBatch))
 		})
 		if err != nil {
 			return fmt.Errorf("forgetting yesterday's visitors: %w", err)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"store.example/agentstore/content/api"
-	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
 )
 
@@ -42,30 +41,9 @@ func body[T any](what string) *api.Body {
 	return &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[T](), Limit: maxBody, Description: what}
 }
 
-func problems(codes ...int) []api.Response {
-	var out []api.Response
-	for _, c := range codes {
-		out = append(out, api.Response{Status: c, ContentType: problem.ContentType, Description: http.StatusText(c)})
-	}
-	return out
-}
-
 // created describes a 201 with a T, and what may go wrong.
 func created[T any](description string) []api.Response {
-	return answers[T](http.StatusCreated, description, 400, 409, 413, 415, 429, 503)
-}
-
-// shown describes a 200 with a T.
-func shown[T any](description string, codes ...int) []api.Response {
-	return answers[T](http.StatusOK, description, codes...)
-}
-
-func answers[T any](status int, description string, codes ...int) []api.Response {
-	return append([]api.Response{
-		{Status: status, ContentType: api.JSON, Schema: api.SchemaFor[T](), Description: description},
-		{Status: status, ContentType: api.Markdown, Description: description + ", in Markdown"},
-		{Status: status, ContentType: api.HTML, Description: description + ", as a page"},
-	}, problems(codes...)...)
+	return route.Answers[T](http.StatusCreated, description, 400, 409, 413, 415, 429, 503)
 }
 
 func idParam(name, prefix, what string) api.Param {

@@ -11,6 +11,7 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/templates"
 	"store.example/agentstore/templates/drawing"
 )
@@ -100,7 +101,7 @@ const stampBytes = 2 << 10
 // postStamp answers POST /api/stamp.
 func (d *Desk) postStamp(w http.ResponseWriter, r *http.Request) error {
 	v := visitorOf(r)
-	id := newID(prefixStamp)
+	id := attest.NewID(prefixStamp)
 	var s Stamp
 	line := ledger.At(ledger.VisitKey(partLine, isoWeek(time.Now())))
 	err := d.cfg.DB.Update(r.Context(), func(tx ledger.Tx) error {
@@ -201,13 +202,13 @@ var stampRoutes = []face{
 	write(api.Route{
 		Name: "stamp", Pattern: "/api/stamp", Summary: "Take a signed stamp of this week",
 		Description: "Free, one a day for a visitor. It takes no body. The drawing is another one every ISO week.",
-	}, nil, answers[StampGiven](http.StatusCreated, "The stamp", 429, 503), (*Desk).postStamp),
+	}, nil, route.Answers[StampGiven](http.StatusCreated, "The stamp", 429, 503), (*Desk).postStamp),
 	reading(api.Route{
 		Name: "stamp_drawing", Pattern: "/stamps/{stamp_id}.svg", Serve: api.Ledger,
 		Summary: "The drawing of a stamp or sticker",
 		Params:  []api.Param{idParam("stamp_id", prefixStamp, "of a stamp or sticker")},
 	}, append([]api.Response{{Status: http.StatusOK, ContentType: "image/svg+xml", Description: "The drawing"}},
-		problems(404, 503)...), (*Desk).getStamp),
+		route.Problems(404, 503)...), (*Desk).getStamp),
 }
 
 var weekForm = regexp.MustCompile(`^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$`)

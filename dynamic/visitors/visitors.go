@@ -24,8 +24,6 @@ package visitors
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/base32"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -81,15 +79,6 @@ func New(cfg Config) (*Desk, error) {
 func (d *Desk) limit(kind string) Limit {
 	i := slices.IndexFunc(d.cfg.Limits, func(l Limit) bool { return l.Kind == kind })
 	return d.cfg.Limits[i] // kinds are our own, and a test looks at the table
-}
-
-var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
-
-// newID is 20 characters of base32, 100 random bits, behind a prefix.
-func newID(prefix string) string {
-	var b [13]byte
-	rand.Read(b[:])
-	return prefix + idEncoding.EncodeToString(b[:])[:20]
 }
 
 // stampTime is a time as it stands in what is signed.

@@ -26,7 +26,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base32"
 	"errors"
 	"fmt"
 	"html/template"
@@ -40,6 +39,7 @@ import (
 	"sync"
 	"time"
 
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/keeper"
 	"store.example/agentstore/dynamic/till"
 )
@@ -210,10 +210,8 @@ func (d *Desk) route(w http.ResponseWriter, r *http.Request, token, scheme strin
 func mac(token string, parts ...string) string {
 	m := hmac.New(sha256.New, []byte(token))
 	m.Write([]byte("store-desk/v1\x00" + strings.Join(parts, "\x00")))
-	return strings.ToLower(encoding.EncodeToString(m.Sum(nil)))[:40]
+	return attest.Base32.EncodeToString(m.Sum(nil))[:40]
 }
-
-var encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 // open reports whether the request shows the cookie of a session.
 func (d *Desk) open(r *http.Request, id, token string) bool {

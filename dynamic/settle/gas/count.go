@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"strconv"
 	"time"
 
 	"store.example/agentstore/dynamic/ledger"
@@ -84,7 +83,7 @@ func (g *Guard) admit(tx ledger.Tx, id, payer, code string, most int64) (alone b
 	if code == "" && lost < (1+rest)*limit {
 		return true, nil
 	}
-	return false, &Spent{Network: g.networks[id].name, Retry: now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now)}
+	return false, &Spent{Network: g.networks[id].name, Retry: ledger.Tomorrow(now).Sub(now)}
 }
 
 // Reads is what Admit and Settled read of a payer, on the day of a time.
@@ -294,18 +293,7 @@ func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // count is a day's count, of a payer where one is named.
 func count(tx ledger.Tx, name, id, day string, payer ...string) (int64, error) {
-	v, err := tx.Get(dayKey(name, id, day, payer))
-	if errors.Is(err, ledger.ErrNotFound) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseInt(string(v), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("gas: reading %s of %s: %w", name, id, err)
-	}
-	return n, nil
+	return ledger.Count(tx, dayKey(name, id, day, payer))
 }
 
 func dayKey(name, id, day string, payer []string) []byte {
@@ -326,24 +314,13 @@ func add(tx ledger.Tx, name string, by int64, id, of string, payer ...string) er
 	if of < last {
 		return nil // given back too late to count for anything
 	}
-	var old [][]byte
-	for e, err := range tx.Scan(from, ledger.BudgetKey(name, id, last)) {
-		if err != nil {
-			return err
-		}
-		if old = append(old, e.Key); len(old) == forgotten {
-			break
-		}
-	}
-	for _, k := range old {
-		if err := tx.Delete(k); err != nil {
-			return err
-		}
+	if _, err := ledger.Forget(tx, from, ledger.BudgetKey(name, id, last), forgotten); err != nil {
+		return err
 	}
 	if n > 1<<62 || by > 1<<62 {
 		n, by = 1<<62, 0 // a price of nonsense must not count round
 	}
-	return tx.Set(dayKey(name, id, of, payer), strconv.AppendInt(nil, max(0, n+by), 10))
+	return ledger.SetCount(tx, dayKey(name, id, of, payer), max(0, n+by))
 }
 
 func tenfold(s rail.Standing) *big.Int { return new(big.Int).Mul(s.Need, big.NewInt(10)) }
