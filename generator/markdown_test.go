@@ -9,7 +9,6 @@ import (
 	"unicode"
 
 	"store.example/agentstore/corpus/derive"
-	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/templates"
 )
 
@@ -23,11 +22,11 @@ func twinsWith(t *testing.T, text string) map[string][]byte {
 	page := templates.Page{Title: "A page", Summary: "Of something."}
 	host, err := templates.NewHostView(chrome, derive.Host{
 		Host: "a.example", Payment: &derive.Payment{Captured: true,
-			Addresses: []derive.Paid{{PayTo: record.PayTo{Network: text, Digest: "00"}}}},
+			Addresses: []derive.Paid{{Network: text, Digest: "00"}}},
 		Declaration: derive.Declared{Value: "declared", At: "today", Shape: "v1-strings", Doors: []string{text}},
 		Note:        &derive.NoteHeld{Statement: text, Lane: "host", By: "a.example", At: "today"},
-		PaidWalks: []derive.Walked{{At: "today", PaidWalk: record.PaidWalk{Network: text, Transaction: text,
-			USDC: "1"}}},
+		PaidWalks: []derive.Walked{{At: "today", Network: text, Transaction: text,
+			USDC: "1"}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -419,7 +419,7 @@ func (s *stranger) files() (n int) {
 
 // checkPayment counts at how many other hosts the round saw the first address.
 func (s *stranger) checkPayment(host string, got strangerHost) {
-	for i := len(s.rounds) - 1; i >= 0; i-- {
+	for i, v := range slices.Backward(s.rounds) {
 		if s.saw(i, host) == "" {
 			continue
 		}
@@ -431,7 +431,7 @@ func (s *stranger) checkPayment(host string, got strangerHost) {
 			return
 		}
 		others := 0
-		for _, r := range s.rounds[i].Rows {
+		for _, r := range v.Rows {
 			if r.Host != host && r.Offer != nil && slices.Contains(r.Offer.PayTo, offer.PayTo[0]) {
 				others++
 			}

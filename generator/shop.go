@@ -175,8 +175,8 @@ func (s *source) window() []templates.WindowItem {
 			svg = strings.Replace(svg, "<style>"+drawing.Style+"</style>", "", 1)
 		}
 		items = append(items, templates.WindowItem{
-			Drawing: templates.Drawing{SVG: templates.Markup(svg), Caption: sp.caption},
-			Href:    "/menu/" + s.Site.Goods[i].ID,
+			SVG: templates.Markup(svg), Caption: sp.caption,
+			Href: "/menu/" + s.Site.Goods[i].ID,
 		})
 	}
 	return items

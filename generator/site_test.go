@@ -216,7 +216,7 @@ func TestVerifierIsAnInput(t *testing.T) {
 		t.Errorf("%q %v", b, err)
 	}
 	report, err := audit.Clone(t.Context(), os.DirFS(in.OutDir),
-		audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
+		audit.CloneOptions{Judge: judge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("the manifest: %v %v", report.Problems, err)
 	}

@@ -27,11 +27,11 @@ func hostileDoor(t *testing.T) *templates.DoorView {
 		At: "/api/buy/thing", Tiers: []content.Tier{{Name: "minimum", Amount: 500_000}},
 		Good: content.Good{ID: "thing", DoesNotProve: hostile, Constraints: []string{hostile}},
 		Own: []templates.DoorInput{
-			{Input: content.Input{Name: "detail", Type: "string", Max: 600, Multiline: true, Help: hostile},
+			{Name: "detail", Type: "string", Max: 600, Multiline: true, Help: hostile,
 				Value: hostile, Problem: hostile},
-			{Input: content.Input{Name: "max_usd", Type: "number"}},
-			{Input: content.Input{Name: "no_spend_controls", Type: "boolean"}},
-			{Input: content.Input{Name: "url", Type: "string", Format: "uri"}, Value: hostile}},
+			{Name: "max_usd", Type: "number"},
+			{Name: "no_spend_controls", Type: "boolean"},
+			{Name: "url", Type: "string", Format: "uri", Value: hostile}},
 		Offers: []templates.DoorOffer{
 			{Network: "eip155:8453", Name: "Base", Amount: "500000", USDC: "0.5", Asset: "0xa5", PayTo: "0xb0b",
 				Wallet: true},

@@ -52,7 +52,7 @@ func fullest(rounds int, character string) derive.Host {
 		Caveat: derive.SharedWalletCaveat}
 	for range record.MaxPayTo {
 		h.Payment.Addresses = append(h.Payment.Addresses, derive.Paid{Others: 99_999,
-			PayTo: record.PayTo{Network: "abcdefgh:" + strings.Repeat("x", 32), Digest: digest.String()}})
+			Network: "abcdefgh:" + strings.Repeat("x", 32), Digest: digest.String()})
 	}
 	h.Citation = derive.Citation{
 		Cites: "One row of a signed weekly census: what the store saw of " + host + " in 2027-W34.", Host: host,
@@ -63,12 +63,12 @@ func fullest(rounds int, character string) derive.Host {
 		Inclusion: strings.Repeat("proof of twenty characters and more\n", 40)}
 	for i := range 300 {
 		at := monday.Add(time.Duration(i) * time.Hour).Format(time.RFC3339)
-		h.PaidWalks = append(h.PaidWalks, derive.Walked{Observation: int64(i), At: at, PaidWalk: record.PaidWalk{
+		h.PaidWalks = append(h.PaidWalks, derive.Walked{Observation: int64(i), At: at,
 			Network: "abcdefgh:" + strings.Repeat("x", 32), USDC: strings.Repeat("9", 80),
 			Transaction: strings.Repeat("f", 128),
-			Claim:       &record.WalkClaim{Status: 200, Bytes: 1 << 53, LatencyMS: 1 << 53}}})
-		h.Refreshes = append(h.Refreshes, derive.Refreshed{Observation: int64(i), At: at, Refresh: record.Refresh{
-			Verdict: record.VerdictNotReady, Failed: h.Timeline[0].Failed}})
+			Claim:       &record.WalkClaim{Status: 200, Bytes: 1 << 53, LatencyMS: 1 << 53}})
+		h.Refreshes = append(h.Refreshes, derive.Refreshed{Observation: int64(i), At: at,
+			Verdict: record.VerdictNotReady, Failed: h.Timeline[0].Failed})
 	}
 	h.Declaration = derive.Declared{Value: "declared", Observation: 1, At: "2027-08-31T00:00:00Z", Shape: fill(40),
 		Foreign: 1}

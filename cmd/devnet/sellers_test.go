@@ -200,8 +200,8 @@ func purchaseRows(t *testing.T, out string) map[string]purchase.Row {
 		if i >= len(purchase.Checks()) || purchase.Checks()[i].Name != r.Name {
 			t.Errorf("row %d is %s", i, r.Name)
 		}
-		rows[r.Name] = purchase.Row{VectorEntry: probe.VectorEntry{Name: r.Name, State: r.State,
-			BlockedBy: r.BlockedBy, Detail: r.Detail}, Fix: r.Fix}
+		rows[r.Name] = purchase.Row{Name: r.Name, State: r.State,
+			BlockedBy: r.BlockedBy, Detail: r.Detail, Fix: r.Fix}
 	}
 	return rows
 }

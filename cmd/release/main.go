@@ -183,8 +183,7 @@ func output(ctx context.Context, env []string, name string, args ...string) (str
 	c := exec.CommandContext(ctx, name, args...)
 	c.Env = append(os.Environ(), env...)
 	out, err := c.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return "", fmt.Errorf("%s %s: %w\n%s", name, args[0], err, exit.Stderr)
 	} else if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)

@@ -42,8 +42,8 @@ func TestAnswersForPeople(t *testing.T) {
 			Actions: []keeper.Action{{Verb: "store keeper x"}}}}},
 			"Gas: 1 (1 past their time)\ncould not be read: away\\a\n" +
 				"id    late\nbase  yes\n    Fund it.\n→ store keeper x\n", "Notes", false},
-		"sales": {keeper.Sales{Weeks: []keeper.WeekOfSale{{Week: "w1"}, {Week: "w2", Sold: keeper.Sold{Name: "w2",
-			Purchases: 1, USDC: "2"}}}}, "By week\nname  purchases  usdc\nw2    1          2\n", `"week":"w1"`, false},
+		"sales": {keeper.Sales{Weeks: []keeper.WeekOfSale{{Week: "w1"}, {Week: "w2", Name: "w2",
+			Purchases: 1, USDC: "2"}}}, "By week\nname  purchases  usdc\nw2    1          2\n", `"week":"w1"`, false},
 		"what was found": {keeper.Found{Purchases: []keeper.Bought{{PurchaseID: "pur_a"}}, More: true},
 			"There are older ones.\n", `"more":true`, false},
 		"unread": {keeper.Books{Month: "2026-11", Networks: []keeper.NetworkBooks{{Network: "base", Error: "away"}}},

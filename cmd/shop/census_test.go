@@ -104,7 +104,7 @@ func TestCensusGoesThroughTheServingProcess(t *testing.T) {
 		t.Errorf("again: %+v", again)
 	}
 	report, err := audit.Clone(t.Context(), os.DirFS(c.Record),
-		audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
+		audit.CloneOptions{Judge: judge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("the record: %+v, %v", report.Problems, err)
 	}

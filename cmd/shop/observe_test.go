@@ -115,7 +115,7 @@ func agrees(t *testing.T, c *Config) int {
 		t.Fatalf("the record verifies with %v, %d observations: %v", report.Problems, report.Observations, err)
 	}
 	clone, err := audit.Clone(t.Context(), os.DirFS(c.Record),
-		audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
+		audit.CloneOptions{Judge: judge.Batteries{}})
 	if err != nil || len(clone.Problems) > 0 {
 		t.Fatalf("its manifest: %v, %v", clone.Problems, err)
 	}

@@ -237,8 +237,8 @@ func (s *Shop) openServer(sells *counter.Counter, level *slog.LevelVar, metrics 
 	if err != nil {
 		return err
 	}
-	hours := &clock.Clock{Config: clock.Config{BaseURL: c.BaseURL, Site: s.Site, Chrome: s.chrome, Weather: s.weather,
-		Now: time.Now}}
+	hours := &clock.Clock{BaseURL: c.BaseURL, Site: s.Site, Chrome: s.chrome, Weather: s.weather,
+		Now: time.Now}
 	s.Server, err = dynamic.New(dynamic.Config{
 		Rows: slices.Concat(sells.Rows(), s.services.Rows(sells), hours.Rows(), s.Desk.Rows(), why.Rows(),
 			doors.Rows(), s.Visitors.Rows(),

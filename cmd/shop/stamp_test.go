@@ -80,7 +80,7 @@ func aRound(t *testing.T, c *Config, sequence int64) {
 func verified(t *testing.T, c *Config) audit.CloneReport {
 	t.Helper()
 	report, err := audit.Clone(t.Context(), os.DirFS(c.Record),
-		audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12}})
+		audit.CloneOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
 	if err != nil || len(report.Problems) > 0 {
 		t.Fatalf("%v, %v", report.Problems, err)
 	}

@@ -25,8 +25,8 @@ func TestUpstreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &Shop{Config: Config{BaseURL: "http://127.0.0.1:4020"}}
-	q := goods.Question{Upstream: content.Upstream{URL: srv.URL + "/x", Method: "POST", Seconds: 5, File: true,
-		MediaType: "application/octet-stream"}, Key: "store-key"}
+	q := goods.Question{URL: srv.URL + "/x", Method: "POST", Seconds: 5, File: true,
+		MediaType: "application/octet-stream", Key: "store-key"}
 	for _, private := range []bool{true, false} {
 		s.Config.Upstreams = []UpstreamConfig{{URL: srv.URL + "/", Headers: secret, Private: private}}
 		ask, err := s.upstreams(Options{})

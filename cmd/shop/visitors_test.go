@@ -15,7 +15,6 @@ import (
 
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/counter"
-	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/generator"
 	"store.example/agentstore/templates"
 )
@@ -138,7 +137,7 @@ func TestTheKeeperReadsWhatVisitorsLeft(t *testing.T) {
 	if _, err := keep(page...); err != nil {
 		t.Errorf("published again: %v", err)
 	}
-	sells := &counter.Counter{Config: till.Config{BaseURL: c.BaseURL, Ring: s.Ring}}
+	sells := &counter.Counter{BaseURL: c.BaseURL, Ring: s.Ring}
 	for _, class := range s.visitorClasses() {
 		id := map[string]string{"let_": letter["letter_id"].(string), "req_": request["request_id"].(string),
 			"stamp_": stamp["stamp_id"].(string)}[class.Prefix]

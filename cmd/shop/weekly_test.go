@@ -129,7 +129,7 @@ func TestServeSealsOnSunday(t *testing.T) {
 			t.Errorf("sealed %q, want %q\n%s", got, want, log.String())
 		}
 		report, err := audit.Clone(t.Context(), os.DirFS(c.Record),
-			audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
+			audit.CloneOptions{Judge: judge.Batteries{}})
 		if err != nil || len(report.Problems) > 0 {
 			t.Errorf("the record: %+v, %v", report.Problems, err)
 		}

@@ -283,7 +283,7 @@ func (o *ordeal) check(b *block, config string, before map[string]int) {
 		b.t.Fatal(err)
 	}
 	report, err := audit.Clone(b.t.Context(), os.DirFS(cfg.Record), audit.CloneOptions{Ring: ring,
-		RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
+		Judge: judge.Batteries{}})
 	if err != nil {
 		b.t.Fatal(err)
 	}

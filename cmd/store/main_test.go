@@ -221,7 +221,7 @@ func TestOwnConfigurationIsTheDefault(t *testing.T) {
 		}
 	}
 	r, err := audit.Clone(t.Context(), os.DirFS("public/current"), audit.CloneOptions{Ring: keys,
-		RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
+		Judge: judge.Batteries{}})
 	if err != nil || !r.Sound() || r.KID != ring.Identity().KID {
 		t.Errorf("the tree in public is signed by %s, the keeper is %s: %v %v", r.KID, ring.Identity().KID, r.Problems,
 			err)

@@ -196,7 +196,7 @@ func attacked(t testing.TB, tree fstest.MapFS, what string, names ...string) {
 
 // refused is nil if a tree is refused and the files are named.
 func refused(ctx context.Context, tree fstest.MapFS, names ...string) error {
-	r, err := audit.Clone(ctx, tree, audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
+	r, err := audit.Clone(ctx, tree, audit.CloneOptions{Judge: judge.Batteries{}})
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func records(t testing.TB) map[string]fstest.MapFS {
 	}
 	for name, tree := range out {
 		r, err := audit.Clone(t.Context(), tree,
-			audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
+			audit.CloneOptions{Judge: judge.Batteries{}})
 		if err != nil || !r.Sound() {
 			t.Fatalf("%s, unspoilt: %v %v", name, r.Problems, err)
 		}

@@ -186,7 +186,7 @@ func changeAlone(ctx context.Context, name string, body []byte) (changes int64, 
 		tree[f.Path] = &fstest.MapFile{Data: f.Body, Mode: 0o644}
 	}
 	whole, err := audit.Clone(ctx, tree,
-		audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
+		audit.CloneOptions{Judge: judge.Batteries{}})
 	if err != nil || len(whole.Problems) > 0 {
 		return 0, fmt.Errorf("%s, unspoilt: %v %w", name, whole.Problems, err)
 	}
@@ -197,7 +197,7 @@ func changeAlone(ctx context.Context, name string, body []byte) (changes int64, 
 		for at, old := range f.Data {
 			f.Data[at] = old ^ byte(1+at%255)
 			r, err := audit.Clone(ctx, tree,
-				audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
+				audit.CloneOptions{Judge: judge.Batteries{}})
 			f.Data[at] = old
 			if err != nil {
 				return changes, fmt.Errorf("%s, byte %d: %w", changed, at, err)
@@ -254,7 +254,7 @@ func changeElsewhere(t *testing.T, changes int) {
 			tree[n].Data = spoilt
 		}
 		report, err := audit.Clone(t.Context(), tree,
-			audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
+			audit.CloneOptions{Judge: judge.Batteries{}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -100,7 +100,7 @@ func askPython(t *testing.T, changes int) {
 	says := verdicts(t, dir, attacks)
 	for what, tree := range attacks {
 		r, err := audit.Clone(t.Context(), tree,
-			audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
+			audit.CloneOptions{Judge: judge.Batteries{}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -90,7 +90,7 @@ func TestVantagesAreRefused(t *testing.T) {
 	says := verdicts(t, t.TempDir(), trees)
 	for name, tree := range trees {
 		r, err := audit.Clone(t.Context(), tree,
-			audit.CloneOptions{RecordOptions: audit.RecordOptions{Judge: judge.Batteries{}}})
+			audit.CloneOptions{Judge: judge.Batteries{}})
 		if err != nil {
 			t.Fatal(err)
 		}

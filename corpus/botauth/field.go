@@ -88,7 +88,7 @@ func (p *parser) member() (member, error) {
 	if err != nil {
 		return member{}, err
 	}
-	m := member{key: key, item: item{value: true}}
+	m := member{key: key, value: true}
 	if !strings.HasPrefix(p.s, "=") {
 		m.params, err = p.params()
 		return m, err

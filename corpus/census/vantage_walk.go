@@ -104,7 +104,7 @@ func (s *elsewhere) TakeShard(_ context.Context, week, owner string, _ time.Dura
 		return Shard{}, ErrHeld
 	}
 	s.given = true
-	return Shard{Lease: Lease{Week: week, Job: "elsewhere", Owner: owner}, Todo: s.roster.entries}, nil
+	return Shard{Week: week, Job: "elsewhere", Owner: owner, Todo: s.roster.entries}, nil
 }
 
 // Release implements Store.

@@ -55,9 +55,9 @@ func TestTheBriefIsOfWhatCameSinceTheRoundBefore(t *testing.T) {
 // What an erratum says counts in everything that is derived, beside the row that stays as signed.
 func TestHistoriesAreCorrected(t *testing.T) {
 	signed := []record.History{
-		{Host: "a.example", Rows: []record.StoredRow{{Row: record.Row{Verdict: record.VerdictReady}, Leaf: 7,
+		{Host: "a.example", Rows: []record.StoredRow{{Verdict: record.VerdictReady, Leaf: 7,
 			Raw: []byte("signed")}}},
-		{Host: "b.example", Rows: []record.StoredRow{{Row: record.Row{Verdict: record.VerdictReady}, Leaf: 8,
+		{Host: "b.example", Rows: []record.StoredRow{{Verdict: record.VerdictReady, Leaf: 8,
 			Raw: []byte("signed")}}},
 	}
 	errata := record.ErrataOf([]record.Observation{{Number: 1, Erratum: &record.Erratum{Leaf: 7,

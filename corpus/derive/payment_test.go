@@ -17,7 +17,7 @@ func TestPaymentIsOfTheNewestObservation(t *testing.T) {
 	entry := func(sequence int64, probed string, offer *record.RowOffer) tier.Entry {
 		e := tier.Entry{Sequence: sequence, Week: "2026-W4" + string(rune('0'+sequence)), Probed: probed}
 		if probed == tier.Probed {
-			e.Row = &record.StoredRow{Row: record.Row{Offer: offer}}
+			e.Row = &record.StoredRow{Offer: offer}
 		}
 		return e
 	}

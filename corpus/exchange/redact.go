@@ -283,7 +283,7 @@ func (x Exchange) challenges(s *sweeper) []found {
 		out = append(out, f)
 	}
 	for _, v := range headerValues(x.Response.Header, "Payment-Required") {
-		f := found{Challenge: Challenge{From: FromHeader, Bytes: len(v)}}
+		f := found{From: FromHeader, Bytes: len(v)}
 		text, encoding, ok := decodeBase64(v, standardFirst)
 		if !ok || len(v) > maxChallenge {
 			f.Problem = "not base64"
@@ -298,7 +298,7 @@ func (x Exchange) challenges(s *sweeper) []found {
 		if tree, err := parseTree(text); err == nil &&
 			(tree.member("accepts") != nil || tree.member("x402Version") != nil) {
 			s.learn(tree, "")
-			out = append(out, found{Challenge: Challenge{From: FromBody, Bytes: len(b), Marked: marked}, tree: tree})
+			out = append(out, found{From: FromBody, Bytes: len(b), Marked: marked, tree: tree})
 		}
 	}
 	for _, c := range x.asked() {
@@ -331,7 +331,7 @@ func payment(c AuthChallenge) (f found, text []byte, ok bool) {
 	if !strings.EqualFold(c.Scheme, "Payment") {
 		return found{}, nil, false
 	}
-	f = found{Challenge: Challenge{From: FromAuthenticate, Bytes: c.Bytes}}
+	f = found{From: FromAuthenticate, Bytes: c.Bytes}
 	var request string
 	for _, p := range c.Params {
 		p.Value = strings.ToValidUTF8(p.Value, "�")

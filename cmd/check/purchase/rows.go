@@ -70,7 +70,7 @@ func Payments() int64 {
 }
 
 func (r *run) add(name string, state probe.State, blockedBy, detail string) {
-	row := Row{VectorEntry: probe.VectorEntry{Name: name, State: state, BlockedBy: blockedBy, Detail: detail}}
+	row := Row{Name: name, State: state, BlockedBy: blockedBy, Detail: detail}
 	for _, c := range Checks() {
 		if c.Name == name && state == probe.Fail {
 			row.Fix = c.Fix

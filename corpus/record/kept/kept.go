@@ -81,7 +81,7 @@ func (r *Reader) Observation(o record.Observation) (Judgement, bool, error) {
 	if digest == "" {
 		return Judgement{}, false, nil
 	}
-	j := Judgement{EvidenceEntry: record.EvidenceEntry{Host: o.Subject(), SHA256: digest},
+	j := Judgement{Host: o.Subject(), SHA256: digest,
 		Pack: record.ObservedEvidence(digest), Signed: "observations/" + o.File()}
 	info, err := fs.Stat(r.FS, j.Pack)
 	if errors.Is(err, fs.ErrNotExist) {
