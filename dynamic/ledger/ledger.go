@@ -14,7 +14,8 @@
 //
 // The package also holds what all users of a DB share: the encoding of keys
 // ([Key], [Number], [Prefix]), the layout of all keys (keys.go), records as
-// JSON ([GetJSON], [SetJSON]), counters without gaps ([Next]), leases with
+// JSON ([GetJSON], [SetJSON]), counters without gaps ([Next]), counts of a
+// window and what is forgotten after it ([Count], [Forget]), leases with
 // fencing ([Take]), and backups ([Backup], [Restore], [Verify]).
 //
 //	err := db.Update(ctx, func(tx ledger.Tx) error {
