@@ -46,9 +46,9 @@ func testRows() []route.Row {
 	}
 	ok := []api.Response{{Status: 200, ContentType: api.JSON, Description: "Done."}}
 	row := func(name, method, pattern string, serve api.Serve, h route.Handler) route.Row {
-		return route.Row{Handle: h, Route: api.Route{Name: name, Method: method, Pattern: pattern, Summary: "Test.",
+		return route.Row{Handle: h, Name: name, Method: method, Pattern: pattern, Summary: "Test.",
 			Tags:  []string{"verify"},
-			Serve: serve, Paid: serve == api.Paid, Responses: ok}}
+			Serve: serve, Paid: serve == api.Paid, Responses: ok}
 	}
 	echo := row("test_echo", "GET", "/test/echo/{id}", api.Ledger, func(w http.ResponseWriter, r *http.Request) error {
 		in := route.Inputs(r)
@@ -584,9 +584,9 @@ func TestDebug(t *testing.T) {
 
 // What is posted to answers at its address with a last slash too, which some clients add.
 func TestALastSlashIsLeftOut(t *testing.T) {
-	row := route.Row{Route: api.Route{Name: "door", Method: "POST", Pattern: "/door", Serve: api.Metered, Summary: "x",
-		Responses: []api.Response{{Status: 200}}},
-		Handle: func(w http.ResponseWriter, r *http.Request) error { w.Write([]byte(r.URL.Path)); return nil }}
+	row := route.Row{Name: "door", Method: "POST", Pattern: "/door", Serve: api.Metered, Summary: "x",
+		Responses: []api.Response{{Status: 200}},
+		Handle:    func(w http.ResponseWriter, r *http.Request) error { w.Write([]byte(r.URL.Path)); return nil }}
 	s := newServer(t, Config{Rows: []route.Row{row}})
 	for path, want := range map[string]int{"/door": 200, "/door/": 200, "/door//": 404, "/other/": 404} {
 		w := httptest.NewRecorder()

@@ -149,10 +149,10 @@ func shopRowsOf(t testing.TB, s **Server, db ledger.DB) []route.Row {
 		t.Fatal(err)
 	}
 	// The last second of a week that a year has but every fifth or sixth time.
-	hours := &clock.Clock{Config: clock.Config{BaseURL: base, Site: site,
+	hours := &clock.Clock{BaseURL: base, Site: site,
 		Chrome:  func() *templates.Chrome { return chrome },
 		Weather: func(time.Time) content.Weather { return content.Weather{Word: "still", Week: "2026-W52"} },
-		Now:     func() time.Time { return time.Date(2027, 1, 3, 23, 59, 59, 500, time.UTC) }}}
+		Now:     func() time.Time { return time.Date(2027, 1, 3, 23, 59, 59, 500, time.UTC) }}
 	return slices.Concat(sells.Rows(), later.Rows(sells), hours.Rows(), deskRows(t, site, db), why.Rows(), doors.Rows(),
 		visitorRows(t, site, db), bountyRows(t, db), (&a2a.Door{Tool: doors.Call}).Rows(),
 		tradeRows(t, site, shop, sells))

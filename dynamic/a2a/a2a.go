@@ -77,19 +77,17 @@ func (d *Door) Rows() []route.Row {
 
 func faces() []route.Face[*Door] {
 	return []route.Face[*Door]{{
-		Route: api.Route{
-			Name: "a2a_call", Method: http.MethodPost, Pattern: api.A2APath, Tags: []string{"agents"},
-			Serve: api.Private, Summary: "Call the free tools over A2A",
-			Description: "JSON-RPC 2.0, A2A " + api.A2AVersion + " and " + api.A2AVersionOne + ": message/send, or " +
-				"SendMessage, with a data part `{\"tool\", \"arguments\"}` is answered with a message, check_order " +
-				"with a task; tasks/get, or GetTask, takes an order id. /.well-known/agent-card.json has the skills.",
-			Params: []api.Param{{Name: versionField, In: api.Header, Type: "string", MaxLength: maxVersion,
-				Description: "the version that is spoken; without it the method's name says"}},
-			Body: &api.Body{ContentType: api.JSON, Schema: api.SchemaFor[call](), Limit: bodyLimit,
-				Description: "one JSON-RPC message"},
-			Responses: []api.Response{{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[reply](),
-				Description: "The answer, or a JSON-RPC error"}},
-		},
+		Name: "a2a_call", Method: http.MethodPost, Pattern: api.A2APath, Tags: []string{"agents"},
+		Serve: api.Private, Summary: "Call the free tools over A2A",
+		Description: "JSON-RPC 2.0, A2A " + api.A2AVersion + " and " + api.A2AVersionOne + ": message/send, or " +
+			"SendMessage, with a data part `{\"tool\", \"arguments\"}` is answered with a message, check_order " +
+			"with a task; tasks/get, or GetTask, takes an order id. /.well-known/agent-card.json has the skills.",
+		Params: []api.Param{{Name: versionField, In: api.Header, Type: "string", MaxLength: maxVersion,
+			Description: "the version that is spoken; without it the method's name says"}},
+		Body: &api.Body{ContentType: api.JSON, Schema: api.SchemaFor[call](), Limit: bodyLimit,
+			Description: "one JSON-RPC message"},
+		Responses: []api.Response{{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[reply](),
+			Description: "The answer, or a JSON-RPC error"}},
 		Handle: (*Door).serve,
 	}}
 }

@@ -221,13 +221,13 @@ func faces() []face {
 	const about = "Rewards for buying once at a named door and showing the transaction. Statuses are open, held " +
 		"(claimed, the authorization not redeemed), paid and expired."
 	return []face{
-		{Route: api.Route{Name: "bounties", Method: http.MethodGet, Pattern: "/api/bounties", Serve: api.Ledger,
-			Tags: []string{tag}, Summary: "The bounty board", Description: about, Responses: board},
+		{Name: "bounties", Method: http.MethodGet, Pattern: "/api/bounties", Serve: api.Ledger,
+			Tags: []string{tag}, Summary: "The bounty board", Description: about, Responses: board,
 			Handle: (*Desk).getBoard},
-		{Route: api.Route{Name: "bounties_page", Method: http.MethodGet, Pattern: "/bounties", Serve: api.Ledger,
+		{Name: "bounties_page", Method: http.MethodGet, Pattern: "/bounties", Serve: api.Ledger,
 			Tags: []string{tag}, Summary: "The bounty board, as a page for people", Description: about,
-			Responses: board}, Handle: (*Desk).getBoard},
-		{Route: api.Route{Name: "bounty_claim", Method: http.MethodPost, Pattern: "/api/bounty-claim",
+			Responses: board, Handle: (*Desk).getBoard},
+		{Name: "bounty_claim", Method: http.MethodPost, Pattern: "/api/bounty-claim",
 			Serve: api.Private, Budget: BudgetClaims, Tags: []string{tag},
 			Summary: "Claim a bounty with the transaction of your purchase",
 			Description: "The settlement is read from its chain at finalized depth. The reward comes back as a " +
@@ -236,7 +236,7 @@ func faces() []face {
 			Body: &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[ClaimRequest](), Limit: maxBody,
 				Description: "bounty_id, tx_hash, payer, payout_to, and what else there is"},
 			Responses: route.OK[Claimed]("Taken, with the authorization that pays", 400, 403, 404, 409, 410, 413, 415,
-				422, 429, 503)},
+				422, 429, 503),
 			Handle: (*Desk).postClaim},
 	}
 }

@@ -41,30 +41,26 @@ func (c *Clock) Rows() []route.Row { return route.Bind(c, faces()) }
 func faces() []face {
 	return []face{
 		{
-			Route: api.Route{
-				Name: "porch", Method: http.MethodGet, Pattern: "/porch", Tags: []string{"storefront"},
-				Serve: api.Clock, Summary: "The porch: one line an hour, and how many seats are out",
-				Description: "What is said there follows from the hour and the weather of the shop, which is what " +
-					"the last sealed week of the record and its sales look like. Nothing is for sale on it. It " +
-					"changes on the hour, UTC. JSON, Markdown, or a page for browsers.",
-				Responses: forms("The porch in this hour", api.SchemaFor[Porch](), route.Problems(404, 406)...),
-			},
-			Handle: (*Clock).servePorch,
+			Name: "porch", Method: http.MethodGet, Pattern: "/porch", Tags: []string{"storefront"},
+			Serve: api.Clock, Summary: "The porch: one line an hour, and how many seats are out",
+			Description: "What is said there follows from the hour and the weather of the shop, which is what " +
+				"the last sealed week of the record and its sales look like. Nothing is for sale on it. It " +
+				"changes on the hour, UTC. JSON, Markdown, or a page for browsers.",
+			Responses: forms("The porch in this hour", api.SchemaFor[Porch](), route.Problems(404, 406)...),
+			Handle:    (*Clock).servePorch,
 		},
 		{
-			Route: api.Route{
-				Name: "zodiac_sign", Method: http.MethodGet, Pattern: "/zodiac/{address}", Tags: []string{"storefront"},
-				Serve: api.Clock, Summary: "A wallet's sign, and the page of this ISO week for it",
-				Description: "The sign is a function of the address in lower case, and permanent. The page is that " +
-					"of the ISO week, UTC, and has the same bytes throughout it. JSON, Markdown, or a page for " +
-					"browsers.",
-				Params: []api.Param{{Name: "address", In: api.Path, Type: "string", Required: true, MinLength: 32,
-					MaxLength: 44, Pattern: "^(0[xX][0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$",
-					Description: "0x and 40 hexadecimal digits in any case, or the base58 of a Solana public key",
-					Example:     "0x000000000000000000000000000000000000dEaD"}},
-				Responses: forms("The sign and this week's page", api.SchemaFor[Reading](),
-					route.Problems(400, 404, 406)...),
-			},
+			Name: "zodiac_sign", Method: http.MethodGet, Pattern: "/zodiac/{address}", Tags: []string{"storefront"},
+			Serve: api.Clock, Summary: "A wallet's sign, and the page of this ISO week for it",
+			Description: "The sign is a function of the address in lower case, and permanent. The page is that " +
+				"of the ISO week, UTC, and has the same bytes throughout it. JSON, Markdown, or a page for " +
+				"browsers.",
+			Params: []api.Param{{Name: "address", In: api.Path, Type: "string", Required: true, MinLength: 32,
+				MaxLength: 44, Pattern: "^(0[xX][0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$",
+				Description: "0x and 40 hexadecimal digits in any case, or the base58 of a Solana public key",
+				Example:     "0x000000000000000000000000000000000000dEaD"}},
+			Responses: forms("The sign and this week's page", api.SchemaFor[Reading](),
+				route.Problems(400, 404, 406)...),
 			Handle: (*Clock).serveSign,
 		},
 	}

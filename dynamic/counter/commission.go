@@ -14,15 +14,13 @@ func commissions(doors spoken) []face {
 		MaxLength: 24,
 		Pattern:   "^req_[a-z2-7]{20}$", Description: "of the answer to POST /api/request"}
 	return []face{{
-		Route: api.Route{
-			Name: "commission", Method: http.MethodGet, Pattern: "/api/commission/{request_id}",
-			Tags:  []string{"purchase"},
-			Serve: api.Paid, Paid: true, Quoted: true,
-			Summary: "Commission the work that a request asked for, at the quoted price",
-			Description: "Before the keeper has quoted: 409 not_quoted. Then it is bought as any good is, once, and " +
-				"the answer has the order under which the work is delivered.",
-			Params: params, Responses: doorResponses(doors),
-		},
+		Name: "commission", Method: http.MethodGet, Pattern: "/api/commission/{request_id}",
+		Tags:  []string{"purchase"},
+		Serve: api.Paid, Paid: true, Quoted: true,
+		Summary: "Commission the work that a request asked for, at the quoted price",
+		Description: "Before the keeper has quoted: 409 not_quoted. Then it is bought as any good is, once, and " +
+			"the answer has the order under which the work is delivered.",
+		Params: params, Responses: doorResponses(doors),
 		ValidateLate: true,
 		Handle: func(c *Counter, w http.ResponseWriter, r *http.Request) error {
 			return c.Sell(w, r, goods.CommissionPrefix+r.PathValue("request_id"))

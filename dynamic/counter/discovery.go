@@ -54,23 +54,21 @@ const (
 func discovery() face {
 	least, most, start := 1.0, float64(discoveredMost), 0.0
 	return face{
-		Route: api.Route{
-			Name: "discovery_resources", Method: http.MethodGet, Pattern: DiscoveryPath, Tags: []string{"agents"},
-			Serve: api.Ledger, Summary: "The store's own paid doors, for crawlers of x402",
-			Description: "In the form in which facilitators list resources. The terms are those of the doors' 402 at " +
-				"present; what is sold out is listed all the same, and so is what cannot be made at present, with " +
-				"available false and the reason. The doors of others that were observed are at /corpus/discovery.",
-			Params: []api.Param{
-				{Name: "type", In: api.QueryP, Type: "string", MaxLength: 20,
-					Description: "http; of every other type there is nothing"},
-				{Name: "limit", In: api.QueryP, Type: "integer", Minimum: &least, Maximum: &most,
-					Description: "how many; 20 if left out"},
-				{Name: "offset", In: api.QueryP, Type: "integer", Minimum: &start,
-					Description: "how many to leave out at the beginning"},
-			},
-			Responses: ok(api.Response{Schema: api.SchemaFor[Discovered](), Headers: private,
-				Description: "A page of the list"}),
+		Name: "discovery_resources", Method: http.MethodGet, Pattern: DiscoveryPath, Tags: []string{"agents"},
+		Serve: api.Ledger, Summary: "The store's own paid doors, for crawlers of x402",
+		Description: "In the form in which facilitators list resources. The terms are those of the doors' 402 at " +
+			"present; what is sold out is listed all the same, and so is what cannot be made at present, with " +
+			"available false and the reason. The doors of others that were observed are at /corpus/discovery.",
+		Params: []api.Param{
+			{Name: "type", In: api.QueryP, Type: "string", MaxLength: 20,
+				Description: "http; of every other type there is nothing"},
+			{Name: "limit", In: api.QueryP, Type: "integer", Minimum: &least, Maximum: &most,
+				Description: "how many; 20 if left out"},
+			{Name: "offset", In: api.QueryP, Type: "integer", Minimum: &start,
+				Description: "how many to leave out at the beginning"},
 		},
+		Responses: ok(api.Response{Schema: api.SchemaFor[Discovered](), Headers: private,
+			Description: "A page of the list"}),
 		Handle: (*Counter).serveDiscovery,
 	}
 }

@@ -16,25 +16,23 @@ import (
 // file is the route of goods that are fetched.
 func file() face {
 	return face{
-		Route: api.Route{
-			Name: "purchase_file", Method: http.MethodGet, Pattern: "/api/purchase-status/{purchase_id}/file",
-			Tags: []string{"purchase"}, Serve: api.Private, Summary: "The file that was bought",
-			Description: "The bytes of a good that is a file, as often as its buyer likes, for the holder of the " +
-				"status token. At most 64 MiB, to be saved and never shown: its own type, an attachment, sandboxed. " +
-				"Parts of it by Range, with the SHA-256 of the whole as ETag, so that what broke off goes on.",
-			Params: []api.Param{
-				{Name: "purchase_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 64,
-					Pattern: "^[a-z0-9_]+$", Description: "recovery.purchase_id"},
-				{Name: "Authorization", In: api.Header, Type: "string", MaxLength: bearerLength,
-					Description: "Bearer and recovery.status_token; in a header alone"},
-			},
-			Responses: append([]api.Response{
-				{Status: http.StatusOK, ContentType: "application/octet-stream",
-					Headers: append([]string{"Content-Disposition", "ETag"}, private...), Description: "The file"},
-				{Status: http.StatusPartialContent, ContentType: "application/octet-stream",
-					Headers: append([]string{"Content-Disposition", "ETag"}, private...), Description: "A part of it"},
-			}, route.Problems(401, 404, 412, 416, 503)...),
+		Name: "purchase_file", Method: http.MethodGet, Pattern: "/api/purchase-status/{purchase_id}/file",
+		Tags: []string{"purchase"}, Serve: api.Private, Summary: "The file that was bought",
+		Description: "The bytes of a good that is a file, as often as its buyer likes, for the holder of the " +
+			"status token. At most 64 MiB, to be saved and never shown: its own type, an attachment, sandboxed. " +
+			"Parts of it by Range, with the SHA-256 of the whole as ETag, so that what broke off goes on.",
+		Params: []api.Param{
+			{Name: "purchase_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 64,
+				Pattern: "^[a-z0-9_]+$", Description: "recovery.purchase_id"},
+			{Name: "Authorization", In: api.Header, Type: "string", MaxLength: bearerLength,
+				Description: "Bearer and recovery.status_token; in a header alone"},
 		},
+		Responses: append([]api.Response{
+			{Status: http.StatusOK, ContentType: "application/octet-stream",
+				Headers: append([]string{"Content-Disposition", "ETag"}, private...), Description: "The file"},
+			{Status: http.StatusPartialContent, ContentType: "application/octet-stream",
+				Headers: append([]string{"Content-Disposition", "ETag"}, private...), Description: "A part of it"},
+		}, route.Problems(401, 404, 412, 416, 503)...),
 		Handle: (*Counter).serveFile,
 	}
 }

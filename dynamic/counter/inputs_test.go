@@ -67,7 +67,7 @@ func TestInputsAreJudged(t *testing.T) {
 
 // The answer to what cannot be ordered says where the inputs are listed, if they are.
 func TestAFaultSaysWhereInputsAreListed(t *testing.T) {
-	c := &Counter{Config: till.Config{BaseURL: "https://store.example"}}
+	c := &Counter{BaseURL: "https://store.example"}
 	for about, want := range map[string]bool{"/menu/thing": true, "": false} {
 		_, err := c.readInputs(t.Context(), &till.Offer{ID: "thing", About: about}, &Inputs{Query: "other=1"})
 		p, ok := err.(*problem.Error)

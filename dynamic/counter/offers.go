@@ -25,16 +25,14 @@ type Offered struct {
 
 func offers() face {
 	return face{
-		Route: api.Route{
-			Name: "signed_offers", Method: http.MethodGet, Pattern: OffersPath, Tags: []string{"purchase"},
-			Serve: api.Ledger, Summary: "The signed offers of one door",
-			Description: "A JWS for every entry of accepts, where the 402 has that of the first alone. Free; it " +
-				"reserves nothing.",
-			Params: []api.Param{{Name: "item", In: api.QueryP, Type: "string", Required: true, MinLength: 1,
-				MaxLength: 200, Description: "what is sold: a good's id, or a paid page's path without its first /"}},
-			Responses: ok(api.Response{Schema: api.SchemaFor[Offered](), Headers: private,
-				Description: "The terms and their offers"}, route.Problems(404, 503)...),
-		},
+		Name: "signed_offers", Method: http.MethodGet, Pattern: OffersPath, Tags: []string{"purchase"},
+		Serve: api.Ledger, Summary: "The signed offers of one door",
+		Description: "A JWS for every entry of accepts, where the 402 has that of the first alone. Free; it " +
+			"reserves nothing.",
+		Params: []api.Param{{Name: "item", In: api.QueryP, Type: "string", Required: true, MinLength: 1,
+			MaxLength: 200, Description: "what is sold: a good's id, or a paid page's path without its first /"}},
+		Responses: ok(api.Response{Schema: api.SchemaFor[Offered](), Headers: private,
+			Description: "The terms and their offers"}, route.Problems(404, 503)...),
 		Handle: (*Counter).serveOffers,
 	}
 }

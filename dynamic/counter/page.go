@@ -28,18 +28,16 @@ func pages(doors spoken) []face {
 			}
 		}
 		out = append(out, face{
-			Route: api.Route{
-				Name: p.Name + "_" + p.One, Method: http.MethodGet, Pattern: p.Pattern, Tags: []string{"purchase"},
-				Serve: api.Paid, Paid: true, Prices: []int64{p.Price},
-				Summary: "One " + p.One + " of the " + p.Name + ", for " + content.FormatUSDC(p.Price) + " USDC",
-				Description: "Bought as any good is, by the same terms. The answer is the " + p.One + " in Markdown, " +
-					"with the way back to the purchase in its header; with Accept: application/json it is the whole " +
-					"delivery, with the salt that shows that the index committed to this text. It mints nothing.",
-				Params: params,
-				Responses: append([]api.Response{{Status: http.StatusOK, ContentType: api.Markdown,
-					Headers:     []string{headerPurchase, headerStatusURL, "Idempotent-Replayed", "Cache-Control"},
-					Description: "The " + p.One}}, responses...),
-			},
+			Name: p.Name + "_" + p.One, Method: http.MethodGet, Pattern: p.Pattern, Tags: []string{"purchase"},
+			Serve: api.Paid, Paid: true, Prices: []int64{p.Price},
+			Summary: "One " + p.One + " of the " + p.Name + ", for " + content.FormatUSDC(p.Price) + " USDC",
+			Description: "Bought as any good is, by the same terms. The answer is the " + p.One + " in Markdown, " +
+				"with the way back to the purchase in its header; with Accept: application/json it is the whole " +
+				"delivery, with the salt that shows that the index committed to this text. It mints nothing.",
+			Params: params,
+			Responses: append([]api.Response{{Status: http.StatusOK, ContentType: api.Markdown,
+				Headers:     []string{headerPurchase, headerStatusURL, "Idempotent-Replayed", "Cache-Control"},
+				Description: "The " + p.One}}, responses...),
 			ValidateLate: true,
 			Handle: func(c *Counter, w http.ResponseWriter, r *http.Request) error {
 				return c.sell(w, r, r.URL.Path[1:], asMarkdown)

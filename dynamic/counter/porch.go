@@ -20,20 +20,18 @@ func porch(doors spoken) []face {
 		}
 	}
 	return []face{{
-		Route: api.Route{
-			Name: "porch_line", Method: http.MethodGet, Pattern: "/porch/line", Tags: []string{"purchase"},
-			Serve: api.Paid, Paid: true, Prices: []int64{goods.PorchLinePrice},
-			Summary: "This hour's line of the porch, signed as a keepsake, for " +
-				content.FormatUSDC(goods.PorchLinePrice) + " USDC",
-			Description: "The cheapest door here, bought as any good is, by the same terms. The line is that of the " +
-				"hour in which the payment comes in: a payment sent before the hour and taken after it gets the new " +
-				"one, and the same payment again the one that was signed. It mints no certificate; what is signed " +
-				"can be verified at /api/verify/{id}. With Accept: text/markdown the answer is the line alone.",
-			Params: buyParams(doors)[1:],
-			Responses: append(responses, api.Response{Status: http.StatusOK, ContentType: api.Markdown,
-				Headers:     []string{headerPurchase, headerStatusURL, "Idempotent-Replayed", "Cache-Control"},
-				Description: "The line"}),
-		},
+		Name: "porch_line", Method: http.MethodGet, Pattern: "/porch/line", Tags: []string{"purchase"},
+		Serve: api.Paid, Paid: true, Prices: []int64{goods.PorchLinePrice},
+		Summary: "This hour's line of the porch, signed as a keepsake, for " +
+			content.FormatUSDC(goods.PorchLinePrice) + " USDC",
+		Description: "The cheapest door here, bought as any good is, by the same terms. The line is that of the " +
+			"hour in which the payment comes in: a payment sent before the hour and taken after it gets the new " +
+			"one, and the same payment again the one that was signed. It mints no certificate; what is signed " +
+			"can be verified at /api/verify/{id}. With Accept: text/markdown the answer is the line alone.",
+		Params: buyParams(doors)[1:],
+		Responses: append(responses, api.Response{Status: http.StatusOK, ContentType: api.Markdown,
+			Headers:     []string{headerPurchase, headerStatusURL, "Idempotent-Replayed", "Cache-Control"},
+			Description: "The line"}),
 		ValidateLate: true,
 		Handle: func(c *Counter, w http.ResponseWriter, r *http.Request) error {
 			return c.sell(w, r, till.PorchLine, lineAsMarkdown)

@@ -11,19 +11,17 @@ import (
 // reportFace is the route that gives the reports of a class by their ids.
 func reportFace(name, pattern, of, class string) face {
 	return face{
-		Route: api.Route{
-			Name: name, Method: http.MethodGet, Pattern: pattern, Tags: []string{"artifacts"}, Serve: api.Ledger,
-			Summary: "The signed report of " + of,
-			Description: "Free, for ever, for whoever has the address. As JSON it is what verify answers: the report " +
-				"with its exact signed bytes, checked at every read. Browsers get a page, and Accept: text/markdown " +
-				"the same as text. What strangers wrote stands in it as data.",
-			Params: IDParam("audit_id", "audit_"),
-			Responses: ok(api.Response{Schema: api.SchemaFor[Verification](), Description: "The report"},
-				append([]api.Response{
-					{Status: http.StatusOK, ContentType: api.HTML, Description: "The same, for people"},
-					{Status: http.StatusOK, ContentType: api.Markdown, Description: "The same, as text"}},
-					route.Problems(404, 503)...)...),
-		},
+		Name: name, Method: http.MethodGet, Pattern: pattern, Tags: []string{"artifacts"}, Serve: api.Ledger,
+		Summary: "The signed report of " + of,
+		Description: "Free, for ever, for whoever has the address. As JSON it is what verify answers: the report " +
+			"with its exact signed bytes, checked at every read. Browsers get a page, and Accept: text/markdown " +
+			"the same as text. What strangers wrote stands in it as data.",
+		Params: IDParam("audit_id", "audit_"),
+		Responses: ok(api.Response{Schema: api.SchemaFor[Verification](), Description: "The report"},
+			append([]api.Response{
+				{Status: http.StatusOK, ContentType: api.HTML, Description: "The same, for people"},
+				{Status: http.StatusOK, ContentType: api.Markdown, Description: "The same, as text"}},
+				route.Problems(404, 503)...)...),
 		Handle: func(c *Counter, w http.ResponseWriter, r *http.Request) error {
 			return c.serveReport(w, r, class)
 		},

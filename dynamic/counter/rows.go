@@ -81,34 +81,30 @@ var private = []string{"Cache-Control"}
 func sales(doors spoken) []face {
 	return []face{
 		{
-			Route: api.Route{
-				Name: "buy_item", Method: http.MethodGet, Pattern: "/api/buy/{item_id}", Tags: []string{"purchase"},
-				Serve: api.Paid, Paid: true, Summary: "Buy one good with one signed payment",
-				Description: "Without a payment: 402 with the terms in PAYMENT-REQUIRED, WWW-Authenticate and the " +
-					"body. With PAYMENT-SIGNATURE or Authorization: Payment: the goods are made, the payment is " +
-					"settled, the certificate is signed and everything is in the answer. The same payment again gets " +
-					"the same answer and is never charged twice. A browser gets a page that says the same and pays " +
-					"there.",
-				Params:    append(buyParams(doors), buyInputs()...),
-				Responses: doorResponses(doors),
-			},
+			Name: "buy_item", Method: http.MethodGet, Pattern: "/api/buy/{item_id}", Tags: []string{"purchase"},
+			Serve: api.Paid, Paid: true, Summary: "Buy one good with one signed payment",
+			Description: "Without a payment: 402 with the terms in PAYMENT-REQUIRED, WWW-Authenticate and the " +
+				"body. With PAYMENT-SIGNATURE or Authorization: Payment: the goods are made, the payment is " +
+				"settled, the certificate is signed and everything is in the answer. The same payment again gets " +
+				"the same answer and is never charged twice. A browser gets a page that says the same and pays " +
+				"there.",
+			Params:       append(buyParams(doors), buyInputs()...),
+			Responses:    doorResponses(doors),
 			ValidateLate: true,
 			Handle:       (*Counter).serveBuy,
 		},
 		{
-			Route: api.Route{
-				Name: "buy_item_post", Method: http.MethodPost, Pattern: "/api/buy/{item_id}",
-				Tags: []string{"purchase"}, Serve: api.Paid, Paid: true,
-				Summary: "Buy one good, with its inputs in a JSON body",
-				Description: "The same door as GET, for inputs that are too long for an address: the same order " +
-					"whichever way it is sent, with the same terms and the same answers. " +
-					"The inputs are the members of one JSON object; inputs in the query and in the body together are " +
-					"refused. Its 402 describes the body.",
-				Params: buyParams(doors),
-				Body: &api.Body{Optional: true, ContentType: api.JSON, Schema: buyBody(), Limit: maxInputs,
-					Description: "The good's inputs; none for a good that needs none"},
-				Responses: buyResponses(doors),
-			},
+			Name: "buy_item_post", Method: http.MethodPost, Pattern: "/api/buy/{item_id}",
+			Tags: []string{"purchase"}, Serve: api.Paid, Paid: true,
+			Summary: "Buy one good, with its inputs in a JSON body",
+			Description: "The same door as GET, for inputs that are too long for an address: the same order " +
+				"whichever way it is sent, with the same terms and the same answers. " +
+				"The inputs are the members of one JSON object; inputs in the query and in the body together are " +
+				"refused. Its 402 describes the body.",
+			Params: buyParams(doors),
+			Body: &api.Body{Optional: true, ContentType: api.JSON, Schema: buyBody(), Limit: maxInputs,
+				Description: "The good's inputs; none for a good that needs none"},
+			Responses:    buyResponses(doors),
 			ValidateLate: true,
 			Handle:       (*Counter).serveBuy,
 		},
@@ -119,80 +115,70 @@ func sales(doors spoken) []face {
 func readings() []face {
 	return []face{
 		{
-			Route: api.Route{
-				Name: "window_v1", Method: http.MethodGet, Pattern: "/api/window/v1", Tags: []string{"storefront"},
-				Serve: api.Ledger, Version: "v1", Since: api.ContractSince, Tool: "look_in_window",
-				Summary: "What is on display now",
-				Description: "The live stock of every good that is counted: how many are left, or why none is to be " +
-					"had; what cannot be made at present, and why; how many orders wait for the keeper; the line of " +
-					"the porch, what this week's stamp says, and the newest titles. Free; it reserves nothing.",
-				Responses: ok(api.Response{Schema: api.SchemaFor[Window](), Headers: private,
-					Description: "What is on display"}, route.Problems(503)...),
-			},
+			Name: "window_v1", Method: http.MethodGet, Pattern: "/api/window/v1", Tags: []string{"storefront"},
+			Serve: api.Ledger, Version: "v1", Since: api.ContractSince, Tool: "look_in_window",
+			Summary: "What is on display now",
+			Description: "The live stock of every good that is counted: how many are left, or why none is to be " +
+				"had; what cannot be made at present, and why; how many orders wait for the keeper; the line of " +
+				"the porch, what this week's stamp says, and the newest titles. Free; it reserves nothing.",
+			Responses: ok(api.Response{Schema: api.SchemaFor[Window](), Headers: private,
+				Description: "What is on display"}, route.Problems(503)...),
 			Handle: (*Counter).serveWindow,
 		},
 		{
-			Route: api.Route{
-				Name: "purchase_status", Method: http.MethodGet, Pattern: "/api/purchase-status/{purchase_id}",
-				Tags: []string{"purchase"}, Serve: api.Private, Budget: "purchase_status", Tool: "check_purchase",
-				Summary: "What became of a purchase",
-				Description: "Payment state, original terms and whatever was delivered, for the holder of the status " +
-					"token. Free, and readable after the authorization has expired. Submits no payment.",
-				Params: []api.Param{
-					{Name: "purchase_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 64,
-						Pattern: "^[a-z0-9_]+$", Description: "recovery.purchase_id"},
-					Bearer,
-				},
-				Responses: ok(api.Response{Schema: api.SchemaFor[PurchaseStatus](), Headers: private,
-					Description: "The purchase as it stands"}, route.Problems(401, 503)...),
+			Name: "purchase_status", Method: http.MethodGet, Pattern: "/api/purchase-status/{purchase_id}",
+			Tags: []string{"purchase"}, Serve: api.Private, Budget: "purchase_status", Tool: "check_purchase",
+			Summary: "What became of a purchase",
+			Description: "Payment state, original terms and whatever was delivered, for the holder of the status " +
+				"token. Free, and readable after the authorization has expired. Submits no payment.",
+			Params: []api.Param{
+				{Name: "purchase_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 64,
+					Pattern: "^[a-z0-9_]+$", Description: "recovery.purchase_id"},
+				Bearer,
 			},
+			Responses: ok(api.Response{Schema: api.SchemaFor[PurchaseStatus](), Headers: private,
+				Description: "The purchase as it stands"}, route.Problems(401, 503)...),
 			Handle: (*Counter).serveStatus,
 		},
 		{
-			Route: api.Route{
-				Name: "verify_artifact", Method: http.MethodGet, Pattern: "/api/verify/{id}", Tags: []string{"verify"},
-				Serve: api.Ledger, Tool: "verify_artifact", Summary: "Verify anything the store signed",
-				Description: "Free, no account, no rate limit. Checked anew at every read; carries the exact signed " +
-					"bytes. A browser gets a page that prints on one sheet.",
-				Params: []api.Param{
-					{Name: "id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60,
-						Description: "Begins with " + prefixes(Issued) + " or with what a visitor was given; or " +
-							"names what the record holds: round_…, row_… (its log index), observation_…"},
-				},
-				Responses: ok(api.Response{Schema: api.SchemaFor[Verification](),
-					Description: "What it is, who signed it, whether it holds"},
-					append([]api.Response{{Status: http.StatusOK, ContentType: api.HTML,
-						Description: "The same, for people"}, {Status: http.StatusOK, ContentType: api.Markdown,
-						Description: "The same, as text, of a report"}}, route.Problems(404, 503)...)...),
+			Name: "verify_artifact", Method: http.MethodGet, Pattern: "/api/verify/{id}", Tags: []string{"verify"},
+			Serve: api.Ledger, Tool: "verify_artifact", Summary: "Verify anything the store signed",
+			Description: "Free, no account, no rate limit. Checked anew at every read; carries the exact signed " +
+				"bytes. A browser gets a page that prints on one sheet.",
+			Params: []api.Param{
+				{Name: "id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60,
+					Description: "Begins with " + prefixes(Issued) + " or with what a visitor was given; or " +
+						"names what the record holds: round_…, row_… (its log index), observation_…"},
 			},
+			Responses: ok(api.Response{Schema: api.SchemaFor[Verification](),
+				Description: "What it is, who signed it, whether it holds"},
+				append([]api.Response{{Status: http.StatusOK, ContentType: api.HTML,
+					Description: "The same, for people"}, {Status: http.StatusOK, ContentType: api.Markdown,
+					Description: "The same, as text, of a report"}}, route.Problems(404, 503)...)...),
 			Handle: (*Counter).serveVerify,
 		},
 		{
-			Route: api.Route{
-				Name: "verify_form", Method: http.MethodGet, Pattern: "/api/verify", Tags: []string{"verify"},
-				Serve: api.Ledger, Summary: "The address at which an id is verified",
-				Description: "What the form of /verify asks for in a browser without scripts: it goes on to " +
-					"`/api/verify/{id}`, which programs ask for at once.",
-				Params: []api.Param{
-					{Name: "id", In: api.QueryP, Type: "string", Required: true, MinLength: 1, MaxLength: 60,
-						Description: "As of `/api/verify/{id}`; blanks around it are no part of it"},
-				},
-				Responses: []api.Response{{Status: http.StatusSeeOther, Description: "Where it is verified"}},
+			Name: "verify_form", Method: http.MethodGet, Pattern: "/api/verify", Tags: []string{"verify"},
+			Serve: api.Ledger, Summary: "The address at which an id is verified",
+			Description: "What the form of /verify asks for in a browser without scripts: it goes on to " +
+				"`/api/verify/{id}`, which programs ask for at once.",
+			Params: []api.Param{
+				{Name: "id", In: api.QueryP, Type: "string", Required: true, MinLength: 1, MaxLength: 60,
+					Description: "As of `/api/verify/{id}`; blanks around it are no part of it"},
 			},
-			Handle: (*Counter).serveVerifyForm,
+			Responses: []api.Response{{Status: http.StatusSeeOther, Description: "Where it is verified"}},
+			Handle:    (*Counter).serveVerifyForm,
 		},
 		{
-			Route: api.Route{
-				Name: "badge", Method: http.MethodGet, Pattern: "/badges/{patron_number}.svg", Tags: []string{"verify"},
-				Serve: api.Ledger, Summary: "A patron's badge",
-				Description: "One design for all; a nicer one for a certificate of patronage. It says so when the " +
-					"payment was reversed.", Params: []api.Param{
-					{Name: "patron_number", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 19,
-						Pattern: "^[1-9][0-9]*$", Description: "sequential from 1"},
-				},
-				Responses: []api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"}},
+			Name: "badge", Method: http.MethodGet, Pattern: "/badges/{patron_number}.svg", Tags: []string{"verify"},
+			Serve: api.Ledger, Summary: "A patron's badge",
+			Description: "One design for all; a nicer one for a certificate of patronage. It says so when the " +
+				"payment was reversed.", Params: []api.Param{
+				{Name: "patron_number", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 19,
+					Pattern: "^[1-9][0-9]*$", Description: "sequential from 1"},
 			},
-			Handle: (*Counter).serveBadge,
+			Responses: []api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"}},
+			Handle:    (*Counter).serveBadge,
 		},
 	}
 }
@@ -207,51 +193,43 @@ func IDParam(name, prefix string) []api.Param {
 func artifacts() []face {
 	return []face{
 		{
-			Route: api.Route{
-				Name: "anchor", Method: http.MethodGet, Pattern: "/api/anchor/{anchor_id}", Tags: []string{"artifacts"},
-				Serve: api.Private, Summary: "Read a context anchor back",
-				Description: "The summary exactly as it was written, with its signature, which is checked at every " +
-					"read. Free, for ever. What it says is its buyer's data and never an instruction.",
-				Params: IDParam("anchor_id", "anchor_"),
-				Responses: ok(api.Response{Schema: api.SchemaFor[AnchorView](), Headers: private,
-					Description: "The anchor"}, route.Problems(404, 503)...),
-			},
+			Name: "anchor", Method: http.MethodGet, Pattern: "/api/anchor/{anchor_id}", Tags: []string{"artifacts"},
+			Serve: api.Private, Summary: "Read a context anchor back",
+			Description: "The summary exactly as it was written, with its signature, which is checked at every " +
+				"read. Free, for ever. What it says is its buyer's data and never an instruction.",
+			Params: IDParam("anchor_id", "anchor_"),
+			Responses: ok(api.Response{Schema: api.SchemaFor[AnchorView](), Headers: private,
+				Description: "The anchor"}, route.Problems(404, 503)...),
 			Handle: (*Counter).serveAnchor,
 		},
 		{
-			Route: api.Route{
-				Name: "patronage", Method: http.MethodGet, Pattern: "/api/patronage/{pass_id}",
-				Tags: []string{"artifacts"}, Serve: api.Private, Summary: "How a patronage pass stands",
-				Description: "Its dates, whether it is current, and while it is the keeper's signed monthly note.",
-				Params:      IDParam("pass_id", "pass_"),
-				Responses: ok(api.Response{Schema: api.SchemaFor[PassView](), Headers: private,
-					Description: "The pass"}, route.Problems(404, 503)...),
-			},
+			Name: "patronage", Method: http.MethodGet, Pattern: "/api/patronage/{pass_id}",
+			Tags: []string{"artifacts"}, Serve: api.Private, Summary: "How a patronage pass stands",
+			Description: "Its dates, whether it is current, and while it is the keeper's signed monthly note.",
+			Params:      IDParam("pass_id", "pass_"),
+			Responses: ok(api.Response{Schema: api.SchemaFor[PassView](), Headers: private,
+				Description: "The pass"}, route.Problems(404, 503)...),
 			Handle: (*Counter).servePass,
 		},
 		reportFace("service_audit", "/api/service-audit/{audit_id}", "a reading", attest.ClassServiceAudit),
 		reportFace("onpage_audit", "/api/onpage-audit/{audit_id}", "a reading of a page", attest.ClassOnpageAudit),
 		{
-			Route: api.Route{
-				Name: "order", Method: http.MethodGet, Pattern: "/api/order/{order_id}", Tags: []string{"artifacts"},
-				Serve: api.Private, Tool: "check_order", Summary: "How an order of the keeper's work stands",
-				Description: "Its status, its promised window, what was delivered once it is completed, and past the " +
-					"window what is owed. Once a minute, unless its status has changed. What was asked is never in it.",
-				Params: IDParam("order_id", "order_"),
-				Responses: ok(api.Response{Schema: api.SchemaFor[OrderView](), Headers: private,
-					Description: "The order"}, route.Problems(404, 429, 503)...),
-			},
+			Name: "order", Method: http.MethodGet, Pattern: "/api/order/{order_id}", Tags: []string{"artifacts"},
+			Serve: api.Private, Tool: "check_order", Summary: "How an order of the keeper's work stands",
+			Description: "Its status, its promised window, what was delivered once it is completed, and past the " +
+				"window what is owed. Once a minute, unless its status has changed. What was asked is never in it.",
+			Params: IDParam("order_id", "order_"),
+			Responses: ok(api.Response{Schema: api.SchemaFor[OrderView](), Headers: private,
+				Description: "The order"}, route.Problems(404, 429, 503)...),
 			Handle: (*Counter).serveOrder,
 		},
 		{
-			Route: api.Route{
-				Name: "order_file", Method: http.MethodGet, Pattern: "/api/order/{order_id}/file",
-				Tags: []string{"artifacts"}, Serve: api.Private, Summary: "The file that an order was completed with",
-				Description: "At most 1 MiB, as bytes to be saved. Its SHA-256 stands in the order.",
-				Params:      IDParam("order_id", "order_"),
-				Responses: append([]api.Response{{Status: http.StatusOK, ContentType: "application/octet-stream",
-					Headers: private, Description: "The file"}}, route.Problems(404, 503)...),
-			},
+			Name: "order_file", Method: http.MethodGet, Pattern: "/api/order/{order_id}/file",
+			Tags: []string{"artifacts"}, Serve: api.Private, Summary: "The file that an order was completed with",
+			Description: "At most 1 MiB, as bytes to be saved. Its SHA-256 stands in the order.",
+			Params:      IDParam("order_id", "order_"),
+			Responses: append([]api.Response{{Status: http.StatusOK, ContentType: "application/octet-stream",
+				Headers: private, Description: "The file"}}, route.Problems(404, 503)...),
 			Handle: (*Counter).serveOrderFile,
 		},
 	}
@@ -261,32 +239,28 @@ func artifacts() []face {
 func claims() []face {
 	return []face{
 		{
-			Route: api.Route{
-				Name: "claims_challenge", Method: http.MethodPost, Pattern: "/api/claims/challenge",
-				Tags: []string{"purchase"}, Serve: api.Private, Budget: "claims",
-				Summary: "Ask for a text to prove a wallet with",
-				Description: "A CAIP-122 text (Sign-In with Ethereum, or with Solana), bound to this store, a " +
-					"single-use nonce and five minutes.",
-				Body: &api.Body{ContentType: "application/json", Schema: api.SchemaFor[ClaimsChallengeRequest](),
-					Limit: maxBody},
-				Responses: ok(api.Response{Schema: api.SchemaFor[ClaimsChallenge](), Headers: private,
-					Description: "The text to sign"}, route.Problems(400, 413, 415, 429, 503)...),
-			},
+			Name: "claims_challenge", Method: http.MethodPost, Pattern: "/api/claims/challenge",
+			Tags: []string{"purchase"}, Serve: api.Private, Budget: "claims",
+			Summary: "Ask for a text to prove a wallet with",
+			Description: "A CAIP-122 text (Sign-In with Ethereum, or with Solana), bound to this store, a " +
+				"single-use nonce and five minutes.",
+			Body: &api.Body{ContentType: "application/json", Schema: api.SchemaFor[ClaimsChallengeRequest](),
+				Limit: maxBody},
+			Responses: ok(api.Response{Schema: api.SchemaFor[ClaimsChallenge](), Headers: private,
+				Description: "The text to sign"}, route.Problems(400, 413, 415, 429, 503)...),
 			Handle: (*Counter).serveChallenge,
 		},
 		{
-			Route: api.Route{
-				Name: "claims", Method: http.MethodPost, Pattern: "/api/claims", Tags: []string{"purchase"},
-				Serve: api.Private, Budget: "claims", Summary: "Get back everything a wallet bought",
-				Description: "The way back for a buyer whose client lost the answer: prove the wallet with the " +
-					"signed challenge and its nonce and get every purchase with its original body, a hundred at a " +
-					"time. next is the cursor of the page after; each page takes a challenge of its own. A wrong " +
-					"signature spends nothing.",
-				Body: &api.Body{ContentType: "application/json", Schema: api.SchemaFor[ClaimsRequest](),
-					Limit: maxBody},
-				Responses: ok(api.Response{Schema: api.SchemaFor[Claims](), Headers: private,
-					Description: "Purchases, newest first"}, route.Problems(400, 403, 413, 415, 429, 503)...),
-			},
+			Name: "claims", Method: http.MethodPost, Pattern: "/api/claims", Tags: []string{"purchase"},
+			Serve: api.Private, Budget: "claims", Summary: "Get back everything a wallet bought",
+			Description: "The way back for a buyer whose client lost the answer: prove the wallet with the " +
+				"signed challenge and its nonce and get every purchase with its original body, a hundred at a " +
+				"time. next is the cursor of the page after; each page takes a challenge of its own. A wrong " +
+				"signature spends nothing.",
+			Body: &api.Body{ContentType: "application/json", Schema: api.SchemaFor[ClaimsRequest](),
+				Limit: maxBody},
+			Responses: ok(api.Response{Schema: api.SchemaFor[Claims](), Headers: private,
+				Description: "Purchases, newest first"}, route.Problems(400, 403, 413, 415, 429, 503)...),
 			Handle: (*Counter).serveClaims,
 		},
 	}

@@ -120,9 +120,9 @@ func parseKept(name string) (keptFile, bool) {
 	if err != nil {
 		return keptFile{}, false
 	}
-	return keptFile{name: name, hash: parts[0], at: at, private: private, LastReading: LastReading{
+	return keptFile{name: name, hash: parts[0], at: at, private: private,
 		Verdict: probe.Verdict(parts[3]), Battery: parts[2], ObservedAt: time.Unix(0, at).UTC().Format(time.RFC3339),
-		Source: "probe"}}, true
+		Source: "probe"}, true
 }
 
 // Put keeps a recording with what was made of it.

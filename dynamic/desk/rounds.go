@@ -82,8 +82,8 @@ func (r Rounds) Host(_ context.Context, host string) (Held, error) {
 	held.Tier = &Tier{Name: t.Tier, Line: t.Label, Fraction: Fraction{Ready: int(t.Ready), Rounds: int(t.Rounds),
 		FirstWeek: t.From, LastWeek: t.To}}
 	held.Passport = r.passport(t, now)
-	for i := len(h.Entries) - 1; i >= 0; i-- {
-		if e := h.Entries[i]; e.Probed == tier.Probed {
+	for _, e := range slices.Backward(h.Entries) {
+		if e.Probed == tier.Probed {
 			held.LastProbed = r.cite(s, *e.Row)
 			held.PaymentAddress, err = paymentAddress(s, *e.Row)
 			break
@@ -175,8 +175,8 @@ func (r Rounds) Row(_ context.Context, host, week string) (*Cited, []string, err
 	if err != nil {
 		return nil, nil, err
 	}
-	for i := len(h.Rows) - 1; i >= 0; i-- {
-		row := h.Rows[i]
+	for _, row := range slices.Backward(h.Rows) {
+
 		if week == "" && !tier.Observed(&row.Row) || week != "" && row.Week != week {
 			continue
 		}

@@ -69,7 +69,7 @@ func counting(tx ledger.Tx) time.Time { return tx.Now().Add(-late) }
 // plant makes the tree of what was delivered after one week and before the week of a count, nil for
 // nothing.
 func plant(tx ledger.Tx, after string) (*certTree, error) {
-	t := &certTree{After: after, IssuedTree: record.IssuedTree{Through: record.ISOWeek(counting(tx).AddDate(0, 0, -7))}}
+	t := &certTree{After: after, Through: record.ISOWeek(counting(tx).AddDate(0, 0, -7))}
 	var tile []attest.Digest
 	for leaf, err := range t.leaves(tx, "") {
 		if err != nil {

@@ -260,7 +260,7 @@ func answeredWith(o *Order, body []byte) *Made {
 	digest := hex.EncodeToString(sum[:])
 	private, attests := sealFile(digest)
 	up := o.Good.Upstream
-	d := answered{Fetched: Fetched{MediaType: up.MediaType, Bytes: int64(len(body)), SHA256: digest}, sealed: private}
+	d := answered{MediaType: up.MediaType, Bytes: int64(len(body)), SHA256: digest, sealed: private}
 	says := o.Good.Name + ": deliverable.answer has it."
 	if up.File {
 		d.Name, d.Fetched.HowTo = o.Good.ID+content.Ending(up.MediaType), howToFetch

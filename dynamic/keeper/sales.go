@@ -131,7 +131,7 @@ func (d *Desk) Sales(ctx context.Context, weeks int) (Sales, error) {
 		for i := range weeks {
 			week := goods.ISOWeek(s.At.AddDate(0, 0, -7*(weeks-1-i)))
 			first[week] = i
-			s.Weeks = append(s.Weeks, WeekOfSale{Week: week, Sold: Sold{Name: week}})
+			s.Weeks = append(s.Weeks, WeekOfSale{Week: week, Name: week})
 		}
 		add := func(m map[string]*Sold, name string, p *till.Purchase) {
 			if m[name] == nil {

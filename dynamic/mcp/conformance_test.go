@@ -40,7 +40,7 @@ func fixtures() []*tool {
 	}
 	var out []*tool
 	for name, r := range results {
-		out = append(out, &tool{Tool: sdk.Tool{Name: name, Description: name, InputSchema: schemaOf(nil)},
+		out = append(out, &tool{Name: name, Description: name, InputSchema: schemaOf(nil),
 			call: func(*Doors, *request) (any, error) { return r, nil }})
 	}
 	return out

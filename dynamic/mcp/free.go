@@ -107,7 +107,7 @@ func (d *Doors) Call(r *http.Request, name string, arguments []byte) (Answer, bo
 	if t == nil {
 		return Answer{}, false
 	}
-	return d.answerOf(t.free, &request{params: params{Name: name, Arguments: arguments}, http: r}), true
+	return d.answerOf(t.free, &request{Name: name, Arguments: arguments, http: r}), true
 }
 
 func (d *Doors) answerOf(t *api.Tool, q *request) Answer {

@@ -135,36 +135,34 @@ func faces() []route.Face[*Doors] {
 	var out []route.Face[*Doors]
 	for _, p := range places {
 		out = append(out, route.Face[*Doors]{
-			Route: api.Route{
-				Name: p.route, Method: http.MethodPost, Pattern: cmp.Or(p.path, p.Path), Tags: []string{"agents"},
-				Serve: api.Private, Summary: p.summary,
-				Description: p.Purpose + " One JSON-RPC 2.0 message in, one out: streamable HTTP without sessions or " +
-					"streams, MCP revision " + api.MCPRevision + ". /mcp.md says how tools are paid for.",
-				Params: []api.Param{
-					{Name: "unpaid", In: api.QueryP, Type: "string", MaxLength: 6, Enum: []string{"error", "result"},
-						Description: "result answers an unpaid call with a result that stock x402 and MPP clients " +
-							"pay " +
-							"on, in place of error 402"},
-					{Name: "MCP-Protocol-Version", In: api.Header, Type: "string", MaxLength: 40,
-						Description: api.MCPRevision + ", or left out"},
-				},
-				Body: &api.Body{ContentType: api.JSON, Schema: messageSchema(), Limit: bodyLimit,
-					Description: "one JSON-RPC message"},
-				Responses: []api.Response{
-					{Status: http.StatusOK, ContentType: api.JSON, Schema: answerSchema(),
-						Description: "The answer, or a JSON-RPC error"},
-					{Status: http.StatusAccepted, Description: "A notification was taken; there is no answer"},
-					{Status: http.StatusBadRequest, ContentType: api.JSON, Schema: answerSchema(),
-						Description: "No message of this protocol: a JSON-RPC error"},
-					{Status: http.StatusBadRequest, ContentType: "application/problem+json",
-						Description: "An input of the address is not valid"},
-					{Status: http.StatusForbidden, ContentType: api.JSON, Schema: answerSchema(),
-						Description: "A page of another origin, or a foreign Host: a JSON-RPC error"},
-					{Status: http.StatusRequestEntityTooLarge, ContentType: "application/problem+json",
-						Description: "The message is too long"},
-					{Status: http.StatusUnsupportedMediaType, ContentType: "application/problem+json",
-						Description: "The message is not JSON"},
-				},
+			Name: p.route, Method: http.MethodPost, Pattern: cmp.Or(p.path, p.Path), Tags: []string{"agents"},
+			Serve: api.Private, Summary: p.summary,
+			Description: p.Purpose + " One JSON-RPC 2.0 message in, one out: streamable HTTP without sessions or " +
+				"streams, MCP revision " + api.MCPRevision + ". /mcp.md says how tools are paid for.",
+			Params: []api.Param{
+				{Name: "unpaid", In: api.QueryP, Type: "string", MaxLength: 6, Enum: []string{"error", "result"},
+					Description: "result answers an unpaid call with a result that stock x402 and MPP clients " +
+						"pay " +
+						"on, in place of error 402"},
+				{Name: "MCP-Protocol-Version", In: api.Header, Type: "string", MaxLength: 40,
+					Description: api.MCPRevision + ", or left out"},
+			},
+			Body: &api.Body{ContentType: api.JSON, Schema: messageSchema(), Limit: bodyLimit,
+				Description: "one JSON-RPC message"},
+			Responses: []api.Response{
+				{Status: http.StatusOK, ContentType: api.JSON, Schema: answerSchema(),
+					Description: "The answer, or a JSON-RPC error"},
+				{Status: http.StatusAccepted, Description: "A notification was taken; there is no answer"},
+				{Status: http.StatusBadRequest, ContentType: api.JSON, Schema: answerSchema(),
+					Description: "No message of this protocol: a JSON-RPC error"},
+				{Status: http.StatusBadRequest, ContentType: "application/problem+json",
+					Description: "An input of the address is not valid"},
+				{Status: http.StatusForbidden, ContentType: api.JSON, Schema: answerSchema(),
+					Description: "A page of another origin, or a foreign Host: a JSON-RPC error"},
+				{Status: http.StatusRequestEntityTooLarge, ContentType: "application/problem+json",
+					Description: "The message is too long"},
+				{Status: http.StatusUnsupportedMediaType, ContentType: "application/problem+json",
+					Description: "The message is not JSON"},
 			},
 			Handle: func(d *Doors, w http.ResponseWriter, r *http.Request) error { return d.serve(p, w, r) },
 		})

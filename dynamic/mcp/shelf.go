@@ -143,7 +143,7 @@ func plainly(g content.Good) []content.Input {
 
 func paidTool(name, title string) *tool {
 	no := false
-	return &tool{Tool: sdk.Tool{Name: name, Title: title, Annotations: &sdk.ToolAnnotations{DestructiveHint: &no}}}
+	return &tool{Name: name, Title: title, Annotations: &sdk.ToolAnnotations{DestructiveHint: &no}}
 }
 
 // asks is what a good costs, in words.

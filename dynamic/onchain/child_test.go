@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
@@ -210,7 +209,7 @@ func (refusing) Draft(context.Context, []*rail.Payment) (rail.Draft, error) {
 
 // fulfils is the keeper's hand: a route that completes what was promised.
 func fulfils(tl *till.Till) route.Row {
-	return route.Row{Route: api.Route{Method: http.MethodPost, Pattern: "/fulfil/{id}"},
+	return route.Row{Method: http.MethodPost, Pattern: "/fulfil/{id}",
 		Handle: func(w http.ResponseWriter, r *http.Request) error {
 			err := tl.Fulfil(r.Context(), r.PathValue("id"), delivers(goods.Made{Message: "Tea.", Note: "Tea."},
 				"judgment",

@@ -44,8 +44,8 @@ func pages(_ *content.Site, id string) *till.Offer {
 }
 
 func pageRows(c *counter.Counter) []route.Row {
-	return []route.Row{{Route: api.Route{Name: "booklet", Method: http.MethodGet, Pattern: "/booklet/{slug}",
-		Serve: api.Paid, Paid: true}, ValidateLate: true,
+	return []route.Row{{Name: "booklet", Method: http.MethodGet, Pattern: "/booklet/{slug}",
+		Serve: api.Paid, Paid: true, ValidateLate: true,
 		Handle: func(w http.ResponseWriter, r *http.Request) error {
 			return c.Sell(w, r, "booklet/"+r.PathValue("slug"))
 		}}}

@@ -27,10 +27,8 @@ func (s *shop) rebuilt(tx string) chaintest.Payment {
 	word := func(i int) []byte { return found.Data()[4+32*i : 4+32*i+32] }
 	number := func(i int) *big.Int { return new(big.Int).SetBytes(word(i)) }
 	return chaintest.Payment{
-		Authorization: token.Authorization{
-			From: common.BytesToAddress(word(0)), To: common.BytesToAddress(word(1)), Value: number(2),
-			ValidAfter: number(3).Uint64(), ValidBefore: number(4).Uint64(), Nonce: common.BytesToHash(word(5)),
-		},
+		From: common.BytesToAddress(word(0)), To: common.BytesToAddress(word(1)), Value: number(2),
+		ValidAfter: number(3).Uint64(), ValidBefore: number(4).Uint64(), Nonce: common.BytesToHash(word(5)),
 		Signature: append(append(append([]byte{}, word(7)...), word(8)...), byte(number(6).Uint64())),
 	}
 }

@@ -25,8 +25,8 @@ func TestDeclaredHostsAreWalkedWithinTheHour(t *testing.T) {
 		t.Fatalf("walk only: %+v", r)
 	}
 	for _, name := range []string{"ready-bare", "ready-many", "post-by-discovery"} {
-		*fresh = append(*fresh, census.Declaration{Declaration: record.Declaration{Host: hostOf(name),
-			Doors: []string{urls(name)[0], "https://foreign.example/paid"}}, Methods: []string{"POST", ""}})
+		*fresh = append(*fresh, census.Declaration{Host: hostOf(name),
+			Doors: []string{urls(name)[0], "https://foreign.example/paid"}, Methods: []string{"POST", ""}})
 	}
 	for i, want := range []int{2, 0} {
 		hour, err := census.Hourly(t.Context(), w.config(sources...))
@@ -63,8 +63,8 @@ func TestTheHourBeginsTheWeek(t *testing.T) {
 	w := newWorld(t)
 	fresh := &declared{}
 	declare := func(name string) {
-		*fresh = append(*fresh, census.Declaration{Declaration: record.Declaration{Host: hostOf(name),
-			Doors: urls(name)}, Methods: []string{""}})
+		*fresh = append(*fresh, census.Declaration{Host: hostOf(name),
+			Doors: urls(name), Methods: []string{""}})
 	}
 	config := func() census.Config {
 		return w.config(append([]census.Source{census.Declared("declared", fresh)}, lists(urls("ready-many")...)...)...)
@@ -116,8 +116,8 @@ func TestDeclaredHostsHaveQuotas(t *testing.T) {
 	w := newWorld(t)
 	fresh := &declared{}
 	declare := func(name string) {
-		*fresh = append(*fresh, census.Declaration{Declaration: record.Declaration{Host: hostOf(name),
-			Doors: urls(name)}})
+		*fresh = append(*fresh, census.Declaration{Host: hostOf(name),
+			Doors: urls(name)})
 	}
 	config := func() census.Config {
 		cfg := w.config(census.Declared("declared", fresh))

@@ -118,20 +118,18 @@ func (d *Desk) Rows() []route.Row { return route.Bind(d, faces()) }
 
 func faces() []route.Face[*Desk] {
 	return []route.Face[*Desk]{{
-		Route: api.Route{
-			Name: "why", Method: http.MethodGet, Pattern: "/api/why/{host}", Tags: []string{"observatory"},
-			Serve: api.Ledger, Summary: "Why the weekly census walks a host, or does not",
-			Description: "Which source named the host and when, how far it is this week, what stopped the walk, when " +
-				"it is next due, and how it comes to be walked. A host that nobody named is a 200 that says so. " +
-				"Asking contacts nobody.",
-			Params: []api.Param{{Name: "host", In: api.Path, Type: "string", Required: true, MinLength: 1,
-				MaxLength: 253, Pattern: "^[A-Za-z0-9._-]+$",
-				Description: "host name, in ASCII"}},
-			Responses: []api.Response{
-				{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[Answer](),
-					Description: "What is known"},
-				{Status: http.StatusNotFound, ContentType: problem.ContentType, Description: "No host name"},
-			},
+		Name: "why", Method: http.MethodGet, Pattern: "/api/why/{host}", Tags: []string{"observatory"},
+		Serve: api.Ledger, Summary: "Why the weekly census walks a host, or does not",
+		Description: "Which source named the host and when, how far it is this week, what stopped the walk, when " +
+			"it is next due, and how it comes to be walked. A host that nobody named is a 200 that says so. " +
+			"Asking contacts nobody.",
+		Params: []api.Param{{Name: "host", In: api.Path, Type: "string", Required: true, MinLength: 1,
+			MaxLength: 253, Pattern: "^[A-Za-z0-9._-]+$",
+			Description: "host name, in ASCII"}},
+		Responses: []api.Response{
+			{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[Answer](),
+				Description: "What is known"},
+			{Status: http.StatusNotFound, ContentType: problem.ContentType, Description: "No host name"},
 		},
 		Handle: (*Desk).why,
 	}}

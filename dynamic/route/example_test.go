@@ -13,8 +13,8 @@ import (
 // A row describes a route once; what it says of its inputs is what is enforced.
 func Example() {
 	row := route.Row{
-		Route: api.Route{Name: "greet", Method: http.MethodGet, Pattern: "/greet", Summary: "Greets.",
-			Params: []api.Param{{Name: "name", In: api.QueryP, Type: "string", Required: true, MaxLength: 5}}},
+		Name: "greet", Method: http.MethodGet, Pattern: "/greet", Summary: "Greets.",
+		Params: []api.Param{{Name: "name", In: api.QueryP, Type: "string", Required: true, MaxLength: 5}},
 		Handle: func(w http.ResponseWriter, r *http.Request) error {
 			_, err := io.WriteString(w, "hello, "+route.Inputs(r)["name"])
 			return err

@@ -29,13 +29,13 @@ func TestPutOrLeave(t *testing.T) {
 	}
 	hold := func() {
 		t.Helper()
-		j := &job{Job: Job{Name: "work", Timeout: time.Minute}}
+		j := &job{Name: "work", Timeout: time.Minute}
 		err := db.Update(t.Context(), func(tx ledger.Tx) error {
 			from = tx.Now().Truncate(time.Second)
 			if err := Put(tx, "work", "one", from); err != nil {
 				return err
 			}
-			ok, err := (&taken{Task: Task{Job: "work", ID: "one"}, job: j}).hold(tx)
+			ok, err := (&taken{Job: "work", ID: "one", job: j}).hold(tx)
 			if !ok {
 				t.Error("not held")
 			}
@@ -58,8 +58,8 @@ func TestPutOrLeave(t *testing.T) {
 // Two processes find the same task, and one takes it.
 func TestFoundByTwo(t *testing.T) {
 	db := ledger.NewMem(ledger.MemOptions{})
-	j := &job{Job: Job{Name: "work", Timeout: time.Minute}}
-	first, second := taken{Task: Task{Job: "work", ID: "one"}, job: j}, taken{Task: Task{Job: "work", ID: "one"},
+	j := &job{Name: "work", Timeout: time.Minute}
+	first, second := taken{Job: "work", ID: "one", job: j}, taken{Job: "work", ID: "one",
 		job: j}
 	var one, two bool
 	err := db.Update(t.Context(), func(tx ledger.Tx) (err error) {

@@ -252,12 +252,12 @@ func (w *world) sold() {
 	at := time.Now().UTC().Truncate(time.Second)
 	read := stamp(at)
 	err := w.db.Update(context.Background(), func(tx ledger.Tx) error {
-		return errors.Join(launches.put(tx, order, LaunchRecord{Launch: Launch{Order: order, Purchase: "p1",
+		return errors.Join(launches.put(tx, order, LaunchRecord{Order: order, Purchase: "p1",
 			Item:   "launch_check",
 			Target: door, Host: "door.example.com", Door: door, Method: "GET", Starts: at,
 			Reading: &goods.Reading{Target: door, ReadAt: read, Verdict: "ready",
 				Findings: []attest.Finding{{Checker: "preflight/v2", Verdict: "ready", Report: []byte(`{}`)}},
-				Evidence: []attest.Seen{{Method: "GET", URL: door, At: read, Status: 402}}}}}, tx.Now()),
+				Evidence: []attest.Seen{{Method: "GET", URL: door, At: read, Status: 402}}}}, tx.Now()),
 			ledger.SetJSON(tx, ledger.PurchaseKey("p1"), till.Purchase{ID: "p1", State: till.Promised}))
 	})
 	if err != nil {

@@ -108,9 +108,9 @@ func (s *street) sold(hours, of, grace int64) {
 	}
 	s.update(func(tx ledger.Tx) error {
 		starts := s.began.UTC().Truncate(time.Second)
-		return errors.Join(watches.put(tx, order, Watch{Slots: []Slot{}, Term: Term{Order: order, Purchase: "p1",
+		return errors.Join(watches.put(tx, order, Watch{Slots: []Slot{}, Order: order, Purchase: "p1",
 			Item: "standing_watch", Target: "https://door.example.com/", Starts: starts, Hours: hours, Of: of,
-			Minutes: grace}}, starts),
+			Minutes: grace}, starts),
 			ledger.SetJSON(tx, ledger.PurchaseKey("p1"), till.Purchase{ID: "p1", State: till.Promised}),
 			ledger.SetJSON(tx, ledger.ArtifactKey(order, "p1"), till.SignedArtifact{ID: order, Proof: proof}))
 	})

@@ -11,8 +11,8 @@ import (
 func TestRevertsAreTheirMembers(t *testing.T) {
 	s := &Settlement{
 		Members: []Member{{ID: "a"}, {ID: "b"}},
-		Sent: []Sent{{Signed: rail.Signed{ID: "tx-0"}, Of: []int{1}},
-			{Signed: rail.Signed{ID: "tx-1"}, Of: []int{0}}, {Signed: rail.Signed{ID: "tx-2"}}},
+		Sent: []Sent{{ID: "tx-0", Of: []int{1}},
+			{ID: "tx-1", Of: []int{0}}, {ID: "tx-2"}},
 	}
 	for _, c := range []struct {
 		reverts []Revert

@@ -128,7 +128,7 @@ func TestWhoMerelyWaitsIsTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &waiter{heard: heard{proofs: map[string]rail.Proof{}}}
+		w := &waiter{proofs: map[string]rail.Proof{}}
 		if err := d.Watch(t.Context(), s, w); err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ func TestUnnumberedTransactionsGoAtOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 64 {
 			all.Go(func() {
-				sent := Sent{Signed: rail.Signed{ID: string(rune('0' + i)), Account: "one", Sequence: 7}}
+				sent := Sent{ID: string(rune('0' + i)), Account: "one", Sequence: 7}
 				if err := d.post(t.Context(), n, sent); err != nil {
 					t.Error(err)
 				}

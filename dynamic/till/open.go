@@ -44,9 +44,9 @@ func unit(k goods.Kind, item string) string { return cmp.Or(k.Unit, item) }
 
 // admission is an order's way past the bounds of open payments.
 func (t *Till) admission(o *matched) *open.Admission {
-	a := &open.Admission{Proven: t.cfg.Gas.Proven, Payment: open.Payment{Network: o.p.payment.Network,
+	a := &open.Admission{Proven: t.cfg.Gas.Proven, Network: o.p.payment.Network,
 		Payer: o.p.payment.Payer,
-		Nonce: o.p.payment.Nonce, Amount: o.amount(), Local: o.local}, Beside: o.p.beside}
+		Nonce: o.p.payment.Nonce, Amount: o.amount(), Local: o.local, Beside: o.p.beside}
 	if o.offer.Kind.Counted {
 		a.Unit = unit(o.offer.Kind, o.offer.ID)
 	}

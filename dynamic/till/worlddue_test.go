@@ -70,10 +70,10 @@ func (l *rush) put(tx ledger.Tx, key *attest.Key, i int, at time.Time) error {
 		promise = attest.Order{OrderID: p.Artifact, Class: attest.ClassOrder}
 		url := fmt.Sprintf("https://daily-%d.example.com/", i)
 		err = errors.Join(schedule.Put(tx, "watch", p.Artifact, at), ledger.SetJSON(tx, ledger.WatchKey(p.Artifact),
-			services.Watch{Slots: []services.Slot{}, Term: services.Term{Order: p.Artifact, Purchase: p.ID,
+			services.Watch{Slots: []services.Slot{}, Order: p.Artifact, Purchase: p.ID,
 				Item:   p.Item,
 				Target: url, Inputs: map[string]string{"url": url}, Starts: at.Truncate(time.Second), Hours: 24, Of: 7,
-				Minutes: 360}}))
+				Minutes: 360}))
 	default:
 		url := fmt.Sprintf("http://door-%d.example.com/", i)
 		promise = attest.Look{CheckID: p.Artifact, Class: attest.ClassCheck, PatronNumber: 1, URL: url,

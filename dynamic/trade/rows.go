@@ -59,21 +59,21 @@ func signed(path ...api.Param) []api.Param {
 // signature.
 func door(name, pattern, summary, description string, params []api.Param, body *api.Body, answers []api.Response,
 	handle func(*Desk, http.ResponseWriter, *http.Request) error) face {
-	return face{Route: api.Route{Name: name, Method: http.MethodPost, Pattern: pattern, Tags: tags, Serve: api.Private,
-		Summary: summary, Description: description, Params: signed(params...), Body: body, Responses: answers},
+	return face{Name: name, Method: http.MethodPost, Pattern: pattern, Tags: tags, Serve: api.Private,
+		Summary: summary, Description: description, Params: signed(params...), Body: body, Responses: answers,
 		Handle: handle, ValidateLate: true, OnAccount: true}
 }
 
 var faces = []face{
-	{Route: api.Route{Name: "trade_contract", Method: http.MethodGet, Pattern: "/api/trade/contract", Tags: tags,
+	{Name: "trade_contract", Method: http.MethodGet, Pattern: "/api/trade/contract", Tags: tags,
 		Serve: api.Ledger, Summary: "How marketplaces order on account",
 		Description: "Door, dialects of signatures, checks, pricing rule, open accounts, named refusals.",
-		Responses:   route.OK[Contract]("The contract")}, Handle: (*Desk).serveContract},
-	{Route: api.Route{Name: "trade_catalog", Method: http.MethodGet, Pattern: "/api/trade/catalog", Tags: tags,
+		Responses:   route.OK[Contract]("The contract"), Handle: (*Desk).serveContract},
+	{Name: "trade_catalog", Method: http.MethodGet, Pattern: "/api/trade/catalog", Tags: tags,
 		Serve: api.Ledger, Summary: "What is sold on account, and at which prices",
 		Params: []api.Param{{Name: "account", In: api.QueryP, Type: "string", MaxLength: 40,
 			Description: "The id of an account, for its own prices and items."}},
-		Responses: route.OK[Catalog]("The catalogue", 400, 404, 503)}, Handle: (*Desk).serveCatalog},
+		Responses: route.OK[Catalog]("The catalogue", 400, 404, 503), Handle: (*Desk).serveCatalog},
 	withBudget(door("trade_check", "/api/trade/{account}/check", "Try a signature out",
 		"Send the headers and the body that are meant for the order door. Each of the four checks is reported by "+
 			"name; for the account sandbox with the expected signature. Nothing is delivered, spent or kept.",

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/dynamic/goods"
 )
@@ -98,8 +97,8 @@ func TestAsk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := goods.Question{Upstream: content.Upstream{URL: s.URL + "/x?fixed=1", Method: "GET", Seconds: 5,
-			MediaType: "application/json"}, Inputs: map[string]any{"url": "https://a.example/?b", "max_usd": 5},
+		q := goods.Question{URL: s.URL + "/x?fixed=1", Method: "GET", Seconds: 5,
+			MediaType: "application/json", Inputs: map[string]any{"url": "https://a.example/?b", "max_usd": 5},
 			Key: "key"}
 		got = nil
 		body, err := u.Ask(t.Context(), q)

@@ -86,8 +86,8 @@ func (b *board) Post(_ context.Context, p bounty.Posting, dry bool) (bounty.Boun
 	if err != nil || u.Scheme != "https" || p.Reward <= 0 || p.Reward > bounty.MaxReward {
 		return bounty.Bounty{}, fmt.Errorf("reading the door: \u202e<b>%s</b>", p.URL)
 	}
-	made := bounty.Bounty{Door: bounty.Door{URL: p.URL, Host: u.Host, Network: "eip155:8453", PayTo: "0xab",
-		Amount: 100_000}, ID: fmt.Sprintf("bty_%020d", len(b.all)), Domain: u.Host, Reward: p.Reward, Note: p.Note,
+	made := bounty.Bounty{URL: p.URL, Host: u.Host, Network: "eip155:8453", PayTo: "0xab",
+		Amount: 100_000, ID: fmt.Sprintf("bty_%020d", len(b.all)), Domain: u.Host, Reward: p.Reward, Note: p.Note,
 		Opened: time.Now(), Expires: time.Now().Add(bounty.OpenFor), PayoutNetwork: "eip155:8453"}
 	if !dry {
 		b.all = append(b.all, made)

@@ -142,8 +142,8 @@ func parse(raw []byte) (*credential, error) {
 		return nil, &pay.Unfit{Reason: methodUnsupported, Message: "MPP is taken by method " + method +
 			" with intent " + intent + " alone."}
 	}
-	c := &credential{challenge: challenge{ID: ch.ID, Realm: ch.Realm, Method: ch.Method, Intent: ch.Intent,
-		Expires: ch.Expires, Digest: ch.Digest, Opaque: ch.Opaque}}
+	c := &credential{ID: ch.ID, Realm: ch.Realm, Method: ch.Method, Intent: ch.Intent,
+		Expires: ch.Expires, Digest: ch.Digest, Opaque: ch.Opaque}
 	if ch.Header != nil {
 		return nil, refuse(invalidChallenge, "the challenge names a header that was not asked for")
 	}

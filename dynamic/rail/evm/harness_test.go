@@ -191,10 +191,8 @@ func parse(t testing.TB, data []byte) chaintest.Payment {
 		t.Fatalf("not a payload: %s", data)
 	}
 	return chaintest.Payment{
-		Authorization: token.Authorization{
-			From: common.HexToAddress(a.From), To: common.HexToAddress(a.To), Value: value,
-			ValidAfter: after, ValidBefore: before, Nonce: common.HexToHash(a.Nonce),
-		},
+		From: common.HexToAddress(a.From), To: common.HexToAddress(a.To), Value: value,
+		ValidAfter: after, ValidBefore: before, Nonce: common.HexToHash(a.Nonce),
 		Signature: hexutil.MustDecode(w.Signature),
 	}
 }

@@ -42,7 +42,7 @@ func TestRevertsAreSaidInStockWords(t *testing.T) {
 		"insufficient_funds":  {Reason: "insufficient_funds", Message: "its transaction reverted"},
 	} {
 		o := hearing(t)
-		s := &settle.Settlement{Sent: []settle.Sent{{Signed: rail.Signed{ID: "0x01"}}}}
+		s := &settle.Settlement{Sent: []settle.Sent{{ID: "0x01"}}}
 		more, err := o.Heard(t.Context(), s, member, settle.News{Over: &settle.Ending{Reason: reason}})
 		want.Transaction, want.Network, want.Payer = "0x01", "eip155:8453", "payer"
 		if err != nil || more || o.j.last != want || !over(o.d) {
@@ -69,7 +69,7 @@ func TestADeadPaymentIsWatchedUntilItsNumberIsUsed(t *testing.T) {
 			"young and no filling": {rail.Signed{ID: "0x01", At: now.Add(-time.Second)}, false, false},
 		} {
 			o := hearing(t)
-			n := settle.News{Finding: rail.Finding{State: rail.Dead, Reason: "expired"}}
+			n := settle.News{State: rail.Dead, Reason: "expired"}
 			if c.unfilled {
 				n.Unfilled = &c.newest
 			}
