@@ -317,7 +317,7 @@ func add(tx ledger.Tx, name string, by int64, id, of string, payer ...string) er
 	if _, err := ledger.Forget(tx, from, ledger.BudgetKey(name, id, last), forgotten); err != nil {
 		return err
 	}
-	if n > 1<<62 || by > 1<<62 {
+	if n >= 1<<62 || by >= 1<<62 {
 		n, by = 1<<62, 0 // a price of nonsense must not count round
 	}
 	return ledger.SetCount(tx, dayKey(name, id, of, payer), max(0, n+by))
