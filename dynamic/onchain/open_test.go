@@ -143,6 +143,7 @@ func TestReplicasCountOpenPaymentsTogether(t *testing.T) {
 	dsn := ledgertest.Postgres(t)
 	config := func(c *till.Config) {
 		c.BaseURL, c.Exclusive, c.OpenWait, c.SettleWait = childBase, false, time.Second, 2*time.Second
+		c.RepeatWait = 2 * time.Second // no block comes while the others are presented again
 	}
 	one := newShop(t, shopOptions{db: openPostgres(t, dsn), config: config, manual: true, evm: each})
 	two := newShop(t, shopOptions{net: one.net, db: openPostgres(t, dsn), config: config, evm: each})
