@@ -20,9 +20,11 @@ const bought = await store.GET("/api/buy/{item_id}", {
   params: { path: { item_id }, query: { agent_name: "generated" }, header: { "Idempotency-Key": "order-of-a-generated-client" } },
 });
 if (!bought.data) throw new Error(JSON.stringify(bought.error));
+const { cert_id } = bought.data;
+if (!cert_id) throw new Error("a blessing comes with a certificate");
 const posted = await store.POST("/api/buy/{item_id}", { params: { path: { item_id } }, body: { agent_name: "generated, in a body" } });
 if (!posted.data) throw new Error(JSON.stringify(posted.error));
-const verified = await store.GET("/api/verify/{id}", { params: { path: { id: bought.data.cert_id } } });
+const verified = await store.GET("/api/verify/{id}", { params: { path: { id: cert_id } } });
 const refused = await store.GET("/api/verify/{id}", { params: { path: { id: "cert_aaaaaaaaaaaaaaaaaaaa" } } });
 
 // The description says so much of each call that a compiler finds these faults.
@@ -32,7 +34,7 @@ export const faults = () => [
   // @ts-expect-error: the item is not optional
   store.GET("/api/buy/{item_id}", {}),
   // @ts-expect-error: a certificate's id is a text
-  bought.data.cert_id * 2,
+  cert_id * 2,
 ];
 
 console.log(JSON.stringify({
