@@ -35,27 +35,32 @@ func runVerify(ctx context.Context, c *call) error {
 	}
 }
 
-// halves is what is to be verified: the arguments as they are, or, where they end in a keeper's
-// folder, once with its published tree and once with its record, if it has begun.
+// halves is what is to be verified: the arguments as they are, or, where one is a keeper's folder,
+// once with its published tree in its place and once with its record, if that has begun.
 func halves(args []string) [][]string {
-	ofRecord := func(a string) bool {
+	otherwise := func(a string) bool { // what puts together or follows, and finds the record by itself
 		name := strings.TrimLeft(a, "-")
-		return name != a && (strings.HasPrefix(name, "export") || strings.HasPrefix(name, "proof"))
+		return name != a && (strings.HasPrefix(name, "export") || strings.HasPrefix(name, "proof") ||
+			strings.HasPrefix(name, "follow"))
 	}
-	if len(args) == 0 || slices.ContainsFunc(args, ofRecord) {
+	at := slices.IndexFunc(args, func(a string) bool {
+		_, err := os.Stat(filepath.Join(a, "store.toml"))
+		return err == nil && a != ""
+	})
+	if at < 0 || slices.ContainsFunc(args, otherwise) {
 		return [][]string{args}
 	}
-	flags, dir := args[:len(args)-1], args[len(args)-1]
-	if _, err := os.Stat(filepath.Join(dir, "store.toml")); err != nil {
-		return [][]string{args}
+	with := func(folder string) []string {
+		return slices.Concat(args[:at], []string{folder}, args[at+1:])
 	}
-	tree, err := filepath.EvalSymlinks(filepath.Join(dir, "public", "current"))
+	tree, err := filepath.EvalSymlinks(filepath.Join(args[at], "public", "current"))
 	if err != nil {
 		return [][]string{args}
 	}
-	all := [][]string{append(slices.Clone(flags), tree)}
-	if _, err := os.Stat(filepath.Join(dir, "corpus", record.RingFile)); err == nil {
-		all = append(all, append(slices.Clone(flags), filepath.Join(dir, "corpus")))
+	all := [][]string{with(tree)}
+	place := filepath.Join(args[at], "corpus")
+	if _, err := os.Stat(filepath.Join(place, record.RingFile)); err == nil {
+		all = append(all, with(place))
 	}
 	return all
 }

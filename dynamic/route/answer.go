@@ -36,8 +36,8 @@ func Prefer(r *http.Request, offers ...string) int {
 	return Negotiate(strings.Join(r.Header.Values("Accept"), ","), offers)
 }
 
-// Answer gives v as JSON, or what sheet makes of it as a page or its twin, by Accept. JSON is given
-// where all three are refused.
+// Answer gives v as JSON, or what sheet makes of it as a page or its Markdown, by Accept. JSON is
+// given where all three are refused.
 func Answer(w http.ResponseWriter, r *http.Request, status int, v any, sheet func() *templates.SheetView) error {
 	mediaType := api.JSON
 	var b []byte
