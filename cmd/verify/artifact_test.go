@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"store.example/agentstore/cmd/devnet/npmtest"
 	"store.example/agentstore/corpus/attest"
 )
 
@@ -125,14 +126,17 @@ func TestArtifactFiles(t *testing.T) {
 		var out bytes.Buffer
 		files[file] = judging([]string{"-ring", keys, "-artifact", file}, &out, &out) == 0
 	}
-	published := fmt.Sprintf(`{"public_key":%q,"since":%q,"retired":[]}`, attest.Hex(attest.SpecimenKey().Public()),
-		attest.SpecimenRing().Current[0].Since)
-	artifactsByPython(t, dir, []byte(published), files)
+	published, err := attest.SigningKeyDocument("store.example", attest.SpecimenRing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	artifactsByOthers(t, dir, published, files)
 }
 
-// artifactsByPython holds artifact.py, which was made from the page /spec/store-attestation/v1 and
-// from nothing else, to what our kit says of files with the published keys.
-func artifactsByPython(t *testing.T, dir string, published []byte, files map[string]bool) {
+// artifactsByOthers holds two programs to what our kit says of files with the published keys:
+// artifact.py, which was made from the page /spec/store-attestation/v1 and from nothing else, and
+// the store's npm package.
+func artifactsByOthers(t *testing.T, dir string, published []byte, files map[string]bool) {
 	t.Helper()
 	needsPython(t)
 	keys := filepath.Join(dir, "signing-key.json")
@@ -140,15 +144,19 @@ func artifactsByPython(t *testing.T, dir string, published []byte, files map[str
 		t.Fatal(err)
 	}
 	names := slices.Sorted(maps.Keys(files))
-	args := append([]string{"-B", "testdata/artifact.py", keys}, names...)
-	out, _ := exec.CommandContext(t.Context(), python, args...).Output() // what is refused is told by its status
-	said := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-	if len(said) != len(names) {
-		t.Fatalf("%d verdicts on %d files:\n%s", len(said), len(names), out)
-	}
-	for i, name := range names {
-		if good := strings.HasPrefix(said[i], name+": verified: "); good != files[name] {
-			t.Errorf("ours says %v of it, and the one from the page %s", files[name], said[i])
+	byNPM := filepath.Join(npmtest.Own(t, "../../templates/npm/testdata", "artifact.mjs"), "artifact.mjs")
+	for _, program := range [][]string{{python, "-B", "testdata/artifact.py"}, {npmtest.Node(t), byNPM}} {
+		args := append(append(program[1:], keys), names...)
+		// What is refused is told by its status.
+		out, _ := exec.CommandContext(t.Context(), program[0], args...).Output()
+		said := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+		if len(said) != len(names) {
+			t.Fatalf("%v: %d verdicts on %d files:\n%s", program, len(said), len(names), out)
+		}
+		for i, name := range names {
+			if good := strings.HasPrefix(said[i], name+": verified: "); good != files[name] {
+				t.Errorf("ours says %v of it, and %s %s", files[name], program[0], said[i])
+			}
 		}
 	}
 }

@@ -147,5 +147,5 @@ func TestCertificatesInTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	artifactsByPython(t, p.dir, published, verdicts)
+	artifactsByOthers(t, p.dir, published, verdicts)
 }

@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	"store.example/agentstore/corpus/filelock"
+	"store.example/agentstore/templates/npm"
 )
 
 // TB is what of testing.TB is needed here, so that a program that links this package links no
@@ -62,6 +63,24 @@ func Folder(t interface {
 	t.Helper()
 	dir := t.TempDir()
 	if err := Fill(dir, modules, from, patterns...); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Own is Folder with the store's own npm package, whose name the scripts import it by, and with
+// what all tests want.
+func Own(t interface {
+	TB
+	TempDir() string
+}, from string, patterns ...string) string {
+	t.Helper()
+	dir := Folder(t, Packages(t), from, patterns...)
+	files, err := npm.Files("v0.0.0", nil)
+	for _, f := range files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o600))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return dir
