@@ -88,7 +88,11 @@ func newLoser(t *testing.T, store string) *loser {
 func (p *loser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	paid := r.Header.Get("Payment-Signature") != ""
-	status, header, body, err := p.pass(r, "/"+path, paid)
+	asked, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	status, header, body, err := p.pass(r, "/"+path, asked, paid)
 	if err != nil {
 		p.t.Error(err)
 		panic(http.ErrAbortHandler)
@@ -106,7 +110,7 @@ func (p *loser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			way.lose(w, r, status, header, body)
 			return
 		default:
-			if status, header, body, err = p.pass(r, "/"+path, false); err != nil {
+			if status, header, body, err = p.pass(r, "/"+path, asked, false); err != nil {
 				p.t.Error(err)
 			}
 		}
@@ -117,9 +121,9 @@ func (p *loser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // pass hands a request on, with its payment or without.
-func (p *loser) pass(r *http.Request, path string, paid bool) (int, http.Header, []byte, error) {
+func (p *loser) pass(r *http.Request, path string, asked []byte, paid bool) (int, http.Header, []byte, error) {
 	// It outlives the client, whose answer is lost and not its request.
-	req, err := http.NewRequest(r.Method, p.store+path+"?"+r.URL.RawQuery, nil)
+	req, err := http.NewRequest(r.Method, p.store+path+"?"+r.URL.RawQuery, bytes.NewReader(asked))
 	if err != nil {
 		return 0, nil, nil, err
 	}

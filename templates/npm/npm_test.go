@@ -30,6 +30,18 @@ func TestVectors(t *testing.T) {
 	node(t, "vectors.mjs", public)
 }
 
+// TestLongTypes: the declarations are what a strict program in TypeScript reads them as.
+func TestLongTypes(t *testing.T) {
+	t.Parallel()
+	c := exec.CommandContext(t.Context(), npmtest.Node(t), "node_modules/typescript/bin/tsc", "--noEmit", "--strict",
+		"--noUncheckedIndexedAccess", "--module", "nodenext", "--target", "es2022", "--lib", "es2022,dom,esnext",
+		"--types", "node", "typed.ts")
+	c.Dir = npmtest.Own(t, "testdata", "typed.ts")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
 // TestVersion: a tag is the version, and a commit without one is before all of them.
 func TestVersion(t *testing.T) {
 	t.Parallel()
