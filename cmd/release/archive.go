@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"store.example/agentstore/templates/npm"
 )
 
 // member is one file of an archive.
@@ -58,6 +60,25 @@ func (r *release) archive(ctx context.Context, platform string) (name string, pa
 		return "", nil, fmt.Errorf("packing: %w", err)
 	}
 	return name, b.Bytes(), nil
+}
+
+// npm packs the npm package as npm pack does: all of it below one folder, package.
+func (r *release) npm() (name string, packed []byte, err error) {
+	licence, err := os.ReadFile("LICENSE")
+	if err != nil {
+		return "", nil, err
+	}
+	files, err := npm.Files(r.version, licence)
+	if err != nil {
+		return "", nil, err
+	}
+	members := make([]member, 0, len(files))
+	for _, f := range files {
+		members = append(members, member{"package/" + f.Name, 0o644, f.Data})
+	}
+	var b bytes.Buffer
+	err = r.tarball(&b, members)
+	return fmt.Sprintf("agentstore-%s.tgz", npm.Version(r.version)), b.Bytes(), err
 }
 
 // linked is a link of the README into the repository.

@@ -1,7 +1,7 @@
 // Release makes what a release holds, of the commit that is checked out: for every platform one
 // archive with the programs, the licence, the README with the pages that it links to, the units of
-// systemd, and the verifier for browsers; a file of the archives' digests, and with a key that
-// file's signature.
+// systemd, and the verifier for browsers; the npm package, as npm install takes it; a file of the
+// archives' digests, and with a key that file's signature.
 //
 //	release [-o DIR] [-platforms LIST] [-programs LIST] [-key FILE]
 //
@@ -123,16 +123,26 @@ func (r *release) make(ctx context.Context) error {
 		return err
 	}
 	var list strings.Builder
+	keep := func(name string, archive []byte) error {
+		fmt.Fprintf(&list, "%x  %s\n", sha256.Sum256(archive), name)
+		fmt.Fprintf(r.said, "%s, %d bytes\n", filepath.Join(r.out, name), len(archive))
+		return os.WriteFile(filepath.Join(r.out, name), archive, 0o644)
+	}
 	for _, p := range slices.Sorted(slices.Values(r.platforms)) {
 		name, archive, err := r.archive(ctx, p)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(r.out, name), archive, 0o644)
+			err = keep(name, archive)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
-		fmt.Fprintf(&list, "%x  %s\n", sha256.Sum256(archive), name)
-		fmt.Fprintf(r.said, "%s, %d bytes\n", filepath.Join(r.out, name), len(archive))
+	}
+	name, archive, err := r.npm()
+	if err == nil {
+		err = keep(name, archive)
+	}
+	if err != nil {
+		return fmt.Errorf("the npm package: %w", err)
 	}
 	file := filepath.Join(r.out, sums)
 	if err := os.WriteFile(file, []byte(list.String()), 0o644); err != nil {

@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
 // command runs a program in a folder and returns all it printed.
@@ -68,7 +71,7 @@ func TestLongTwoBuildsAreOne(t *testing.T) {
 	}
 	out := filepath.Join("var", "release")
 	list := read(t, filepath.Join(first, out, sums))
-	if again := read(t, filepath.Join(second, out, sums)); list != again || !strings.HasSuffix(list, ".tar.gz\n") {
+	if again := read(t, filepath.Join(second, out, sums)); list != again || !strings.HasSuffix(list, ".tgz\n") {
 		t.Errorf("two builds are two:\n%s%s", list, again)
 	}
 	must(t, filepath.Join(first, out), "sha256sum", "-c", sums)
@@ -110,6 +113,9 @@ func TestLongTwoBuildsAreOne(t *testing.T) {
 		t.Errorf("verify -h says %q", said)
 	}
 
+	fields := strings.Fields(list)
+	installs(t, filepath.Join(first, out, fields[len(fields)-1]))
+
 	if code, said := made(t, first, "-platforms", here); code != 1 || !strings.Contains(said, "holds files already") {
 		t.Errorf("into a full folder: exit %d, %s", code, said)
 	}
@@ -118,6 +124,25 @@ func TestLongTwoBuildsAreOne(t *testing.T) {
 	}
 	if code, said := made(t, first, "-o", "new"); code != 1 || !strings.Contains(said, "has changes") {
 		t.Errorf("of a changed checkout: exit %d, %s", code, said)
+	}
+}
+
+// installs has npm install the package into a project, with what it depends on from the tests'
+// packages, as no registry is asked, and a program of the project import it.
+func installs(t *testing.T, tgz string) {
+	t.Helper()
+	modules, dir := npmtest.Packages(t), t.TempDir()
+	project := fmt.Sprintf(`{"dependencies": {"@noble/curves": "file:%[1]s/@noble/curves",
+		"@noble/hashes": "file:%[1]s/@noble/hashes"}, "overrides": {"@noble/curves": "$@noble/curves",
+		"@noble/hashes": "$@noble/hashes"}}`, modules)
+	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(project), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	must(t, dir, "npm", "install", "--offline", "--no-audit", "--no-fund", "--ignore-scripts", tgz)
+	said := must(t, dir, npmtest.Node(t), "--input-type=module", "-e", `import { Keys, Refused } from "agentstore";
+		try { new Keys("{}") } catch (e) { console.log(e instanceof Refused, e.rule) }`)
+	if said != "true ring.form\n" {
+		t.Errorf("the installed package says %q", said)
 	}
 }
 

@@ -188,14 +188,16 @@ export class Buyer {
   // bought checks the answer of a purchase and gives it. One that does not hold is refused.
   #bought(p) {
     const answer = plain(parse(p.answer)), receipt = this.#receipt(answer, p);
-    need(answer.signed_payload || !answer.certificate && !answer.cert_id, "the certificate that is shown is not signed");
+    need(answer.signed_payload || !answer.certificate && !answer.cert_id,
+      "the certificate that is shown is not signed");
     const artifacts = answer.signed_payload ? checkAnswer(p.answer, this.keys).artifacts : [];
     const [certificate] = artifacts, f = certificate?.fields;
     if (certificate?.class === "certificate") {
       need(f.item === answer.item_id && f.payer === receipt.payer && f.settlement_tx === receipt.transaction,
         "the certificate is of another purchase than the receipt");
       need(answer.idempotent_replay || f.network === p.terms.network && f.asset === p.terms.asset &&
-        millionths(f.paid_usdc, "paid_usdc") === BigInt(p.cost), "the certificate is of another payment than was signed");
+        millionths(f.paid_usdc, "paid_usdc") === BigInt(p.cost),
+      "the certificate is of another payment than was signed");
     }
     return { order: p.order, billed: "yes", replay: answer.idempotent_replay === true, answer, artifacts, receipt };
   }

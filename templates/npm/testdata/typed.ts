@@ -21,7 +21,7 @@ const buyer = new Buyer({ store: "https://store.example", keys, journal: journal
 new Buyer({ store: "https://store.example", keys, journal: journals[0]!, schemes: [] });
 // @ts-expect-error an order has a name
 buyer.buy(1, "/api/buy/hello");
-buyer.buy("order-1", "/api/buy/hello", { agent_name: "Ada" }).then((b: Bought) => b.answer.deliverable, (e: unknown) => {
+buyer.buy("order-1", "/api/buy/hello", { agent_name: "Ada" }).then((b: Bought) => b.answer.deliverable, (e) => {
   if (e instanceof NotBought && e.billed === "unknown") return e.nextStep;
   if (e instanceof Refused) return e.rule;
   throw e;
