@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -13,7 +14,7 @@ import (
 var installs = regexp.MustCompile("npm install ([^`\n]+)")
 
 // TestStyleInstallsAreThoseOfTheTests: what a page tells a reader to install is pinned to the
-// version that its programs are run with.
+// version that its programs are run with, and so is what the npm package depends on.
 func TestStyleInstallsAreThoseOfTheTests(t *testing.T) {
 	b, err := os.ReadFile("devnet/package-lock.json")
 	if err != nil {
@@ -26,7 +27,7 @@ func TestStyleInstallsAreThoseOfTheTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := 0
-	for _, folder := range []string{"../content/pages", "../generator/texts", "../.github", ".."} {
+	for _, folder := range []string{"../content/pages", "../generator/texts", "../.github", "../templates/npm", ".."} {
 		err := fs.WalkDir(os.DirFS(folder), ".", func(name string, d fs.DirEntry, err error) error {
 			if d != nil && d.IsDir() && folder == ".." && name != "." {
 				return fs.SkipDir
@@ -37,6 +38,9 @@ func TestStyleInstallsAreThoseOfTheTests(t *testing.T) {
 			text, err := fs.ReadFile(os.DirFS(folder), name)
 			for _, m := range installs.FindAllSubmatch(text, -1) {
 				for p := range strings.FieldsSeq(string(m[1])) {
+					if strings.HasPrefix(p, "./") {
+						continue // a file of the release
+					}
 					found++
 					at := strings.LastIndexByte(p, '@')
 					if at <= 0 || lock.Packages["node_modules/"+p[:at]].Version != p[at+1:] {
@@ -49,6 +53,18 @@ func TestStyleInstallsAreThoseOfTheTests(t *testing.T) {
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+	}
+	var own struct{ Dependencies, PeerDependencies map[string]string }
+	b, err = os.ReadFile("../templates/npm/package.json")
+	if err := errors.Join(err, json.Unmarshal(b, &own)); err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []map[string]string{own.Dependencies, own.PeerDependencies} {
+		for name, version := range of {
+			if lock.Packages["node_modules/"+name].Version != version {
+				t.Errorf("the npm package depends on %s %s, which is not what the tests use", name, version)
+			}
 		}
 	}
 	if found == 0 {

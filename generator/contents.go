@@ -20,7 +20,7 @@ var documentation = []struct {
 	pages []string
 }{
 	{"For buyers", []string{"/docs/free", "/docs/buying", "/docs/idempotency", "/docs/recovery", "/docs/budget",
-		"/docs/callers", "/mcp", "/pricing Prices"}},
+		"/docs/callers", "/docs/npm", "/mcp", "/pricing Prices"}},
 	{"For sellers", []string{"/try", "/criteria", "/defects", "/conformance"}},
 	{"For keepers", []string{"/running", "/running/install", "/running/service", "/running/container", "/running/proxy",
 		"/running/cdn", "/running/s3", "/running/postgres", "/running/backup", "/running/census", "/running/desk",

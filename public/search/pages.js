@@ -547,6 +547,26 @@
       ]
     },
     {
+      "path": "/docs/npm",
+      "title": "The npm package",
+      "summary": "A verifier of everything that the store signs and a buyer with a journal, for Node.js and browsers. It is a file of the release.",
+      "parts": [
+        {
+          "text": "agentstore-VERSION.tgz stands beside the programs in each release, with its digest in SHA256SUMS, and whoever wants to know what is in it builds the release again. It is on no registry. The verifier needs @noble/curves and @noble/hashes; who buys adds the stock client: npm install ./agentstore-VERSION.tgz @x402/fetch@2.27.0 @x402/evm@2.27.0 viem@2.57.1"
+        },
+        {
+          "at": "buying",
+          "title": "Buying",
+          "text": "A purchase has a name, its order. It is signed for once. What is signed is in the journal, a folder of files that only you can read, before it is sent; a lost answer is asked for again with the same payment, by this process or the next. Two ceilings are demanded, in USDC: for a purchase and for a day. Terms that the store's key did not sign are not paid, and a certificate is checked before the purchase is called good. import { writeFileSync } from 'node:fs'; import { Keys } from 'agentstore'; import { Buyer, NotBought } from 'agentstore/buy'; import { folderJournal } from 'agentstore/folder'; import { ExactEvmScheme } from '@x402/evm/exact/client'; import type { Hex } from 'viem'; import { privateKeyToAccount } f billed: no ends an order: nothing was charged, and the next try is an order of another name. In a browser storageJournal() of agentstore/buy keeps purchases in localStorage. A journal of your own is three functions, create, replace and all, as the declarations say."
+        },
+        {
+          "at": "checking",
+          "title": "Checking",
+          "text": "Nothing here asks a network. What does not hold throws Refused, whose rule is the name of a rule of the record where the format has one: import { readFileSync } from 'node:fs'; import { checkAnswer, Keys, openReceipt, Refused } from 'agentstore'; const keys = new Keys(readFileSync('keys.json')); const answer = readFileSync('bought.json', 'utf8'); const { artifacts } = checkAnswer(answer, keys); console.log(artifacts[0].class, artifa function checks checkAnswer the answer to a purchase, or of /api/verify/ID: both signatures, the class and its members, the paper beside the certificate, and where the log counts it openOffer, openReceipt a signed offer or receipt checkProof, openCheckpoint that a leaf stands in the log, and its head checkRow, checkRound, checkObservation what stands in the record, each by itself checkTree, checkManifest all files of the store, or of a clone, against its manifest Keys the keys of the store; continues says whether newer ones go on from those you hold That a record is whole, and what doors were judged by, the program verify checks."
+        }
+      ]
+    },
+    {
       "path": "/docs/proof",
       "title": "Offline proof",
       "summary": "A certificate carries the bytes that were signed. Whoever has the store's key checks it without the store.",
