@@ -41,6 +41,10 @@ var accepted = []acceptance{
 	{path: "/.well-known/agent-card.json", by: "@a2a-js/sdk 0.3: message/send and tasks/get"},
 	{path: "/.well-known/agent-card.json", by: "@a2a-js/sdk 1: SendMessage, GetTask and CancelTask"},
 	{path: "/.well-known/ucp", by: "UCP schema 2026-08-25"},
+	{path: "/listings/server.json", by: "MCP Registry schema 2025-12-11"},
+	{path: "/listings/mpp.json", by: "mpp.dev: the rules of its services, and the prices of the doors"},
+	{path: "/listings/PAY.md", by: "pay-skills: the frontmatter of PAY.md"},
+	{path: "/listings/a2a-directory.md", by: "A2A Directory: a row of its table"},
 	{path: "/.well-known/oauth-protected-resource", exempt: "readers of RFC 9728 take none without an authorization " +
 		"server, and there is none; stock MCP clients connect with it in place, as in TestLongMCPSuites"},
 	{path: "/.well-known/did.json", by: "did-jwt: offers, a receipt and the vectors under did:web"},

@@ -101,6 +101,49 @@ const checks = {
       must(read.name === s.name && read.description === s.description, read);
     }
   },
+  async "MCP Registry schema 2025-12-11"() {
+    const ajv = new Ajv({ strict: false });
+    addFormats(ajv);
+    const valid = ajv.compile(JSON.parse(readFileSync(join(folder, "mcp-server-2025-12-11.schema.json"), "utf8")));
+    const entry = await json("/listings/server.json");
+    must(valid(entry), valid.errors);
+    must(!valid({ ...entry, name: "store" }), "any name would pass");
+    const card = await json("/mcp/server-card"); // which is the registry's form but for its schema
+    must(entry.name === card.name && entry.version === card.version && entry.remotes[0].url === card.remotes[0].url, card);
+  },
+  // As the registry's own tests have it (tempoxyz/mpp, schemas/services.test.ts).
+  async "mpp.dev: the rules of its services, and the prices of the doors"() {
+    const s = await json("/listings/mpp.json");
+    must(/^[a-z0-9-]+$/.test(s.id) && s.name && s.description && s.realm && s.intent === "charge", s);
+    must(s.tags.every(t => /^[a-z0-9-]+$/.test(t)) && s.integration === "first-party", s.tags);
+    const known = ["ai", "blockchain", "compute", "data", "media", "search", "social", "storage", "web"];
+    must(s.categories.length > 0 && s.categories.every(c => known.includes(c)), s.categories);
+    must(s.endpoints.length > 0 && new Set(s.endpoints.map(e => e.route)).size === s.endpoints.length, "no doors, or one twice");
+    for (const e of s.endpoints)
+      must(/^GET \/[a-zA-Z0-9/_:.\-*]*$/.test(e.route) && e.desc && /^\d+$/.test(e.amount), e);
+    const of = e => base + e.route.slice(4);
+    for (const e of s.endpoints.filter(e => !e.route.includes(":")).slice(0, 3)) {
+      const asked = await plain(of(e)), said = asked.headers.get("www-authenticate");
+      const request = JSON.parse(Buffer.from(/request="([^"]+)"/.exec(said)[1], "base64url"));
+      must(asked.status === 402 && request.amount === e.amount && request.currency === s.payments[0].currency &&
+        said.includes(`method="${s.payments[0].method}"`), { e, request });
+    }
+  },
+  // As its CONTRIBUTING.md has it (solana-foundation/pay-skills).
+  async "pay-skills: the frontmatter of PAY.md"() {
+    const [, head, body] = /^---\n([^]*?)\n---\n\n([^]+)$/.exec(await (await get("/listings/PAY.md")).text());
+    const lines = head.split("\n"), of = name => JSON.parse(lines.find(l => l.startsWith(name + ": ")).slice(name.length + 2));
+    must(lines.slice(-2).join() === "openapi:,  path: openapi.json" && body.includes("## Spend-aware usage"), head);
+    must(/^[a-z0-9-]+$/.test(of("name")) && of("title") && of("service_url") === base, head);
+    const within = (text, least) => text.length >= least && text.length <= 255 && !text.includes("TODO");
+    must(within(of("description"), 64) && !of("description").startsWith("Use ") && within(of("use_case"), 32), head);
+    must(of("use_case").startsWith("Use for ") && of("category") === "shopping", head);
+  },
+  async "A2A Directory: a row of its table"() {
+    const line = await (await get("/listings/a2a-directory.md")).text();
+    must(/^\| \[[^\n]+\]\(https?:[^)]+\) \| \[[^\n]+\]\(https?:[^)]+\) \| [^\n]+ \| N\/A \|\n$/.test(line), line);
+    must(line.replaceAll("\\|", "").split("|").length === 6 && line.includes(`(${base}${cardPath})`), line);
+  },
   async "UCP schema 2026-08-25"() {
     const ajv = new Ajv2020({ strict: false });
     addFormats(ajv);
