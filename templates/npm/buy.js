@@ -56,7 +56,8 @@ export class Buyer {
 
   async #buy(order, path, inputs) {
     const id = toHex(digest(utf8(order)));
-    const request = { url: this.store + path, body: JSON.stringify(inputs), key: `order-${id.slice(0, 48)}` };
+    const request = { url: this.store + path, key: `order-${id.slice(0, 48)}` };
+    if (Object.keys(inputs).length > 0) request.body = JSON.stringify(inputs);
     let p = await this.#find(id);
     if (!p) {
       p = await this.#sign(id, order, request);
@@ -79,7 +80,9 @@ export class Buyer {
     const asked = await ask(this, request);
     if (asked.status !== 402)
       throw new NotBought(`${request.url}: asked for its terms, it says ${asked.status}: ${asked.said.detail ?? ""}`,
-        { ...asked.said, billed: "no", status: asked.status });
+        { ...asked.said, billed: "no", status: asked.status, code: codeOf(asked.said) });
+    const missing = asked.said.inputs_required;
+    need(!missing, `${request.url} needs inputs: ${missing?.map?.((i) => i.name)}`);
     const client = x402Client.fromConfig({ schemes: this.schemes,
       spendControls: { maxAmountPerPayment: "$" + usdc(this.perPurchase) } });
     let cost;
@@ -160,7 +163,8 @@ export class Buyer {
         await this.journal.replace(Object.assign(p, { state: "bought" }));
         return bought;
       }
-      if (said.recovery?.status_token) await this.journal.replace(Object.assign(p, { recovery: said.recovery }));
+      if (["status_url", "status_token"].every((m) => typeof said.recovery?.[m] === "string"))
+        await this.journal.replace(Object.assign(p, { recovery: said.recovery }));
       const refusal = { message: `${p.request.url}: ${said.detail ?? status}`, status, code: codeOf(said),
         ...Object.fromEntries(["billed", "delivered", "retry", "next_step"].map((m) => [m, said[m]])) };
       if (said.billed === "no" && said.retry !== "same_payment") {
@@ -190,7 +194,8 @@ export class Buyer {
     const answer = plain(parse(p.answer)), receipt = this.#receipt(answer, p);
     need(answer.signed_payload || !answer.certificate && !answer.cert_id,
       "the certificate that is shown is not signed");
-    const artifacts = answer.signed_payload ? checkAnswer(p.answer, this.keys).artifacts : [];
+    const isSigned = ["signed_payload", "artifact", "monthly_note"].some((m) => answer[m]);
+    const artifacts = isSigned ? checkAnswer(p.answer, this.keys).artifacts : [];
     const [certificate] = artifacts, f = certificate?.fields;
     if (certificate?.class === "certificate") {
       need(f.item === answer.item_id && f.payer === receipt.payer && f.settlement_tx === receipt.transaction,

@@ -30,7 +30,7 @@ export function concat(...parts) {
 export const toHex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 
 export function fromHex(digits) {
-  need(/^([0-9a-f]{2})*$/.test(digits), "it is not lower-case hexadecimal");
+  need(typeof digits === "string" && /^([0-9a-f]{2})*$/.test(digits), "it is not lower-case hexadecimal");
   return Uint8Array.from(digits.match(/../g) ?? [], (two) => parseInt(two, 16));
 }
 

@@ -32,6 +32,7 @@ function open(kind, compact, keys, host) {
   need(header instanceof Map && !header.has("crit") && !header.has("b64"),
     "opening JWS: the header asks for what is not understood");
   need(["EdDSA", "Ed25519"].includes(header.get("alg")), `opening JWS: algorithm ${JSON.stringify(header.get("alg"))}`);
+  need(typeof header.get("kid") === "string", "opening JWS: the header has no kid");
   const [, did, kid] = /^did:web:([^#]+)#([-_A-Za-z0-9]{43})$/.exec(header.get("kid")) ?? [];
   need(kid && (host === undefined || did === host.toLowerCase().replaceAll(":", "%3A")),
     `opening JWS: no published key matches: ${header.get("kid")}`);

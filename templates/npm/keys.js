@@ -118,8 +118,9 @@ export function checkHandover(h, rule) {
 function ringOf(v) {
   const members = ["format", "algorithm", "public_key", "kid", "did", "since", "specimen", "retired", "other_keys",
     "handovers", "walkers"];
-  need([...v.keys()].every((name) => members.includes(name)) && v.get("format") === "store-attestation/v1" &&
-    v.get("algorithm") === "ed25519", "parsing signing key document: it is not of its form", "ring.form");
+  need([...v.keys()].every((name) => members.includes(name)) && Array.isArray(v.get("other_keys") ?? []) &&
+    v.get("format") === "store-attestation/v1" && v.get("algorithm") === "ed25519",
+  "parsing signing key document: it is not of its form", "ring.form");
   const identity = new Map([["purpose", "identity"], ...["public_key", "kid", "since"].map((m) => [m, v.get(m)])]);
   const ring = new Map([["format", "store-key-ring/v1"], ["current", [identity, ...v.get("other_keys") ?? []]],
     ["retired", v.get("retired")], ["handovers", v.get("handovers")]]);

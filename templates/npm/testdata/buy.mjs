@@ -83,6 +83,8 @@ for (const [order, told, says, sent] of cases) {
   must(e.message?.includes(says) && told.payments.size === sent,
     { order, says: e.message ?? "bought", sent: told.payments.size });
 }
+const bare = await refused(buyBy(goes, "bare", "/api/buy/dibs", {}));
+must(bare.message.includes("needs inputs: detail"), { bare: bare.message });
 const other = await refused(buyBy(goes, "dies", "/api/buy/hello", { agent_name: "another" }));
 must(other.message.includes("another request"), { other: other.message });
 const cut = through((url, init, paid) => fetch(url, paid
