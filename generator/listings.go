@@ -137,9 +137,9 @@ func renderListingPay(s *source, _ unit, _ string, _ attest.Digest) ([]byte, err
 func renderListingA2A(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
 	plain := strings.NewReplacer("|", `\|`, "[", `\[`, "]", `\]`, "\n", " ").Replace
 	c := s.Site.Config
-	return fmt.Appendf(nil, "| [%s](%s) | [%s](%s) | %s A2A %s and %s over JSON-RPC, no account: free tools that check "+
-		"paid endpoints, signed offers and receipts. Goods by x402 and MPP. [Agent Card](%s/.well-known/agent-card.json) "+
-		"\\| [llms.txt](%s/llms.txt) | N/A |\n", plain(c.Title), s.base, plain(c.Keeper), s.base, plain(c.Tagline),
+	return fmt.Appendf(nil, "| [%s](%s) | [%s](%s) | %s A2A %s and %s over JSON-RPC, no account: free tools that "+
+		"check paid endpoints, signed offers and receipts. Goods by x402 and MPP. "+
+		"[Agent Card](%s/.well-known/agent-card.json) \\| [llms.txt](%s/llms.txt) | N/A |\n", plain(c.Title), s.base, plain(c.Keeper), s.base, plain(c.Tagline),
 		api.A2AVersion, api.A2AVersionOne, s.base, s.base), nil
 }
 
