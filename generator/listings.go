@@ -32,7 +32,8 @@ func renderListingMCP(s *source, _ unit, _ string, _ attest.Digest) ([]byte, err
 		WebsiteURL  string   `json:"websiteUrl"`
 		Remotes     []remote `json:"remotes"`
 	}{"https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json", s.reversed() + "/" + d.Name,
-		s.Site.Config.Title, d.Purpose, api.ContractVersion, s.base + "/mcp", []remote{{"streamable-http", s.base + d.Path}}})
+		s.Site.Config.Title, d.Purpose, api.ContractVersion, s.base + "/mcp",
+		[]remote{{"streamable-http", s.base + d.Path}}})
 }
 
 // mppNetwork is the network of payments by MPP.
@@ -139,8 +140,9 @@ func renderListingA2A(s *source, _ unit, _ string, _ attest.Digest) ([]byte, err
 	c := s.Site.Config
 	return fmt.Appendf(nil, "| [%s](%s) | [%s](%s) | %s A2A %s and %s over JSON-RPC, no account: free tools that "+
 		"check paid endpoints, signed offers and receipts. Goods by x402 and MPP. "+
-		"[Agent Card](%s/.well-known/agent-card.json) \\| [llms.txt](%s/llms.txt) | N/A |\n", plain(c.Title), s.base, plain(c.Keeper), s.base, plain(c.Tagline),
-		api.A2AVersion, api.A2AVersionOne, s.base, s.base), nil
+		"[Agent Card](%s/.well-known/agent-card.json) \\| [llms.txt](%s/llms.txt) | N/A |\n",
+		plain(c.Title), s.base, plain(c.Keeper), s.base, plain(c.Tagline), api.A2AVersion, api.A2AVersionOne, s.base,
+		s.base), nil
 }
 
 // slug is the shop's title as directories name entries: the-general-store.
