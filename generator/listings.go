@@ -14,7 +14,8 @@ import (
 )
 
 // Listings are what a keeper hands to directories in which agents look for a store, each in the
-// form that its directory takes. The store sends none of them: /running/listings says where they go.
+// form that its directory takes. The store sends none of them: /running/listings says where they
+// go.
 
 // renderListingMCP is server.json of the MCP Registry, schema 2025-12-11: the door that sells.
 func renderListingMCP(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
