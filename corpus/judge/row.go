@@ -116,12 +116,12 @@ func schemeWord(scheme string) string {
 // offerFrom sums up the ways of paying. Prices are those in USDC on networks where it has a worth.
 func offerFrom(terms iter.Seq[probe.Requirement]) *record.RowOffer {
 	o := &record.RowOffer{Networks: []string{}, Schemes: []string{}, PayTo: []record.PayTo{}}
-	networks, addresses := map[string]bool{}, map[record.PayTo]bool{}
+	named, addresses := map[string]bool{}, map[record.PayTo]bool{}
 	any, least, most := false, "", "" // atomic units without leading zeros
 	for r := range terms {
 		any = true
-		if n := networkWord(r.Network); r.Network != "" && !networks[n] {
-			if networks[n] = true; len(o.Networks) < record.MaxNetworks {
+		if n := networkWord(r.Network); r.Network != "" && !named[n] {
+			if named[n] = true; len(o.Networks) < record.MaxNetworks {
 				o.Networks = append(o.Networks, n)
 			} else {
 				o.NetworksLeftOut++

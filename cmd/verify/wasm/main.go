@@ -11,11 +11,11 @@ import (
 )
 
 func main() {
-	js.Global().Set("verifyStore", js.FuncOf(verify))
+	js.Global().Set("verifyStore", js.FuncOf(verifyStore))
 	select {} // the function is called from outside
 }
 
-func verify(_ js.Value, args []js.Value) any {
+func verifyStore(_ js.Value, args []js.Value) any {
 	// The files are copied before the caller goes on.
 	files := make(map[string][]byte)
 	for i := range args[0].Length() {
