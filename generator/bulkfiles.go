@@ -15,9 +15,9 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/sshsig"
+
 	"store.example/agentstore/corpus/derive"
-	"store.example/agentstore/corpus/rule/rulebook"
+	"store.example/agentstore/corpus/rule"
 	"store.example/agentstore/generator/buildcache"
 	"store.example/agentstore/generator/bulk"
 	"store.example/agentstore/generator/publish"
@@ -44,7 +44,7 @@ func renderSigners(s *source, _ unit, mediaType string, _ attest.Digest) ([]byte
 	if mediaType != api.PlainText {
 		return unknown(mediaType)
 	}
-	text, err := sshsig.AllowedSigners(s.Bulk.Email, s.Ring)
+	text, err := attest.AllowedSigners(s.Bulk.Email, s.Ring)
 	return []byte(text), err
 }
 
@@ -173,7 +173,7 @@ func (s *source) besideRecord() (map[string][]byte, error) {
 		format + ".md":   fmt.Appendf(nil, "# %s\n\n%s\n", page.Title, strings.TrimSpace(s.Site.Expand(page.Body))),
 
 		"spec/store-corpus-v1-rules.md":  recordRules.file(s.Input),
-		"spec/store-corpus-v1-forms.txt": rulebook.Forms(),
+		"spec/store-corpus-v1-forms.txt": rule.Forms(),
 		"spec/store-evidence-v1.md":      evidenceFormat.file(s.Input),
 	}
 	files, err := vectorFiles()

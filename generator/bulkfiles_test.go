@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/sshsig"
+
 	"store.example/agentstore/corpus/corpustest"
 	"store.example/agentstore/corpus/seal"
 )
@@ -26,7 +26,7 @@ func bulkInput(t *testing.T) (Input, *seal.Writer) {
 	corpustest.Append(t, w, 3, 3)
 	in := specimenInput(t, t.TempDir())
 	in.Corpus, in.Cache = os.DirFS(w.Dir), filepath.Join(t.TempDir(), "record")
-	in.Bulk = &Bulk{Signer: sshsig.NewSigner(attest.SpecimenKeyFor(attest.PurposeGit)), Name: "The General Store",
+	in.Bulk = &Bulk{Signer: attest.NewSSHSigner(attest.SpecimenKeyFor(attest.PurposeGit)), Name: "The General Store",
 		Email: "keeper@store.example"}
 	return in, w
 }

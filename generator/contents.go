@@ -9,7 +9,7 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/rule/rulebook"
+	"store.example/agentstore/corpus/rule"
 	"store.example/agentstore/templates"
 )
 
@@ -211,7 +211,7 @@ func renderPricingPage(s *source, u unit, _ string, made attest.Digest) ([]byte,
 // program and not with the keeper's sources, so that those of a former release go on building.
 
 // depsForms: the table of the record's forms comes with the program too.
-func depsForms(_ *source, _ int, d *digester) { d.text(string(rulebook.Forms())) }
+func depsForms(_ *source, _ int, d *digester) { d.text(string(rule.Forms())) }
 
 func (p programPage) deps(s *source, _ int, d *digester) { d.text(p.title, p.summary, p.body(s.Input)) }
 

@@ -14,7 +14,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/tier"
+
 	"store.example/agentstore/templates"
 )
 
@@ -97,8 +97,8 @@ func (s *source) viewHost(h *hostRows) (templates.HostView, error) {
 		return templates.HostView{}, err
 	}
 	s.errata.Correct(rows.Rows)
-	history := tier.HistoryOf(s.rounds, rows, h.feed)
-	host, err := derive.DescribeHost(s.rounds, history, tier.Of(history), derive.HostParts{
+	history := derive.HistoryOf(s.rounds, rows, h.feed)
+	host, err := derive.DescribeHost(s.rounds, history, derive.StandingOf(history), derive.HostParts{
 		BaseURL: s.base, Feed: h.feed, Others: b.Others,
 		Prove: s.prover.Prove,
 	})

@@ -12,7 +12,6 @@ import (
 	"store.example/agentstore/corpus/criteria"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/tier"
 )
 
 // The bundle follows the Open Knowledge Format, version 0.2: every file but index.md and log.md has
@@ -42,7 +41,7 @@ func okfUnits(s *source) iter.Seq2[unit, error] {
 		for _, r := range s.rounds {
 			keys = append(keys, fmt.Sprintf("rounds/%d", r.Sequence))
 		}
-		for _, t := range tier.Names() {
+		for _, t := range derive.TierNames() {
 			keys = append(keys, "tiers/"+t)
 		}
 		for _, d := range criteria.Defects() {
@@ -95,7 +94,7 @@ func concepts(b *derive.Book, folder string) iter.Seq[concept] {
 				}
 			}
 		case "tiers":
-			for _, t := range tier.Names() {
+			for _, t := range derive.TierNames() {
 				c := concept{key: "tiers/" + t, kind: "Tier", title: t, says: derive.TierRule(t), resource: base +
 					"/corpus/tiers.json", at: newest, sources: []string{base + "/corpus.json"}}
 				c.body = fmt.Sprintf("%s\n\n%d of %d hosts have it as of the newest round. A tier says what the "+

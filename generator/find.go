@@ -9,7 +9,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 
 	"store.example/agentstore/content/api"
-	"store.example/agentstore/content/find"
+
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/templates"
 )
@@ -76,10 +76,10 @@ func renderFindIndex(s *source, _ unit, mediaType string, _ attest.Digest) ([]by
 }
 
 // indexPages makes the index. Nothing is read any more once it is full.
-func (s *source) indexPages() *find.Index {
-	x := &find.Index{Pages: []find.Page{}}
+func (s *source) indexPages() *api.SearchIndex {
+	x := &api.SearchIndex{Pages: []api.SearchPage{}}
 	add := func(path, title, summary, prose string, around frame) {
-		p := find.Page{Path: path, Title: title, Summary: s.Site.Expand(summary)}
+		p := api.SearchPage{Path: path, Title: title, Summary: s.Site.Expand(summary)}
 		if !x.Full() {
 			p.Parts = partsOf(s.Site.Expand(prose), around)
 		}
@@ -122,10 +122,10 @@ func (s *source) indexPages() *find.Index {
 // partsOf cuts prose at its headings into plain text. Of a program or a listing it takes the
 // beginning. A heading whose name is taken by what stands around the prose has no place in it that
 // is known here.
-func partsOf(text string, around frame) []find.Part {
+func partsOf(text string, around frame) []api.SearchPart {
 	src := []byte(text)
 	doc, _ := parsed(src, around)
-	parts := []find.Part{{}}
+	parts := []api.SearchPart{{}}
 	var b strings.Builder
 	end := func() {
 		parts[len(parts)-1].Text = strings.Join(strings.Fields(b.String()), " ")
@@ -143,11 +143,11 @@ func partsOf(text string, around frame) []find.Part {
 			end()
 			id, _ := n.AttributeString("id")
 			at, _ := id.([]byte)
-			parts = append(parts, find.Part{At: string(at), Title: plainTextOf(src, n)})
+			parts = append(parts, api.SearchPart{At: string(at), Title: plainTextOf(src, n)})
 			return ast.WalkSkipChildren, nil
 		case *ast.FencedCodeBlock, *ast.CodeBlock:
 			code := n.Lines().Value(src)
-			b.Write(code[:min(len(code), find.CodeBytes)])
+			b.Write(code[:min(len(code), api.CodeBytes)])
 		case *ast.Text:
 			b.Write(n.Segment.Value(src))
 			if n.SoftLineBreak() || n.HardLineBreak() {
@@ -161,5 +161,5 @@ func partsOf(text string, around frame) []find.Part {
 		return ast.WalkContinue, nil
 	})
 	end()
-	return slices.DeleteFunc(parts, func(p find.Part) bool { return p.Title == "" && p.Text == "" })
+	return slices.DeleteFunc(parts, func(p api.SearchPart) bool { return p.Title == "" && p.Text == "" })
 }

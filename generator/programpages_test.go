@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"store.example/agentstore/corpus/rule/rulebook"
+	"store.example/agentstore/corpus/rule"
 )
 
 // TestProgramPages: the pages whose text comes with the program say all that they are for, and the
@@ -44,7 +44,7 @@ func TestProgramPages(t *testing.T) {
 	read("spec/store-corpus/v1/forms.txt", "spec/store-corpus-v1-forms.txt")
 	evidence := read("spec/store-evidence/v1.md", "spec/store-evidence-v1.md")
 	at := 0
-	for _, e := range rulebook.Table() {
+	for _, e := range rule.RuleTable() {
 		line := "\n| `" + string(e.Rule) + "` | " + e.Says + " |"
 		i := strings.Index(rules[at:], line)
 		if i < 0 {

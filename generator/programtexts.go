@@ -7,7 +7,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/derive"
-	"store.example/agentstore/corpus/rule/rulebook"
+	"store.example/agentstore/corpus/rule"
 	"store.example/agentstore/templates"
 )
 
@@ -48,7 +48,7 @@ func programText(name string) string {
 func ruleTable() string {
 	var b strings.Builder
 	b.WriteString("| Rule | Is broken by |\n| --- | --- |")
-	for _, e := range rulebook.Table() {
+	for _, e := range rule.RuleTable() {
 		fmt.Fprintf(&b, "\n| `%s` | %s |", e.Rule, e.Says)
 	}
 	return b.String()

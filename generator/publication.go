@@ -8,7 +8,7 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/paidpage"
+
 	"store.example/agentstore/templates"
 	"store.example/agentstore/templates/drawing"
 )
@@ -37,7 +37,7 @@ type paidEntry struct {
 	By        string       `json:"by,omitzero"` // who is credited with it
 	Words     int          `json:"words"`
 	Digest    attest.Hex   `json:"digest"` // salted; the salt comes with the body
-	Signed    attest.Proof `json:"signed"` // of a paidpage.Page
+	Signed    attest.Proof `json:"signed"` // of a attest.PaidPage
 }
 
 const howToCheckPage = "signed.signed_payload is signed as every artifact here is; its digest is the SHA-256 of a " +
@@ -90,9 +90,9 @@ func (s *source) publicationJSON(pub content.Publication, page templates.Page, i
 		e := paidEntry{ID: i.ID, URL: s.base + i.Path(), Title: i.Title, Summary: i.Summary,
 			Published: i.Date.Format(time.DateOnly), By: i.By, Words: i.Words()}
 		body := s.Site.Expand(i.Body)
-		e.Digest = paidpage.Digest(paidpage.Salt(s.Key, e.URL, body), body)
+		e.Digest = attest.PaidPageDigest(attest.PaidPageSalt(s.Key, e.URL, body), body)
 		var err error
-		e.Signed, err = attest.SignPayload(s.Key, paidpage.Page{Type: paidpage.Type, URL: e.URL, Title: e.Title,
+		e.Signed, err = attest.SignPayload(s.Key, attest.PaidPage{Type: attest.PaidPageType, URL: e.URL, Title: e.Title,
 			Published: e.Published, Digest: e.Digest})
 		if err != nil {
 			return nil, fmt.Errorf("signing %s: %w", i.ID, err)

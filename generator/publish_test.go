@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/sshsig"
+
 	"store.example/agentstore/generator/publish"
 )
 
@@ -53,14 +53,14 @@ func publishInput(repo, public string) publish.GitInput {
 	return publish.GitInput{
 		Repo: repo, Folders: map[string]string{"public": public}, Message: "Publish\n",
 		Name: "The General Store", Email: "keeper@store.example", When: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC),
-		Signer: sshsig.NewSigner(attest.SpecimenKeyFor(attest.PurposeGit)),
+		Signer: attest.NewSSHSigner(attest.SpecimenKeyFor(attest.PurposeGit)),
 	}
 }
 
 // verifyCommit lets stock git check the signature of HEAD.
 func verifyCommit(t *testing.T, repo string) {
 	t.Helper()
-	signers, err := sshsig.AllowedSigners("keeper@store.example", attest.SpecimenRing())
+	signers, err := attest.AllowedSigners("keeper@store.example", attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/paidpage"
+
 	"store.example/agentstore/generator/publish"
 )
 
@@ -39,7 +39,7 @@ func TestArchiveTellsNothing(t *testing.T) {
 	for _, p := range index.Pages {
 		i, ok := in.Site.Issue(p.ID)
 		body := in.Site.Expand(i.Body)
-		if !ok || p.Digest.String() != paidpage.Digest(paidpage.Salt(in.Key, p.URL, body), body).String() ||
+		if !ok || p.Digest.String() != attest.PaidPageDigest(attest.PaidPageSalt(in.Key, p.URL, body), body).String() ||
 			!strings.Contains(p.Signed.SignedPayload, hex.EncodeToString(p.Digest)) ||
 			p.Signed.Verify(in.Key.Public()) != nil {
 			t.Errorf("%s: %+v", p.ID, p)

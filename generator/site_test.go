@@ -16,8 +16,8 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/verify"
 )
 
 // TestInitMakesASiteThatBuilds goes from an empty folder to pages.
@@ -215,8 +215,8 @@ func TestVerifierIsAnInput(t *testing.T) {
 	if b, err := os.ReadFile(program); err != nil || string(b) != "\x00asm" {
 		t.Errorf("%q %v", b, err)
 	}
-	report, err := audit.Clone(t.Context(), os.DirFS(in.OutDir),
-		audit.CloneOptions{Judge: judge.Batteries{}})
+	report, err := verify.Clone(t.Context(), os.DirFS(in.OutDir),
+		verify.CloneOptions{Judge: judge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("the manifest: %v %v", report.Problems, err)
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/filetree"
+
 	"store.example/agentstore/generator/buildcache"
 	"store.example/agentstore/generator/publish"
 	"store.example/agentstore/generator/tree"
@@ -21,7 +21,7 @@ type build struct {
 	tree       *tree.Tree
 	private    *publish.Private
 	compressed *tree.Compressed
-	manifest   *filetree.Tree
+	manifest   *attest.Tree
 	old        *buildcache.Cache          // nil: everything is rendered, and the tree is swept
 	before     map[string]buildcache.File // of old
 

@@ -8,7 +8,7 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/derive"
-	"store.example/agentstore/corpus/rule/rulebook"
+	"store.example/agentstore/corpus/rule"
 	"store.example/agentstore/templates"
 )
 
@@ -68,7 +68,7 @@ func shopRows() []output {
 		{name: "store_bundle_v1", prose: "spec/store-bundle-v1"},
 		{name: "store_corpus_v1", prose: "spec/store-corpus-v1"},
 		{name: "store_corpus_v1_rules", program: &recordRules},
-		{name: "store_corpus_v1_forms", deps: depsForms, render: ready(rulebook.Forms), bare: true},
+		{name: "store_corpus_v1_forms", deps: depsForms, render: ready(rule.Forms), bare: true},
 		{name: "store_evidence_v1", program: &evidenceFormat},
 		{name: "store_corpus_vectors_index", stream: vectorIndex, render: renderHeld, bare: true},
 		{name: "store_corpus_vectors", stream: vectorUnits, render: renderHeld, bare: true},

@@ -16,7 +16,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail/evm"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/sshsig"
+
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
@@ -70,7 +70,7 @@ func BuildInput(c *Config) (generator.Input, error) {
 			if err != nil {
 				return generator.Input{}, err
 			}
-			in.Bulk.Signer = sshsig.NewSigner(git)
+			in.Bulk.Signer = attest.NewSSHSigner(git)
 		}
 	}
 	if at := c.verifier(); at != "" {

@@ -10,10 +10,10 @@ import (
 	"time"
 	"unicode"
 
+	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
-	"store.example/agentstore/corpus/walk"
 )
 
 // maxSourceName bounds the name of a source, which is the catalogue of rows.
@@ -34,14 +34,14 @@ const (
 
 // Recordings keeps raw recordings in a private place. It may be called by many goroutines at once.
 type Recordings interface {
-	Put(week string, entry Entry, report probe.Report, recording walk.Recording) error
+	Put(week string, entry Entry, report probe.Report, recording fetch.Recording) error
 }
 
 // Control is a door of our own that is known to be good: while it cannot be read, nothing is called
 // unreachable.
 type Control struct {
 	URL    string
-	Client walk.Client // may reach our own host, unlike Config.Client
+	Client fetch.Asker // may reach our own host, unlike Config.Client
 }
 
 // Config is what a census is made of. Whatever the world decides (time, the network, waiting) is a
@@ -51,14 +51,14 @@ type Config struct {
 	Owner string // unique to the process among those that share the store
 
 	Store   Store
-	Client  walk.Client // walks the doors
-	Lists   walk.Client // reads the sources, whose pages may be longer than a door's answer; nil is Client
+	Client  fetch.Asker // walks the doors
+	Lists   fetch.Asker // reads the sources, whose pages may be longer than a door's answer; nil is Client
 	Control Control     // an empty URL is no control: then every round says so by a tally of 0
 	Sources []Source    // in the order of their weight for the choice of a host's door
 	Inflows Inflows     // nil: no network is read
 
 	// Nodes read the accounts without which what is signed does not settle; nil: nobody is asked.
-	Nodes walk.Nodes
+	Nodes fetch.Nodes
 
 	// Record opens the record as it stands: for its rounds, for revisits, for what was declared.
 	Record func() (*record.Record, error)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/caip2"
+
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
@@ -102,7 +102,7 @@ func networkWord(network string) string {
 	if _, ok := networks.FindV1(network); ok {
 		return network
 	}
-	return caip2.Name(network)
+	return networks.CAIP2Name(network)
 }
 
 // schemeWord is a scheme as an offer lists it.
@@ -140,7 +140,7 @@ func offerFrom(terms iter.Seq[probe.Requirement]) *record.RowOffer {
 		}
 		switch r.PayToForm {
 		case exchange.FormEVM, exchange.FormEVMBadChecksum, exchange.FormSolana, exchange.FormName:
-			p := record.PayTo{Network: caip2.Name(r.Network), Digest: r.PayToDigest}
+			p := record.PayTo{Network: networks.CAIP2Name(r.Network), Digest: r.PayToDigest}
 			if r.Network == "" || !record.IsDigest(p.Digest) || addresses[p] {
 				continue
 			}

@@ -25,7 +25,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/walk"
+
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/budget"
 	"store.example/agentstore/dynamic/challenge"
@@ -65,7 +65,7 @@ func Budgets() []budget.Limit {
 
 // Client makes the desk's requests; *fetch.Client is one.
 type Client interface {
-	walk.Client
+	fetch.Asker
 	// Check says whether a URL would be contacted, without contacting it.
 	Check(ctx context.Context, raw string, rule fetch.Rule) error
 }
@@ -88,7 +88,7 @@ type Config struct {
 	Record Record // what the signed record holds
 	// Nodes read the accounts without which what is signed at a door does not settle; nil: nobody
 	// is asked.
-	Nodes walk.Nodes
+	Nodes fetch.Nodes
 	// Archive is the record that discovery lists; nil for none.
 	Archive *archive.Archive
 	Roster  Roster                   // what the census of the week does; nil where there is none
@@ -99,8 +99,8 @@ type Config struct {
 	// Share is how long a finished probe answers others who ask for the same URL; 0 is
 	// DefaultShare.
 	Share time.Duration
-	// Time bounds one walk; 0 is walk.DefaultTime. Half a minute more includes the wait for its
-	// turn, which a handler's time must allow.
+	// Time bounds one walk; 0 is fetch.DefaultWalkTime. Half a minute more includes the wait for
+	// its turn, which a handler's time must allow.
 	Time time.Duration
 	// Walks bounds how many doors are walked at once, and with it memory; 0 is DefaultWalks. More
 	// wait.
@@ -151,7 +151,7 @@ func New(cfg Config) (*Desk, error) {
 	}
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	lookTime := cmp.Or(cfg.Time, probe.MaxTime)
-	cfg.Share, cfg.Time = cmp.Or(cfg.Share, DefaultShare), cmp.Or(cfg.Time, walk.DefaultTime)
+	cfg.Share, cfg.Time = cmp.Or(cfg.Share, DefaultShare), cmp.Or(cfg.Time, fetch.DefaultWalkTime)
 	if !cfg.Budgets.Has(BudgetHost) {
 		return nil, fmt.Errorf("opening the desk: there is no budget %s", BudgetHost)
 	}

@@ -120,9 +120,6 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/checks"
-	"store.example/agentstore/dynamic/settle/gas"
-	"store.example/agentstore/dynamic/settle/open"
 )
 
 // Config is what a till stands on. All fields but the last group are required.
@@ -157,7 +154,7 @@ type Config struct {
 	MaxInFlight int
 	// Gas decides what may be spent on settling; nil is one with the defaults. Run keeps it up to
 	// date.
-	Gas *gas.Guard
+	Gas *settle.GasGuard
 	// Exclusive says that no other process uses the ledger, so that whatever lies there at start
 	// was left by us.
 	Exclusive bool
@@ -199,14 +196,14 @@ type Till struct {
 
 	offers sync.Map // id → *found
 	reads  *budget.Set
-	checks checks.Checks
+	checks settle.Checks
 	uses   uses
 
 	mu      sync.Mutex
 	flights map[string]*flight // purchases being driven in this process; guarded by mu
 	under   map[string]int     // network → payments taken here that are being settled; guarded by mu
 	busy    int                // of the flights, how many do not merely wait for the chain; guarded by mu
-	gate    open.Gate          // of payments that wait for room
+	gate    settle.OpenGate    // of payments that wait for room
 	closing atomic.Bool
 	shut    atomic.Pointer[map[string]bool] // networks that were not reopened after a restore, as far as Run knows
 }
@@ -250,7 +247,8 @@ func New(cfg Config) (*Till, error) {
 		t.byNet[r.Info().Network], t.begun[r.Info().Network] = r, &beginning{turn: make(chan struct{}, 1)}
 	}
 	if cfg.Gas == nil {
-		if t.cfg.Gas, err = gas.New(gas.Config{DB: cfg.DB, Rails: cfg.Rails, Log: cfg.Log}); err != nil {
+		if t.cfg.Gas, err = settle.NewGasGuard(settle.GasConfig{DB: cfg.DB, Rails: cfg.Rails,
+			Log: cfg.Log}); err != nil {
 			return nil, fmt.Errorf("till: %w", err)
 		}
 	}

@@ -39,9 +39,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // Config describes one network. New fills what Preset's rows leave open with the defaults named
@@ -57,7 +56,7 @@ type Config struct {
 	// never shown.
 	RPC []string
 	// Asked is told of each question to one of them; nil tells nobody.
-	Asked func(rpc.Asked)
+	Asked func(rail.Asked)
 	// Asset is the token's address.
 	Asset string
 	// AssetName and AssetVersion are the token's EIP-712 domain name and version. They differ

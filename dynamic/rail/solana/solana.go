@@ -42,7 +42,6 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // Config describes one cluster. New fills what Preset's rows leave open with the defaults named
@@ -56,7 +55,7 @@ type Config struct {
 	// never shown.
 	RPC []string
 	// Asked is told of each question to one of them; nil tells nobody.
-	Asked func(rpc.Asked)
+	Asked func(rail.Asked)
 	// Asset is the token's mint, of the classic token program.
 	Asset string
 	// Symbol is the token's ticker; default USDC.
