@@ -42,7 +42,7 @@ func TestProseOfAPageIsItsOwn(t *testing.T) {
 func TestIndexOfPages(t *testing.T) {
 	site, tree := specimenSite.get(t)
 	var x api.SearchIndex
-	readJSON(t, tree, findIndexFile, &x)
+	readJSON(t, tree, "search/pages.json", &x)
 	x.Prepare()
 	for query, want := range map[string]string{"refund": "/problems/refund_owed", "price": "/pricing",
 		"systemd": "/running/service", "docker": "/running/container", "nginx": "/running/proxy",

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/rule"
+	"store.example/agentstore/generator/pages"
 )
 
 // TestProgramPages: the pages whose text comes with the program say all that they are for, and the
@@ -15,13 +16,13 @@ import (
 func TestProgramPages(t *testing.T) {
 	in := specimenInput(t, t.TempDir())
 	in.Cache = filepath.Join(t.TempDir(), "record.json")
-	in.Settings = []Setting{{Text: "# What one is.\none = 1\n\n"}, {Name: "two", Text: "# A table.\n[two]\n"}}
+	in.Settings = []pages.Setting{{Text: "# What one is.\none = 1\n\n"}, {Name: "two", Text: "# A table.\n[two]\n"}}
 	mustBuild(t, in)
-	s, err := newSource(&in, nil)
+	s, err := pages.NewSource(&in.Input, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	beside, err := s.besideRecord()
+	beside, err := s.BesideRecord()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 
+	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/generator/publish"
 )
 
@@ -113,7 +114,7 @@ func TestArchivePageStaysShort(t *testing.T) {
 
 // The reference of goods has a row for each key, kind and input that the loader knows.
 func TestGoodsReference(t *testing.T) {
-	page := goodTables()
+	page := pages.GoodTables()
 	for _, k := range content.Keys() {
 		if !strings.Contains(page, "\n| `"+k.Name+"` | "+string(k.Type)) {
 			t.Errorf("no row of the key %s", k.Name)

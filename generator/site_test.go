@@ -18,6 +18,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/verify"
+	"store.example/agentstore/generator/pages"
 )
 
 // TestInitMakesASiteThatBuilds goes from an empty folder to pages.
@@ -153,7 +154,7 @@ func TestWatchRebuildsAndReloads(t *testing.T) {
 	}
 	writeFile(t, page, string(good)+"\n\n<b>Raw</b> and [dead](/nowhere).\n")
 	for err := range built {
-		if errors.Is(err, ErrProse) {
+		if errors.Is(err, pages.ErrProse) {
 			break
 		}
 	}
@@ -185,7 +186,7 @@ func TestWatchShowsOnLoopbackOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	if err := Watch(t.Context(), WatchInput{Listener: listener}); !errors.Is(err, ErrInput) {
+	if err := Watch(t.Context(), WatchInput{Listener: listener}); !errors.Is(err, pages.ErrInput) {
 		t.Errorf("Watch on every address: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 
 	"store.example/agentstore/generator/buildcache"
+	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/generator/publish"
 	"store.example/agentstore/generator/tree"
 )
@@ -16,8 +17,8 @@ import (
 // build is one run. Its fields are set before the workers start.
 type build struct {
 	in         *Input
-	s          *source
-	rows       []output
+	s          *pages.Source
+	rows       []pages.Output
 	tree       *tree.Tree
 	private    *publish.Private
 	compressed *tree.Compressed

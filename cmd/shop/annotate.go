@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/pages"
 )
 
 // Annotated writes a configuration with every key's documentation above it.
@@ -17,15 +18,15 @@ func Annotated(c Config) string {
 }
 
 // Settings are the tables of the example as Annotated writes them, each by itself.
-func Settings() []generator.Setting {
+func Settings() []pages.Setting {
 	example := reflect.ValueOf(Example())
-	out := []generator.Setting{{}}
+	out := []pages.Setting{{}}
 	for i := range example.NumField() {
 		var b strings.Builder
 		(&annotator{out: &b, all: true}).field(example, example, i)
 		switch f := example.Type().Field(i); {
 		case isTable(f.Type):
-			out = append(out, generator.Setting{Name: f.Tag.Get("toml"), Text: b.String()})
+			out = append(out, pages.Setting{Name: f.Tag.Get("toml"), Text: b.String()})
 		default:
 			out[0].Text += b.String()
 		}

@@ -21,6 +21,7 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/generator/tree"
 )
 
@@ -64,7 +65,7 @@ func BuildInput(c *Config) (generator.Input, error) {
 		return generator.Input{}, err
 	}
 	if in.Corpus != nil {
-		in.Bulk = &generator.Bulk{Name: site.Config.Keeper, Email: GitEmail(site)}
+		in.Bulk = &pages.Bulk{Name: site.Config.Keeper, Email: GitEmail(site)}
 		if c.Specimen() || c.Keys.Git != "" {
 			git, err := GitKey(c)
 			if err != nil {
