@@ -22,7 +22,6 @@ import (
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/visitors"
-	"store.example/agentstore/generator"
 	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/templates"
 )

@@ -14,7 +14,6 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/goods"
-	"store.example/agentstore/generator"
 	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/generator/tree"
 )

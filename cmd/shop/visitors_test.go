@@ -15,7 +15,6 @@ import (
 
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/counter"
-	"store.example/agentstore/generator"
 	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/templates"
 )

@@ -75,20 +75,10 @@ type Config struct {
 	BaseURL string
 	Site    content.Editions
 	DB      ledger.DB
-	Secret  []byte // the store's, at least 32 bytes: what owners of addresses sign derives from it
 	Budgets *budget.Set
 	Client  Client
-	// Key signs the directory of the keys that sign our requests, and the conformance fixtures.
-	Key *attest.Key
-	// Ring are the published keys, current and retired, by which what this store signed is judged.
-	Ring attest.Ring
-	// Walker signs the requests of the census and stands in the directory beside Key; nil, or Key,
-	// for none of its own.
-	Walker *attest.Key
+	DeskKeys
 	Record Record // what the signed record holds
-	// Nodes read the accounts without which what is signed at a door does not settle; nil: nobody
-	// is asked.
-	Nodes fetch.Nodes
 	// Archive is the record that discovery lists; nil for none.
 	Archive *archive.Archive
 	Roster  Roster                   // what the census of the week does; nil where there is none
@@ -96,6 +86,26 @@ type Config struct {
 	Keep    *Drawer                  // where raw recordings are kept, nil for nowhere
 	Chrome  func() *templates.Chrome // of the pages that are rendered on request
 	Log     *slog.Logger             // nil: nothing is logged
+	Walking
+}
+
+// DeskKeys are by what is signed and judged.
+type DeskKeys struct {
+	Secret []byte // the store's, at least 32 bytes: what owners of addresses sign derives from it
+	// Key signs the directory of the keys that sign our requests, and the conformance fixtures.
+	Key *attest.Key
+	// Ring are the published keys, current and retired, by which what this store signed is judged.
+	Ring attest.Ring
+	// Walker signs the requests of the census and stands in the directory beside Key; nil, or Key,
+	// for none of its own.
+	Walker *attest.Key
+}
+
+// Walking is how doors are walked.
+type Walking struct {
+	// Nodes read the accounts without which what is signed at a door does not settle; nil: nobody
+	// is asked.
+	Nodes fetch.Nodes
 	// Share is how long a finished probe answers others who ask for the same URL; 0 is
 	// DefaultShare.
 	Share time.Duration

@@ -54,15 +54,9 @@ const page = "https://store.example/try"
 
 // settings are the flags.
 type settings struct {
-	battery, sarif, junit, at, save, exchange, failOn  string
-	discoverHost, baselineFile, method, data           string
-	pay, maxUSD, rpc, payNetwork, payProtocol, journal string
-	solanaRPC                                          string
-	json, local                                        bool
-	contact, networks, ports, ca                       string
-	headers                                            http.Header
-	timeout                                            time.Duration
-	hostsFile                                          string
+	asking
+	paying
+	told
 
 	body  []byte         // of -data
 	buyer PurchaseConfig // wallet and node of -pay
@@ -71,6 +65,27 @@ type settings struct {
 	named []string // of -fail-on
 	find  findings
 	base  map[string]paidReport // nil without a baseline
+}
+
+// asking is what is asked and how.
+type asking struct {
+	battery, exchange, discoverHost, method, data string
+	contact, networks, ports, ca                  string
+	headers                                       http.Header
+	timeout                                       time.Duration
+	hostsFile                                     string
+	local                                         bool
+}
+
+// paying is how a purchase is made, where one is.
+type paying struct {
+	pay, maxUSD, rpc, payNetwork, payProtocol, journal, solanaRPC string
+}
+
+// told is how the answer is told.
+type told struct {
+	sarif, junit, at, save, failOn, baselineFile string
+	json                                         bool
 }
 
 // found is what is known of one door.
