@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"strings"
 
-	"store.example/agentstore/corpus/rule/rulebook"
+	"store.example/agentstore/corpus/rule"
 )
 
 //go:embed *.js *.d.ts package.json README.md
@@ -28,7 +28,7 @@ const formTable = "// The forms of the record, as the store publishes them at /s
 // Files are the files of the package in the order of their names. version is one of the store; the
 // licence is the repository's.
 func Files(version string, licence []byte) ([]File, error) {
-	all := []File{{"LICENSE", licence}, {"formtable.js", fmt.Appendf(nil, formTable, rulebook.Forms())}}
+	all := []File{{"LICENSE", licence}, {"formtable.js", fmt.Appendf(nil, formTable, rule.Forms())}}
 	entries, err := files.ReadDir(".")
 	if err != nil {
 		return nil, err
