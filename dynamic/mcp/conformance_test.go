@@ -60,8 +60,8 @@ func TestConformance(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.order = fixtures()
-	read := methods["resources/read"]
-	methods["resources/read"] = func(d *Doors, q *request) (any, error) {
+	read := revision2025.methods["resources/read"]
+	revision2025.methods["resources/read"] = method{call: func(d *Doors, q *request) (any, error) {
 		c := &sdk.ResourceContents{URI: q.URI, MIMEType: "text/plain", Text: "text"}
 		switch {
 		case q.URI == "test://static-binary":
@@ -69,11 +69,11 @@ func TestConformance(t *testing.T) {
 		case strings.HasPrefix(q.URI, "test://template/"):
 			c.MIMEType, c.Text = "application/json", `{"id":"123"}`
 		case q.URI != "test://static-text":
-			return read(d, q)
+			return read.call(d, q)
 		}
 		return map[string]any{"contents": []*sdk.ResourceContents{c}}, nil
-	}
-	t.Cleanup(func() { methods["resources/read"] = read })
+	}}
+	t.Cleanup(func() { revision2025.methods["resources/read"] = read })
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.WriteHeader(http.StatusMethodNotAllowed)

@@ -14,20 +14,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// methods is every method that is answered. Those of features that the doors do not have are there
-// for clients that ask all the same.
-var methods = map[string]func(*Doors, *request) (any, error){
-	"initialize":               (*Doors).initialize,
-	"ping":                     nothing,
-	"logging/setLevel":         nothing,
-	"tools/list":               (*Doors).listTools,
-	"tools/call":               (*Doors).callTool,
-	"resources/list":           (*Doors).listResources,
-	"resources/read":           (*Doors).readResource,
-	"resources/templates/list": empty("resourceTemplates"),
-	"prompts/list":             empty("prompts"),
-}
-
 func nothing(*Doors, *request) (any, error) { return json.RawMessage(`{}`), nil }
 
 func empty(name string) func(*Doors, *request) (any, error) {
@@ -54,11 +40,11 @@ func (d *Doors) answer(q *request) (result any, err error) {
 			result, err = nil, d.ours(q)
 		}
 	}()
-	f := methods[q.method]
-	if f == nil {
+	m := q.revision.methods[q.method]
+	if m.call == nil {
 		return nil, fault(codeMethodNotFound, "there is no method of this name here")
 	}
-	result, err = f(d, q)
+	result, err = m.call(d, q)
 	if _, said := err.(*jsonrpc.Error); err == nil || said {
 		return result, err
 	}

@@ -3,8 +3,6 @@ package mcp
 import (
 	"encoding/json"
 	"encoding/json/jsontext"
-	"maps"
-	"slices"
 
 	"store.example/agentstore/dynamic/pay"
 
@@ -19,25 +17,13 @@ type result struct {
 	text       []byte        // of the answer
 	more       []sdk.Content // beside it
 	structured []byte        // JSON, nil for none
-	meta       pay.Meta
+	meta       pay.Meta      // which is written beside it
 }
 
 // marshal writes the result.
 func (r *result) marshal() (json.RawMessage, error) {
 	b := make([]byte, 0, 256+5*len(r.text)/2+len(r.structured))
-	b = append(b, '{')
-	if len(r.meta) > 0 {
-		b = append(b, `"_meta":{`...)
-		for i, name := range slices.Sorted(maps.Keys(r.meta)) {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = quote(b, []byte(name))
-			b = append(append(b, ':'), r.meta[name]...)
-		}
-		b = append(b, "},"...)
-	}
-	b = append(b, `"content":[`...)
+	b = append(b, `{"content":[`...)
 	if r.before != "" {
 		b = append(quote(append(b, `{"type":"text","text":`...), []byte(r.before)), "},"...)
 	}
