@@ -59,7 +59,7 @@ func renderMCPCard(i int) func(*source, unit, string, attest.Digest) ([]byte, er
 			Schema: "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
 			Name:   s.reversed() + "/" + d.Name, Title: d.Title, Description: d.Purpose, Version: api.ContractVersion,
 			WebsiteURL: s.base + "/mcp", Remotes: []cardRemote{{"streamable-http", s.base + d.Path,
-				[]string{api.MCPRevision}}},
+				api.MCPRevisions}},
 		})
 	}
 }
@@ -87,11 +87,11 @@ func renderAICatalog(s *source, _ unit, _ string, _ attest.Digest) ([]byte, erro
 // renderMCPLocator is the store's own list of its doors, since no address for one is a standard.
 func renderMCPLocator(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
 	type endpoint struct {
-		URL       string `json:"url"`
-		Transport string `json:"transport"`
-		Revision  string `json:"revision"`
-		Purpose   string `json:"purpose"`
-		Card      string `json:"card"`
+		URL       string   `json:"url"`
+		Transport string   `json:"transport"`
+		Revisions []string `json:"revisions"`
+		Purpose   string   `json:"purpose"`
+		Card      string   `json:"card"`
 	}
 	doc := struct {
 		Endpoints      []endpoint `json:"endpoints"`
@@ -108,7 +108,7 @@ func renderMCPLocator(s *source, _ unit, _ string, _ attest.Digest) ([]byte, err
 			"/mcp?unpaid=result it is a result with isError, which stock x402 and MPP clients pay on.",
 	}
 	for _, d := range api.MCPDoors {
-		doc.Endpoints = append(doc.Endpoints, endpoint{s.base + d.Path, "streamable-http", api.MCPRevision, d.Purpose,
+		doc.Endpoints = append(doc.Endpoints, endpoint{s.base + d.Path, "streamable-http", api.MCPRevisions, d.Purpose,
 			s.base + d.Card()})
 	}
 	return indented(doc)

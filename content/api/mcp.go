@@ -1,7 +1,7 @@
 package api
 
-// MCPRevision is the one revision of the Model Context Protocol that is spoken.
-const MCPRevision = "2025-06-18"
+// MCPRevisions are those of the Model Context Protocol that are spoken, the newest first.
+var MCPRevisions = []string{"2026-07-28", "2025-06-18"}
 
 // MediaType of a server card (SEP-2127) and of the catalogue that lists them.
 const (

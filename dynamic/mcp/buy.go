@@ -171,13 +171,16 @@ func (d *Doors) outcomeUnknown() *jsonrpc.Error {
 		"payment is not known. Send the same call with the same payment again; sign no other."}
 }
 
+// unused says of a payment that nobody looked at it.
+var unused = problem.Payment{Billed: "no", Retry: "same_payment",
+	NextStep: "This call did not use the payment that came along. Correct it and send the same payment."}
+
 // wrong answers arguments that are not looked at further.
 func (d *Doors) wrong(q *request, path, field, why string) (any, error) {
 	e := &problem.Error{Code: "invalid_input", Fields: []problem.Field{{Field: field, Problem: why}},
 		Detail: field + " " + why + "."}
 	if counter.Paying(q.Meta) {
-		e.Payment = &problem.Payment{Billed: "no", Retry: "same_payment",
-			NextStep: "This call did not use the payment that came along. Correct it and send the same payment."}
+		e.Payment = &unused
 	}
 	return d.problem(path, e)
 }

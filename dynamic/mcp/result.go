@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"encoding/json/jsontext"
+	"slices"
 
 	"store.example/agentstore/dynamic/pay"
 
@@ -12,6 +13,7 @@ import (
 // result is that of a tool, an [sdk.CallToolResult] on the wire. It is written here because what it
 // holds is JSON already, and twice: the SDK would parse and copy it five times on its way out.
 type result struct {
+	kind       string // where it is not complete: terms are structured alone
 	failed     bool
 	before     string        // a text before the others, "" for none
 	text       []byte        // of the answer
@@ -22,6 +24,9 @@ type result struct {
 
 // marshal writes the result.
 func (r *result) marshal() (json.RawMessage, error) {
+	if r.kind == kindPayment {
+		return slices.Concat([]byte(`{"paymentRequired":`), r.structured, []byte("}")), nil
+	}
 	b := make([]byte, 0, 256+5*len(r.text)/2+len(r.structured))
 	b = append(b, `{"content":[`...)
 	if r.before != "" {

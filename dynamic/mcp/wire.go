@@ -1,15 +1,20 @@
 package mcp
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"encoding/json/jsontext"
 	jsonx "encoding/json/v2"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -20,14 +25,15 @@ import (
 const (
 	codePayment         = 402    // the terms are in data
 	codeUnknown         = -32000 // the outcome of a payment is not known, or it is one that no terms follow
-	codeWrongRevision   = -32022
+	codeHeaders         = -32020 // the header is not what the body says (2026-07-28)
+	codeWrongRevision   = -32022 // (2026-07-28)
 	codeParse           = jsonrpc.CodeParseError
 	codeInvalidRequest  = jsonrpc.CodeInvalidRequest
 	codeMethodNotFound  = jsonrpc.CodeMethodNotFound
 	codeInvalidParams   = jsonrpc.CodeInvalidParams
 	codeInternal        = jsonrpc.CodeInternalError
-	maxID               = 256 // bytes, as it came
-	headerRevision      = "MCP-Protocol-Version"
+	maxID               = 256      // bytes, as it came
+	maxMeta             = 64 << 10 // bytes of _meta, as it came
 	messageNotJSONOrTwo = "the body is not one JSON object in which no member stands twice"
 )
 
@@ -63,7 +69,9 @@ type request struct {
 	place    *place
 	// asResult: an unpaid call is answered with a result.
 	asResult bool
-	agent    *route.Agent // who signed the body, nil for nobody
+	// paysByExtension: the client takes terms as a result of the extension org.x402/payment.
+	paysByExtension bool
+	agent           *route.Agent // who signed the body, nil for nobody
 }
 
 var null = jsontext.Value("null")
@@ -103,7 +111,7 @@ func (d *Doors) read(p *place, r *http.Request, body []byte) (*request, error) {
 	case m.ID == nil && m.Method != "", // a notification: nothing is done for one that nobody answers
 		m.Method == "" && (m.Result != nil || m.Error != nil): // an answer, though we asked nothing
 		q.silent = true
-		return q, nil
+		return q, q.speak()
 	case !goodID(m.ID):
 		return q, fault(codeInvalidRequest, "id must be a string of at most %d bytes or an integer", maxID)
 	}
@@ -120,10 +128,19 @@ func (d *Doors) read(p *place, r *http.Request, body []byte) (*request, error) {
 	if q.Meta == nil {
 		q.Meta = make(pay.Meta)
 	}
+	var bad error
+	size := 0
 	for name, value := range m.Meta {
-		if _, have := q.Meta[name]; !have {
-			q.Meta[name] = value
+		if _, have := q.Meta[name]; have {
+			bad = fault(codeInvalidParams, "a member stands in params._meta and in _meta beside params: send it once")
 		}
+		q.Meta[name] = value
+	}
+	for name, value := range q.Meta {
+		size += len(name) + len(value)
+	}
+	if size > maxMeta {
+		bad = fault(codeInvalidParams, "_meta is longer than %d bytes", maxMeta)
 	}
 	if a := route.Of(r).Agent; a.SignedBody(r.Header, body) {
 		q.agent = a
@@ -131,7 +148,7 @@ func (d *Doors) read(p *place, r *http.Request, body []byte) (*request, error) {
 	if string(q.Meta[metaUnpaid]) == `"result"` {
 		q.asResult = true
 	}
-	return q, nil
+	return q, cmp.Or(q.speak(), bad)
 }
 
 // goodID reports whether an id can be given back as it came: a string, or an integer.
@@ -155,28 +172,31 @@ func (d *Doors) serve(p *place, w http.ResponseWriter, r *http.Request) error {
 		q := &request{id: null, revision: oldest}
 		return q.write(w, http.StatusForbidden, nil, fault(codeInvalidRequest, "%s", why))
 	}
-	if v := r.Header.Get(headerRevision); v != "" && v != api.MCPRevision {
-		e := fault(codeWrongRevision, "this door speaks revision %s alone", api.MCPRevision)
-		e.Data, _ = json.Marshal(map[string]any{"supported": []string{api.MCPRevision}, "requested": v})
-		q := &request{id: null, revision: oldest}
-		return q.write(w, http.StatusBadRequest, nil, e)
-	}
 	body, err := route.ReadBody(r)
+	if e, said := errors.AsType[*problem.Error](err); said {
+		e.Payment = &unused
+	}
 	if err != nil {
 		return err
 	}
 	q, err := d.read(p, r, body)
+	var value any
 	switch {
-	case err != nil && string(q.id) != "null":
-		return q.write(w, http.StatusOK, nil, err)
 	case err != nil:
-		return q.write(w, http.StatusBadRequest, nil, err)
 	case q.silent:
 		w.WriteHeader(http.StatusAccepted)
 		return nil
+	default:
+		value, err = d.answer(q)
 	}
-	value, err := d.answer(q)
-	return q.write(w, http.StatusOK, value, err)
+	status := http.StatusOK
+	if e, said := errors.AsType[*jsonrpc.Error](err); said {
+		status = cmp.Or(q.revision.status[e.Code], status)
+	}
+	if string(q.id) == "null" {
+		status = http.StatusBadRequest
+	}
+	return q.write(w, status, value, err)
 }
 
 // write writes an answer. An error that is no *jsonrpc.Error is a fault of ours.
@@ -188,6 +208,9 @@ func (q *request) write(w http.ResponseWriter, status int, value any, err error)
 		e, ok := err.(*jsonrpc.Error)
 		if !ok {
 			e = fault(codeInternal, "something went wrong here")
+		}
+		if e.Code != codePayment && e.Code != codeUnknown && (q.Meta == nil || counter.Paying(q.Meta)) {
+			e.Data = withUnused(e.Data)
 		}
 		name, value = `,"error":`, e
 	}
@@ -202,6 +225,15 @@ func (q *request) write(w http.ResponseWriter, status int, value any, err error)
 		out = m.Append(out)
 	}
 	return route.Send(w, status, api.JSON, append(out, "}}"...)) // a client that left comes back with the same call
+}
+
+// withUnused adds to the data of an error that the payment which came along, if any, was not used.
+func withUnused(data []byte) []byte {
+	b, _ := json.Marshal(unused)
+	if len(data) == 0 {
+		return b
+	}
+	return append(append(bytes.Clone(data[:len(data)-1]), ','), b[1:]...)
 }
 
 // encode marshals an answer; what is JSON already is taken as it is.

@@ -63,9 +63,15 @@ func ListMCP(t testing.TB, door string) MCPDoor {
 	return run[MCPDoor](t, "mcp", map[string]string{}, 1, door)[0]
 }
 
-// ConformMCP runs the MCP conformance suite against a door. failures are the scenarios that may
-// fail and must; said is what the suite says. The error is nil where exactly those fail.
-func ConformMCP(t testing.TB, door string, failures []string, args ...string) (said string, err error) {
+// conformance is the MCP conformance suite by revision: its package, and what says all that the
+// revision requires.
+var conformance = map[string][2]string{"2025-06-18": {"conformance", "--spec-version"},
+	"2026-07-28": {"conformance-0.2", "--requirements"}}
+
+// ConformMCP runs the MCP conformance suite of a revision against a door, all of it where no args
+// say otherwise. failures are the scenarios that may fail and must; said is what the suite says.
+// The error is nil where exactly those fail.
+func ConformMCP(t testing.TB, revision, door string, failures []string, args ...string) (said string, err error) {
 	t.Helper()
 	baseline := filepath.Join(t.TempDir(), "baseline.yml")
 	var text strings.Builder
@@ -76,7 +82,11 @@ func ConformMCP(t testing.TB, door string, failures []string, args ...string) (s
 	if err := os.WriteFile(baseline, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	all := []string{"node_modules/@modelcontextprotocol/conformance/dist/index.js", "server", "--url", door}
+	by := conformance[revision]
+	if len(args) == 0 {
+		args = []string{by[1], revision}
+	}
+	all := []string{"node_modules/@modelcontextprotocol/" + by[0] + "/dist/index.js", "server", "--url", door}
 	if len(failures) > 0 {
 		all = append(all, "--expected-failures", baseline)
 	}
