@@ -145,7 +145,7 @@ func (d *Doors) Rows() []route.Row {
 func faces() []route.Face[*Doors] {
 	var out []route.Face[*Doors]
 	for _, p := range places {
-		out = append(out, route.Face[*Doors]{
+		face := route.Face[*Doors]{
 			Name: p.route, Method: http.MethodPost, Pattern: cmp.Or(p.path, p.Path), Tags: []string{"agents"},
 			Serve: api.Private, Summary: p.summary,
 			Description: p.Purpose + " One JSON-RPC 2.0 message in, one out: streamable HTTP without sessions or " +
@@ -183,8 +183,16 @@ func faces() []route.Face[*Doors] {
 				{Status: http.StatusUnsupportedMediaType, ContentType: "application/problem+json",
 					Description: "The message is not JSON"},
 			},
-			Handle: func(d *Doors, w http.ResponseWriter, r *http.Request) error { return d.serve(p, w, r) },
-		})
+			ValidateLate: true,
+		}
+		face.Handle = func(d *Doors, w http.ResponseWriter, r *http.Request) error {
+			if bad := route.Validate(r, &face.Route); bad != nil {
+				bad.Payment = &unused // where one is in the body, which nobody has read
+				return bad
+			}
+			return d.serve(p, w, r)
+		}
+		out = append(out, face)
 	}
 	return out
 }

@@ -18,7 +18,8 @@ func TestInitialize(t *testing.T) {
 	for _, v := range []string{`"2025-06-18"`, `"2026-07-28"`, `"1999-01-01"`, `null`} {
 		w := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":`+v+`}}`)
 		var r reply
-		if json.Unmarshal(w.Body.Bytes(), &r) != nil || r.Result.ProtocolVersion != "2025-06-18" || r.Result.TTLMs != nil {
+		if json.Unmarshal(w.Body.Bytes(), &r) != nil || r.Result.ProtocolVersion != "2025-06-18" ||
+			r.Result.TTLMs != nil {
 			t.Errorf("%s: %s", v, w.Body)
 		}
 	}
@@ -98,7 +99,8 @@ func TestResultsOf2026(t *testing.T) {
 		t.Error("a client would hold the terms against a schema of the goods")
 	}
 	for _, method := range []string{"initialize", "ping", "logging/setLevel", "prompts/list", "subscriptions/listen"} {
-		if r, w := s.ask(t, "/mcp", method, "", "", meta2026("")); w.Code != 404 || r.Error == nil || r.Error.Code != -32601 {
+		if r, w := s.ask(t, "/mcp", method, "", "", meta2026("")); w.Code != 404 || r.Error == nil ||
+			r.Error.Code != -32601 {
 			t.Errorf("%s: %d %s", method, w.Code, w.Body)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 // MCPOptions says who calls tools over MCP and how they are paid for.
 type MCPOptions struct {
 	Key      string
-	Dialect  string // x402 or mppx
+	Revision string // that the client may speak, 2026-07-28; "" is one that speaks none after 2025-11-25
+	Dialect  string // x402, x402-extension or mppx
 	Network  string // of x402, as in Options
 	SpendOff bool   // lifts the x402 client's own limit of 1 USD
 	Encoded  bool   // x402 payments go as base64 text
@@ -51,16 +52,16 @@ type MCPDoor struct {
 // CallMCP calls tools of a door with the stock TypeScript client, each as NAME or NAME=JSON.
 func CallMCP(t testing.TB, o MCPOptions, door string, calls ...string) []MCPAnswer {
 	t.Helper()
-	env := map[string]string{"KEY": o.Key, "DIALECT": o.Dialect, "NETWORK": o.Network,
+	env := map[string]string{"KEY": o.Key, "REVISION": o.Revision, "DIALECT": o.Dialect, "NETWORK": o.Network,
 		"SPEND": where(o.SpendOff, "off"), "ENCODED": where(o.Encoded, "1"), "AT_ONCE": where(o.AtOnce, "1"),
 		"TRIES": strconv.Itoa(max(o.Tries, 1)), "TIMEOUT": where(o.Timeout > 0, strconv.FormatInt(o.Timeout, 10))}
 	return run[MCPAnswer](t, "mcp", env, len(calls), append([]string{door}, calls...)...)
 }
 
-// ListMCP lists what a door has with the stock TypeScript client.
-func ListMCP(t testing.TB, door string) MCPDoor {
+// ListMCP lists what a door has with the stock TypeScript client of a revision, as in MCPOptions.
+func ListMCP(t testing.TB, revision, door string) MCPDoor {
 	t.Helper()
-	return run[MCPDoor](t, "mcp", map[string]string{}, 1, door)[0]
+	return run[MCPDoor](t, "mcp", map[string]string{"REVISION": revision}, 1, door)[0]
 }
 
 // conformance is the MCP conformance suite by revision: its package, and what says all that the
