@@ -105,7 +105,8 @@ func renderMCPLocator(s *source, _ unit, _ string, _ attest.Digest) ([]byte, err
 		WebMCP:         s.base + templates.WebMCPPath,
 		Authentication: "none: no account, no key. Tools named buy_* take a payment in _meta.",
 		Unpaid: "An unpaid buy_* call is error 402 with the terms in error.data. At " + s.base +
-			"/mcp?unpaid=result it is a result with isError, which stock x402 and MPP clients pay on.",
+			"/mcp?unpaid=result, and in revision " + api.MCP2026 + ", it is a result with isError, which stock " +
+			"x402 and MPP clients pay on.",
 	}
 	for _, d := range api.MCPDoors {
 		doc.Endpoints = append(doc.Endpoints, endpoint{s.base + d.Path, "streamable-http", api.MCPRevisions, d.Purpose,

@@ -568,8 +568,11 @@ func TestLongMCPSuites(t *testing.T) {
 			"dns-rebinding-protection"); err != nil {
 			t.Errorf("%s: %v\n%s", door, err, said)
 		}
-		if said, err := clients.InspectMCP(t, s.url+door, "--method", "tools/list", "--strict"); err != nil {
-			t.Errorf("%s: %v\n%s", door, err, said)
+		for _, era := range []string{"legacy", "modern"} {
+			if said, err := clients.InspectMCP(t, s.url+door, "--method", "tools/list", "--strict", "--protocol-era",
+				era); err != nil {
+				t.Errorf("%s, %s: %v\n%s", door, era, err, said)
+			}
 		}
 	}
 	if said, err := clients.InspectMCP(t, s.url+"/mcp", "--method", "resources/read", "--uri",

@@ -35,7 +35,7 @@ func (q *request) speak() error {
 	var meta string
 	header := q.http.Header.Get(headerRevision)
 	if v, given := q.Meta[metaRevision]; given {
-		q.revision = revisions[0]
+		q.revision = &revision2026 // only such a request names it there
 		if jsonx.Unmarshal(v, &meta) != nil || meta == "" {
 			return fault(codeInvalidParams, "%s in _meta must be a text", metaRevision)
 		}

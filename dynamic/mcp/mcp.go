@@ -157,9 +157,9 @@ func faces() []route.Face[*Doors] {
 						"pay " +
 						"on, in place of error 402"},
 				{Name: headerRevision, In: api.Header, Type: "string", MaxLength: 40,
-					Description: strings.Join(api.MCPRevisions, " or ") + "; left out it is the latter"},
+					Description: strings.Join(api.MCPRevisions, " or ") + "; left out it is " + api.MCP2025},
 				{Name: headerMethod, In: api.Header, Type: "string", MaxLength: maxHeader,
-					Description: "the method of the message, required by revision " + api.MCPRevisions[0]},
+					Description: "the method of the message, required by revision " + api.MCP2026},
 				{Name: headerName, In: api.Header, Type: "string", MaxLength: maxHeader,
 					Description: "the name of the tool that is called, or the uri of the resource that is read, " +
 						"required by the same"},
@@ -175,7 +175,7 @@ func faces() []route.Face[*Doors] {
 				{Status: http.StatusBadRequest, ContentType: "application/problem+json",
 					Description: "An input of the address is not valid"},
 				{Status: http.StatusNotFound, ContentType: api.JSON, Schema: answerSchema(),
-					Description: "No such method, in revision " + api.MCPRevisions[0] + ": a JSON-RPC error"},
+					Description: "No such method, in revision " + api.MCP2026 + ": a JSON-RPC error"},
 				{Status: http.StatusForbidden, ContentType: api.JSON, Schema: answerSchema(),
 					Description: "A page of another origin, or a foreign Host: a JSON-RPC error"},
 				{Status: http.StatusRequestEntityTooLarge, ContentType: "application/problem+json",

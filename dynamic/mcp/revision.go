@@ -60,7 +60,7 @@ var (
 // revision2025 begins with initialize, of which this door keeps nothing. Methods of features that
 // the doors do not have are there for clients that ask all the same.
 var revision2025 = revision{
-	name: api.MCPRevisions[1],
+	name: api.MCP2025,
 	methods: map[string]method{
 		"initialize":               {call: (*Doors).initialize},
 		"ping":                     {call: nothing},
@@ -96,7 +96,7 @@ var revision2025 = revision{
 // revision2026 has no beginning: each request says in _meta who asks and what it understands, and
 // repeats in its header what it is about.
 var revision2026 = revision{
-	name: api.MCPRevisions[0],
+	name: api.MCP2026,
 	methods: map[string]method{
 		"server/discover":          {call: (*Doors).discover, keep: aWhile},
 		"tools/list":               listIt,
