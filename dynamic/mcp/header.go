@@ -19,6 +19,7 @@ const (
 	headerRevision   = "MCP-Protocol-Version"
 	headerMethod     = "Mcp-Method"
 	headerName       = "Mcp-Name"
+	maxRevision      = 40   // bytes of a revision's name
 	maxHeader        = 2048 // characters of Mcp-Method and Mcp-Name
 	metaRevision     = "io.modelcontextprotocol/protocolVersion"
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
@@ -36,8 +37,8 @@ func (q *request) speak() error {
 	header := q.http.Header.Get(headerRevision)
 	if v, given := q.Meta[metaRevision]; given {
 		q.revision = &revision2026 // only such a request names it there
-		if jsonx.Unmarshal(v, &meta) != nil || meta == "" {
-			return fault(codeInvalidParams, "%s in _meta must be a text", metaRevision)
+		if jsonx.Unmarshal(v, &meta) != nil || meta == "" || len(meta) > maxRevision {
+			return fault(codeInvalidParams, "%s in _meta must be a text of at most %d bytes", metaRevision, maxRevision)
 		}
 	}
 	if header != "" && meta != "" && header != meta {

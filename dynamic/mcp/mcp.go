@@ -156,7 +156,7 @@ func faces() []route.Face[*Doors] {
 					Description: "result answers an unpaid call with a result that stock x402 and MPP clients " +
 						"pay " +
 						"on, in place of error 402"},
-				{Name: headerRevision, In: api.Header, Type: "string", MaxLength: 40,
+				{Name: headerRevision, In: api.Header, Type: "string", MaxLength: maxRevision,
 					Description: strings.Join(api.MCPRevisions, " or ") + "; left out it is " + api.MCP2025},
 				{Name: headerMethod, In: api.Header, Type: "string", MaxLength: maxHeader,
 					Description: "the method of the message, required by revision " + api.MCP2026},

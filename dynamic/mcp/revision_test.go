@@ -9,6 +9,7 @@ import (
 
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/problem"
 )
 
 // A client that begins with initialize is told the revision that begins so, whatever it asks for; a
@@ -129,11 +130,20 @@ func TestUnpaidOf2026(t *testing.T) {
 			t.Errorf("%s: %s", more, w.Body)
 		}
 	}
+	// A payment that was not taken is answered with terms in the same way.
+	s.buy = func(counter.Request) (*counter.Answer, error) {
+		return &counter.Answer{}, &problem.Error{Code: "payment_invalid", Payment: &problem.Payment{Billed: "no"}}
+	}
+	r, w := s.ask(t, "/mcp", "tools/call", "buy_hello", `"name":"buy_hello",`, announced+`,"x402/payment":{}`)
+	if r.Result.ResultType != "payment_required" ||
+		!strings.Contains(string(r.Result.PaymentRequired), `"billed":"no"`) {
+		t.Errorf("not taken: %s", w.Body)
+	}
 	s.buy = func(counter.Request) (*counter.Answer, error) {
 		return &counter.Answer{Status: 200, Body: []byte(`{"paid":1}`),
 			Carrier: pay.Carrier{Meta: pay.Meta{"x402/payment-response": json.RawMessage(`{"success":true}`)}}}, nil
 	}
-	r, w := s.ask(t, "/mcp", "tools/call", "buy_hello", `"name":"buy_hello",`, announced+`,"x402/payment":{}`)
+	r, w = s.ask(t, "/mcp", "tools/call", "buy_hello", `"name":"buy_hello",`, announced+`,"x402/payment":{}`)
 	if r.Result.ResultType != "complete" || string(r.Result.Meta["x402/payment-response"]) != `{"success":true}` ||
 		string(r.Result.StructuredContent) != `{"paid":1}` {
 		t.Errorf("paid: %s", w.Body)
@@ -171,7 +181,9 @@ func TestContradictions(t *testing.T) {
 		"two versions, again": {call(`"io.modelcontextprotocol/protocolVersion":"2025-06-18"` + paid), good, -32020},
 		"no version in _meta": {call(`"io.modelcontextprotocol/clientCapabilities":{}` + paid), good, -32602},
 		"a version of none":   {call(`"io.modelcontextprotocol/protocolVersion":null` + paid), good, -32602},
-		"no capabilities":     {call(`"io.modelcontextprotocol/protocolVersion":"2026-07-28"` + paid), good, -32602},
+		"a version too long": {call(`"io.modelcontextprotocol/protocolVersion":"` + strings.Repeat("2", 41) + `"` + paid),
+			good[2:], -32602},
+		"no capabilities": {call(`"io.modelcontextprotocol/protocolVersion":"2026-07-28"` + paid), good, -32602},
 		"capabilities of none": {call(`"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 			`"io.modelcontextprotocol/clientCapabilities":[]` + paid), good, -32602},
 		"a client of no name": {call(announced + `,"io.modelcontextprotocol/clientInfo":{"version":"1"}` + paid), good,
