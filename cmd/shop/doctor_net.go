@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic"
-	"store.example/agentstore/dynamic/keeper/web"
+	"store.example/agentstore/dynamic/keeper"
 	"store.example/agentstore/dynamic/rail"
 )
 
@@ -351,11 +351,11 @@ func (d *Doctor) desk(ctx context.Context, r report) {
 		r.err("", err, "", "chmod 600 the file, or remove it: store serve makes another")
 		return
 	}
-	_, body, err := d.get(ctx, "http://"+address+web.WhoPath)
+	_, body, err := d.get(ctx, "http://"+address+keeper.WhoPath)
 	switch {
 	case err != nil:
 		r("", Warning, "nothing answers at "+address, "start store serve, and see its log for desk.listen")
-	case !web.IsWho(token, body):
+	case !keeper.IsWho(token, body):
 		r("", Warning, "another program has "+address+": this store sells, and its desk is shut",
 			"name another address as desk.listen, or off, and start store serve again")
 	default:

@@ -14,7 +14,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/goods"
-	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/generator/tree"
 )
 
@@ -156,7 +156,7 @@ func (s *Shop) editionOf(site *content.Site) (*dynamic.Edition, error) {
 			return nil, err
 		}
 	}
-	chrome, err := generator.Chrome(site, s.Ring)
+	chrome, err := pages.Chrome(site, s.Ring)
 	if err != nil {
 		return nil, err
 	}

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
 	"store.example/agentstore/dynamic/rail/solana"

@@ -16,7 +16,6 @@ import (
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/keeper"
-	"store.example/agentstore/dynamic/keeper/web"
 )
 
 // today says what waits for the keeper.
@@ -67,7 +66,7 @@ func (s *Shop) ServeDesk(ln net.Listener) (link string, err error) {
 	if err != nil {
 		return "", errors.Join(err, ln.Close())
 	}
-	d, err := web.New(web.Config{Desk: s.Keeper, Till: s.Till, Bounties: s.Bounties,
+	d, err := keeper.NewWeb(keeper.WebConfig{Desk: s.Keeper, Till: s.Till, Bounties: s.Bounties,
 		Name: s.Site.Now().Config.Title, Log: s.Log, Hosts: c.Hosts, Listen: ln.Addr().String(),
 		Token: func() (string, error) { return readDeskToken(c.Token) }})
 	if err != nil {

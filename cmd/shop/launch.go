@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/buyer"
 	"store.example/agentstore/dynamic/feed"

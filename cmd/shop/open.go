@@ -22,8 +22,7 @@ import (
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/bounty"
 	"store.example/agentstore/dynamic/budget"
-	"store.example/agentstore/dynamic/callers"
-	"store.example/agentstore/dynamic/clock"
+
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/desk"
 	"store.example/agentstore/dynamic/keeper"
@@ -33,7 +32,7 @@ import (
 	"store.example/agentstore/dynamic/roster"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/services"
-	"store.example/agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/settle"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/trade"
 	"store.example/agentstore/dynamic/visitors"
@@ -61,7 +60,7 @@ type Shop struct {
 
 	tree        *dynamic.Site // nil: no tree is served
 	chrome      func() *templates.Chrome
-	callers     *callers.Callers
+	callers     *dynamic.Callers
 	archive     *archive.Archive // nil: no record is configured
 	seen        atomic.Pointer[seenWeather]
 	hostPages   dynamic.HostPages
@@ -98,7 +97,7 @@ type Options struct {
 
 // API describes every route of the service: what the generator renders the API description from.
 func API() []api.Route {
-	return slices.Concat(counter.Routes(nil, goodsKinds()), services.Routes(), clock.Routes(),
+	return slices.Concat(counter.Routes(nil, goodsKinds()), services.Routes(), counter.ClockRoutes(),
 		desk.Routes(), roster.Routes(), mcp.Routes(),
 		visitors.Routes(), a2a.Routes(), bounty.Routes(), trade.Routes())
 }
@@ -186,7 +185,7 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 
 // openTill opens the till behind the desk, whose readings it sells, and what does later what it has
 // sold.
-func (s *Shop) openTill(o Options, metrics *dynamic.Metrics, guard *gas.Guard, high till.HighWater,
+func (s *Shop) openTill(o Options, metrics *dynamic.Metrics, guard *settle.GasGuard, high till.HighWater,
 	keys []*attest.Key, secret []byte) error {
 	c := &s.Config
 	if err := s.openServices(o, metrics); err != nil {
@@ -237,7 +236,7 @@ func (s *Shop) openServer(sells *counter.Counter, level *slog.LevelVar, metrics 
 	if err != nil {
 		return err
 	}
-	hours := &clock.Clock{BaseURL: c.BaseURL, Site: s.Site, Chrome: s.chrome, Weather: s.weather,
+	hours := &counter.Clock{BaseURL: c.BaseURL, Site: s.Site, Chrome: s.chrome, Weather: s.weather,
 		Now: time.Now}
 	s.Server, err = dynamic.New(dynamic.Config{
 		Rows: slices.Concat(sells.Rows(), s.services.Rows(sells), hours.Rows(), s.Desk.Rows(), why.Rows(),

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
 	"store.example/agentstore/dynamic/schedule"

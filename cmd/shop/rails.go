@@ -12,7 +12,6 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
 	"store.example/agentstore/dynamic/rail/facilitator"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // kind is a family of networks.
@@ -52,8 +51,8 @@ func (s *Shop) openRail(n NetworkConfig) (rail.Rail, error) {
 }
 
 // askedOn notes each question to a network's nodes, where somebody measures.
-func (s *Shop) askedOn(network string) func(rpc.Asked) {
-	return func(a rpc.Asked) {
+func (s *Shop) askedOn(network string) func(rail.Asked) {
+	return func(a rail.Asked) {
 		if s.asked != nil {
 			s.asked(network, a.Outcome, a.Took)
 		}

@@ -16,11 +16,12 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/sshsig"
+
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/generator/tree"
 )
 
@@ -64,13 +65,13 @@ func BuildInput(c *Config) (generator.Input, error) {
 		return generator.Input{}, err
 	}
 	if in.Corpus != nil {
-		in.Bulk = &generator.Bulk{Name: site.Config.Keeper, Email: GitEmail(site)}
+		in.Bulk = &pages.Bulk{Name: site.Config.Keeper, Email: GitEmail(site)}
 		if c.Specimen() || c.Keys.Git != "" {
 			git, err := GitKey(c)
 			if err != nil {
 				return generator.Input{}, err
 			}
-			in.Bulk.Signer = sshsig.NewSigner(git)
+			in.Bulk.Signer = attest.NewSSHSigner(git)
 		}
 	}
 	if at := c.verifier(); at != "" {

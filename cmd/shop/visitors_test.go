@@ -15,7 +15,7 @@ import (
 
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/counter"
-	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/templates"
 )
 
@@ -38,7 +38,7 @@ func TestTheKeeperReadsWhatVisitorsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chrome, err := generator.Chrome(site, s.Ring)
+	chrome, err := pages.Chrome(site, s.Ring)
 	if err != nil {
 		t.Fatal(err)
 	}

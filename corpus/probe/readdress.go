@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"store.example/agentstore/corpus/attest/base58"
-	"store.example/agentstore/corpus/caip2"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
 )
@@ -160,9 +158,9 @@ func (v *View) tokensMentioned(terms []byte) map[string]string {
 	if !bytes.Contains(terms, []byte(mention)) || !mentions.Match(terms) {
 		return nil
 	}
-	m, beside := map[string]string{}, map[string]bool{caip2.Other: true}
+	m, beside := map[string]string{}, map[string]bool{networks.OtherNetwork: true}
 	for _, r := range slices.Concat(v.accepts, v.mirrored) {
-		beside[caip2.Name(r.Network)] = true
+		beside[networks.CAIP2Name(r.Network)] = true
 	}
 	for _, t := range networks.Tokens() {
 		for network := range beside {
@@ -183,7 +181,7 @@ func standInAddress(form, digest string) string {
 		return "0x" + strings.Repeat("0", 40)
 	case exchange.FormSolana:
 		if raw, err := hex.DecodeString(digest); err == nil && len(raw) == 32 {
-			return base58.Encode(raw)
+			return networks.EncodeBase58(raw)
 		}
 	case exchange.FormEmpty:
 		return ""
