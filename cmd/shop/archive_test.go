@@ -30,7 +30,7 @@ import (
 func openCounter(t *testing.T, c *Config) (*Shop, http.Handler, error) {
 	t.Helper()
 	s := &Shop{Config: *c, DB: ledger.NewMem(ledger.MemOptions{})}
-	keys, err := s.keys()
+	keys, err := s.Keys()
 	if err != nil {
 		t.Fatal(err)
 	}

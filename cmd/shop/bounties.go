@@ -62,7 +62,7 @@ func (s *Shop) openRewards() (bounty.Account, error) {
 	if c.Bounties.Key == "" {
 		return nil, nil
 	}
-	raw, err := secretFile(c.Bounties.Key)
+	raw, err := ReadSecret(c.Bounties.Key)
 	if err != nil {
 		return nil, missingKey("bounties.key", err)
 	}

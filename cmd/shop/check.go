@@ -258,9 +258,9 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// checkOrigin refuses to go on with a record that was begun at another address: its origin is part
+// CheckOrigin refuses to go on with a record that was begun at another address: its origin is part
 // of every leaf that was signed.
-func checkOrigin(c *Config) error {
+func CheckOrigin(c *Config) error {
 	if c.Record == "" {
 		return nil
 	}

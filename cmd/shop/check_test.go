@@ -32,7 +32,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 			return err
 		}, []string{"keys.log", nowhere, "store key init"}},
 		"a port": {func() error {
-			_, err := local(&Config{BaseURL: "http://127.0.0.1:4020", Listen: "127.0.0.1"})
+			_, err := Local(&Config{BaseURL: "http://127.0.0.1:4020", Listen: "127.0.0.1"})
 			return err
 		}, []string{`listen = "127.0.0.1"`, "a port"}},
 	} {

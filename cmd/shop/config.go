@@ -111,7 +111,7 @@ func (c DeskConfig) check() error {
 		return nil
 	}
 	host, _, err := net.SplitHostPort(c.Listen)
-	if err != nil || !loopback(host) {
+	if err != nil || !Loopback(host) {
 		return errors.New("desk.listen must be a loopback address such as 127.0.0.1:4022, or off")
 	}
 	return nil
@@ -330,7 +330,7 @@ func (c *Config) resolve(dir string) {
 		}
 	}
 	for _, p := range paths {
-		if *p != "" && *p != specimen && !filepath.IsAbs(*p) {
+		if *p != "" && *p != Specimen && !filepath.IsAbs(*p) {
 			*p = filepath.Join(dir, *p)
 		}
 	}
@@ -339,11 +339,11 @@ func (c *Config) resolve(dir string) {
 	}
 }
 
-// specimen names the specimen key or ring.
-const specimen = "specimen"
+// Specimen names the specimen key or ring.
+const Specimen = "specimen"
 
 // Specimen reports whether the configuration signs with the public specimen identity.
-func (c *Config) Specimen() bool { return c.Keys.Identity == specimen }
+func (c *Config) Specimen() bool { return c.Keys.Identity == Specimen }
 
 func (c *Config) check() error {
 	var errs []error
@@ -353,7 +353,7 @@ func (c *Config) check() error {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.Path != "" || u.RawQuery != "" ||
 		u.User != nil:
 		fail("base_url must be https://host without a path or a slash at its end")
-	case u.Scheme == "http" && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !Loopback(u.Hostname()):
 		fail("base_url must be https unless it is a loopback address")
 	}
 	if c.HostPages < 0 {
@@ -374,7 +374,7 @@ func (c *Config) check() error {
 	}
 	if c.DebugListen != "" {
 		host, _, err := net.SplitHostPort(c.DebugListen)
-		if err != nil || !loopback(host) {
+		if err != nil || !Loopback(host) {
 			fail("debug_listen must be a loopback address such as 127.0.0.1:4021")
 		}
 	}
@@ -404,7 +404,7 @@ func (c *Config) check() error {
 	return errors.Join(errs...)
 }
 
-func loopback(host string) bool {
+func Loopback(host string) bool {
 	if host == "localhost" {
 		return true
 	}
@@ -413,7 +413,7 @@ func loopback(host string) bool {
 }
 
 // secretFile reads a file that only its owner may read.
-func secretFile(path string) ([]byte, error) {
+func ReadSecret(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

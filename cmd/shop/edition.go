@@ -148,7 +148,7 @@ func (s *Shop) edition(digest string) (*dynamic.Edition, error) {
 
 // editionOf checks that this store may sell a site, and makes what its pages share.
 func (s *Shop) editionOf(site *content.Site) (*dynamic.Edition, error) {
-	if err := s.maySell(site); err != nil {
+	if err := s.MaySell(site); err != nil {
 		return nil, err
 	}
 	for _, g := range site.Goods {

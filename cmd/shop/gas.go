@@ -16,8 +16,8 @@ import (
 	"store.example/agentstore/dynamic/settle"
 )
 
-// priceAge is the age of a coin's price that is warned of.
-const priceAge = 90 * 24 * time.Hour
+// PriceAge is the age of a coin's price that is warned of.
+const PriceAge = 90 * 24 * time.Hour
 
 // checkCost says what is wrong with the keys that say what settling costs.
 func (n NetworkConfig) checkCost() error {
@@ -121,7 +121,7 @@ func (s *Shop) guard(ctx context.Context, db ledger.DB) (*settle.GasGuard, error
 		return nil, err
 	}
 	for _, n := range s.Config.Networks {
-		if date, err := time.Parse(time.DateOnly, n.PriceDate); err == nil && time.Since(date) > priceAge {
+		if date, err := time.Parse(time.DateOnly, n.PriceDate); err == nil && time.Since(date) > PriceAge {
 			s.Log.Warn("the price of a network's coin is old: what settling costs may be wrong", "network", n.ID,
 				"coin_price_date", n.PriceDate)
 		}

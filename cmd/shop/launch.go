@@ -64,7 +64,7 @@ func (s *Shop) openLaunchWallet(o Options) (err error) {
 		s.Log.Info("no launch checks are sold: launch.key names no wallet")
 		return nil
 	}
-	raw, err := secretFile(c.Key)
+	raw, err := ReadSecret(c.Key)
 	if err != nil {
 		return missingKey("launch.key", err)
 	}

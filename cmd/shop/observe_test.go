@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 func observingConfig(dir string) *Config {
 	return &Config{BaseURL: "https://store.test", Ledger: "bolt:" + filepath.Join(dir, "ledger"),
 		Record: filepath.Join(dir, "record"),
-		Keys:   KeysConfig{Identity: specimen, Log: specimen, Ring: specimen}}
+		Keys:   KeysConfig{Identity: Specimen, Log: Specimen, Ring: Specimen}}
 }
 
 // retire puts n words on the feed, each in a transaction of its own.

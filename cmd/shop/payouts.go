@@ -100,7 +100,7 @@ func payoutKey(c *Config) (*wallet.Key, error) {
 		return nil,
 			errors.New("payouts.key names no file in the configuration: make a key of its own, as for a relayer")
 	}
-	raw, err := secretFile(c.Payouts.Key)
+	raw, err := ReadSecret(c.Payouts.Key)
 	if err != nil {
 		return nil, missingKey("payouts.key", err)
 	}

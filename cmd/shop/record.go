@@ -35,7 +35,7 @@ func RecordWriter(c *Config) (*seal.Writer, error) {
 	if err := generator.RecordIsNewer(os.DirFS(c.Record)); err != nil {
 		return nil, err
 	}
-	if err := checkOrigin(c); err != nil {
+	if err := CheckOrigin(c); err != nil {
 		return nil, err
 	}
 	w := &seal.Writer{Dir: c.Record, Judge: judge.Batteries{}}

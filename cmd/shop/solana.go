@@ -22,10 +22,10 @@ func (s *Shop) openSolana(n NetworkConfig) (rail.Rail, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.RPC, err = n.nodes(); err != nil {
+	if cfg.RPC, err = n.Nodes(); err != nil {
 		return nil, err
 	}
-	b, err := secretFile(n.RelayerKey)
+	b, err := ReadSecret(n.RelayerKey)
 	if err != nil {
 		return nil, relayerKey(n.ID, err)
 	}
@@ -46,7 +46,7 @@ func (c *Config) accountNodes() (fetch.Nodes, error) {
 		if _, known := solana.Preset(n.ID); !known {
 			continue
 		}
-		urls, err := n.nodes()
+		urls, err := n.Nodes()
 		if err != nil {
 			return nil, err
 		}

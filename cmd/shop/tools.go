@@ -112,7 +112,7 @@ func verifierBeside(program string) string {
 // Backup writes a snapshot of the configured ledger. A bbolt file that is being served is read
 // through its process; PostgreSQL, or a file that nobody holds, directly.
 func Backup(ctx context.Context, c *Config, w io.Writer) (err error) {
-	spec, err := ledgerSpec(c)
+	spec, err := LedgerSpec(c)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func Restore(ctx context.Context, c *Config, r io.Reader) (err error) {
 // are an error, unless they are to be skipped; then they are told in the log.
 func Reconcile(ctx context.Context, c *Config, files []string, skip bool, log *slog.Logger) (_ []till.Reconciled,
 	err error) {
-	spec, err := ledgerSpec(c)
+	spec, err := LedgerSpec(c)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (s *Shop) upstreams(o Options) (goods.Upstreams, error) {
 	for _, up := range s.Config.Upstreams {
 		a := goods.AllowedUpstream{Prefix: up.URL}
 		if up.Headers != "" {
-			secret, err := secretFile(up.Headers)
+			secret, err := ReadSecret(up.Headers)
 			if err == nil {
 				a.Header, err = goods.ParseUpstreamHeader(string(secret))
 			}

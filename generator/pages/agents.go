@@ -59,7 +59,7 @@ func renderMCPCard(i int) func(*Source, Unit, string, attest.Digest) ([]byte, er
 			Schema: "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
 			Name:   s.reversed() + "/" + d.Name, Title: d.Title, Description: d.Purpose, Version: api.ContractVersion,
 			WebsiteURL: s.Base + "/mcp", Remotes: []cardRemote{{"streamable-http", s.Base + d.Path,
-				[]string{api.MCPRevision}}},
+				api.MCPRevisions}},
 		})
 	}
 }
@@ -87,11 +87,11 @@ func renderAICatalog(s *Source, _ Unit, _ string, _ attest.Digest) ([]byte, erro
 // renderMCPLocator is the store's own list of its doors, since no address for one is a standard.
 func renderMCPLocator(s *Source, _ Unit, _ string, _ attest.Digest) ([]byte, error) {
 	type endpoint struct {
-		URL       string `json:"url"`
-		Transport string `json:"transport"`
-		Revision  string `json:"revision"`
-		Purpose   string `json:"purpose"`
-		Card      string `json:"card"`
+		URL       string   `json:"url"`
+		Transport string   `json:"transport"`
+		Revisions []string `json:"revisions"`
+		Purpose   string   `json:"purpose"`
+		Card      string   `json:"card"`
 	}
 	doc := struct {
 		Endpoints      []endpoint `json:"endpoints"`
@@ -105,10 +105,11 @@ func renderMCPLocator(s *Source, _ Unit, _ string, _ attest.Digest) ([]byte, err
 		WebMCP:         s.Base + templates.WebMCPPath,
 		Authentication: "none: no account, no key. Tools named buy_* take a payment in _meta.",
 		Unpaid: "An unpaid buy_* call is error 402 with the terms in error.data. At " + s.Base +
-			"/mcp?unpaid=result it is a result with isError, which stock x402 and MPP clients pay on.",
+			"/mcp?unpaid=result, and in revision " + api.MCP2026 + ", it is a result with isError, which stock " +
+			"x402 and MPP clients pay on.",
 	}
 	for _, d := range api.MCPDoors {
-		doc.Endpoints = append(doc.Endpoints, endpoint{s.Base + d.Path, "streamable-http", api.MCPRevision, d.Purpose,
+		doc.Endpoints = append(doc.Endpoints, endpoint{s.Base + d.Path, "streamable-http", api.MCPRevisions, d.Purpose,
 			s.Base + d.Card()})
 	}
 	return indented(doc)

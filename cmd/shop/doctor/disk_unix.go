@@ -1,6 +1,6 @@
 //go:build unix
 
-package shop
+package doctor
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package shop
+package doctor
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/keeper"
 	"store.example/agentstore/dynamic/rail"
@@ -63,9 +64,9 @@ func (d *Doctor) networks(ctx context.Context, r report) {
 	}
 }
 
-func (d *Doctor) network(ctx context.Context, n NetworkConfig, r report) {
+func (d *Doctor) network(ctx context.Context, n shop.NetworkConfig, r report) {
 	s := d.shop()
-	opened, err := s.openRail(n)
+	opened, err := s.OpenRail(n)
 	if err != nil {
 		do := "mend the network's table in the configuration"
 		if errors.Is(err, fs.ErrNotExist) && n.RPCFile != "" {
@@ -105,11 +106,11 @@ func (d *Doctor) network(ctx context.Context, n NetworkConfig, r report) {
 	if _, low, err := opened.Fuel(ctx); err == nil && low {
 		r("", Warning, "the account that pays gas is below its alarm", d.fund(info, st))
 	}
-	if date, err := time.Parse(time.DateOnly, n.PriceDate); err == nil && d.Now().Sub(date) > priceAge {
+	if date, err := time.Parse(time.DateOnly, n.PriceDate); err == nil && d.Now().Sub(date) > shop.PriceAge {
 		r("", Warning, "coin_price is of "+n.PriceDate+": what settling costs may be wrong",
 			"write today's price and date")
 	}
-	if nodes, err := n.nodes(); err == nil && len(nodes) == 1 {
+	if nodes, err := n.Nodes(); err == nil && len(nodes) == 1 {
 		r("", Warning, "one node alone is believed", "name a second one of another house as rpc: both are asked about "+
 			"payments of 1 USDC or more")
 	}
@@ -125,13 +126,13 @@ func (d *Doctor) fund(info rail.Info, st rail.Standing) string {
 }
 
 // withoutNodes is what an error says without the addresses of nodes, which may hold a key.
-func withoutNodes(err error) string { return reasonOf(err) }
+func withoutNodes(err error) string { return shop.ReasonOf(err) }
 
 // clock compares this machine's clock with those of the nodes, by the Date of their answers.
 func (d *Doctor) clock(ctx context.Context, r report) {
 	var off []time.Duration
 	for _, n := range d.Config.Networks {
-		nodes, err := n.nodes()
+		nodes, err := n.Nodes()
 		if err != nil || len(nodes) == 0 {
 			continue
 		}
@@ -202,7 +203,7 @@ func (d *Doctor) address(ctx context.Context, r report) {
 		r.err("", err, "", "mend base_url")
 		return
 	}
-	if !loopback(base.Hostname()) {
+	if !shop.Loopback(base.Hostname()) {
 		lookup := net.DefaultResolver.LookupHost
 		if d.Lookup != nil {
 			lookup = d.Lookup
@@ -214,7 +215,7 @@ func (d *Doctor) address(ctx context.Context, r report) {
 		}
 	}
 	const start = "start store serve, and the proxy or CDN before it; then look again"
-	key, err := IdentityKey(d.Config)
+	key, err := shop.IdentityKey(d.Config)
 	if err != nil {
 		return // which keys has said
 	}
@@ -239,7 +240,7 @@ func (d *Doctor) address(ctx context.Context, r report) {
 // terms asks for a price, to see that the header of a 402 comes through whatever stands before the
 // store.
 func (d *Doctor) terms(ctx context.Context, r report) {
-	site, err := LoadSite(d.Config)
+	site, err := shop.LoadSite(d.Config)
 	if err != nil || len(site.Goods) == 0 {
 		return // which texts has said
 	}
@@ -267,13 +268,13 @@ func (d *Doctor) terms(ctx context.Context, r report) {
 
 // proxy looks for what stands before a store that strangers reach.
 func (d *Doctor) proxy(_ context.Context, r report) {
-	here, err := local(d.Config)
+	here, err := shop.Local(d.Config)
 	switch {
 	case err != nil:
 		r.err("", err, "", "mend listen")
 	case here:
 		r("", Fine, "none is needed: the store is for this machine alone", "")
-	case d.Config.TLS.speaks() && len(d.Config.Server.TrustedProxies) == 0:
+	case d.Config.TLS.Speaks() && len(d.Config.Server.TrustedProxies) == 0:
 		r("", Fine, "none is needed: the store speaks TLS itself", "")
 	case len(d.Config.Server.TrustedProxies) == 0:
 		r("", Warning, "no proxy's word is believed on who calls: behind one, all visitors share its limits",
@@ -298,12 +299,12 @@ func (d *Doctor) certificate(_ context.Context, r report) {
 		r.err("", err, "", "mend base_url")
 		return
 	}
-	own := &ownCertificate{config: d.Config.TLS, host: base.Hostname()}
-	if err := own.load(); err != nil {
+	own := &shop.OwnCertificate{Config: d.Config.TLS, Host: base.Hostname()}
+	if err := own.Load(); err != nil {
 		r.err("", err, "", do)
 		return
 	}
-	ends := own.current.Load().Leaf.NotAfter
+	ends := own.Current.Load().Leaf.NotAfter
 	day := ends.UTC().Format(time.DateOnly)
 	switch left := ends.Sub(d.Now()); {
 	case left <= 0:
@@ -342,7 +343,7 @@ func (d *Doctor) desk(ctx context.Context, r report) {
 		r("", Fine, "it is off", "")
 		return
 	}
-	token, err := readDeskToken(d.Config.Desk.Token)
+	token, err := shop.ReadDeskToken(d.Config.Desk.Token)
 	if errors.Is(err, fs.ErrNotExist) {
 		r("", Fine, "store serve opens it at http://"+address+" and makes its token", "")
 		return

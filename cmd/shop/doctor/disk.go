@@ -1,4 +1,4 @@
-package shop
+package doctor
 
 import (
 	"context"

@@ -1,4 +1,6 @@
-package shop
+// Package doctor looks at everything that a configured store stands on, and says what mends what is
+// wrong. It changes nothing.
+package doctor
 
 import (
 	"context"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic"
 )
@@ -19,7 +22,7 @@ import (
 // Doctor looks at everything that a configured store stands on: keys, texts, ledger, networks,
 // address, clock, disk, backups. It changes nothing, and may look while the store runs.
 type Doctor struct {
-	Config *Config
+	Config *shop.Config
 	// Backups is the folder whose newest file named backup-… is taken for the newest backup.
 	Backups string
 	// Client asks the store's own address; nil is one with a timeout of ten seconds.
@@ -102,14 +105,14 @@ func (d *Doctor) Examine(ctx context.Context) (findings []Finding) {
 }
 
 // shop is a shop of which nothing is open.
-func (d *Doctor) shop() *Shop {
-	return &Shop{Config: *d.Config, Log: slog.New(slog.DiscardHandler)}
+func (d *Doctor) shop() *shop.Shop {
+	return &shop.Shop{Config: *d.Config, Log: slog.New(slog.DiscardHandler)}
 }
 
 func (d *Doctor) keys(_ context.Context, r report) {
 	c, s := d.Config, d.shop()
 	const list = "store key list says which keys there are; a lost one has to come back from its copy"
-	if _, err := s.keys(); !r.err("identity", err, "signs, and is the one in force", list) {
+	if _, err := s.Keys(); !r.err("identity", err, "signs, and is the one in force", list) {
 		return
 	}
 	for _, k := range []struct {
@@ -125,11 +128,11 @@ func (d *Doctor) keys(_ context.Context, r report) {
 			r(string(k.purpose), Warning, "not configured: "+k.without, "name its file as keys."+string(k.purpose))
 			continue
 		}
-		_, err := inForce(k.file, k.purpose, s.Ring)
+		_, err := shop.InForce(k.file, k.purpose, s.Ring)
 		r.err(string(k.purpose), err, "signs, and is the one in force", list)
 	}
-	err, do := s.mayServe(), "store key init makes keys of your own"
-	if errors.Is(err, errNobody) {
+	err, do := s.MayServe(), "store key init makes keys of your own"
+	if errors.Is(err, shop.ErrNobody) {
 		do = "write an address of a wallet of yours as pay_to of the network"
 	}
 	r.err("", err, "none of them is public, and payments go to no example", do)
@@ -143,14 +146,11 @@ func (d *Doctor) keys(_ context.Context, r report) {
 	}
 }
 
-// leastSecret is how many bytes the till's secret has at least.
-const leastSecret = 32
-
 func (d *Doctor) secrets(_ context.Context, r report) {
 	c := d.Config
-	b, err := secretFile(c.Keys.Secret)
-	if err == nil && len(b) < leastSecret {
-		err = fmt.Errorf("%s holds %d bytes, fewer than %d", c.Keys.Secret, len(b), leastSecret)
+	b, err := shop.ReadSecret(c.Keys.Secret)
+	if err == nil && len(b) < shop.LeastSecret {
+		err = fmt.Errorf("%s holds %d bytes, fewer than %d", c.Keys.Secret, len(b), shop.LeastSecret)
 	}
 	do := "chmod 600 it, or have it back from its copy: open offers and status tokens derive from it"
 	if errors.Is(err, fs.ErrNotExist) {
@@ -167,18 +167,18 @@ func (d *Doctor) secrets(_ context.Context, r report) {
 		if f[1] == "" {
 			continue
 		}
-		_, err := secretFile(f[1])
+		_, err := shop.ReadSecret(f[1])
 		r.err(f[0], err, "for its owner alone",
 			"make the file and chmod 600 it, or take the key out of the configuration")
 	}
 }
 
 func (d *Doctor) texts(_ context.Context, r report) {
-	site, err := LoadSite(d.Config)
+	site, err := shop.LoadSite(d.Config)
 	if !r.err("", err, "they load", "mend what is named, then run store build") {
 		return
 	}
-	r.err("of your own", d.shop().maySell(site), "none is the specimen's, or this is a store on loopback",
+	r.err("of your own", d.shop().MaySell(site), "none is the specimen's, or this is a store on loopback",
 		"write your own, then run store build")
 }
 
@@ -188,7 +188,7 @@ func (d *Doctor) tree(_ context.Context, r report) {
 		r("", Warning, "not served by this process: public is not configured", "serve the tree of store build by a CDN")
 		return
 	}
-	ring, err := Ring(c)
+	ring, err := shop.Ring(c)
 	if err == nil {
 		// What it was built from is read when a store opens it.
 		_, err = dynamic.OpenSite(dynamic.SiteConfig{Pointer: c.Public, Ring: ring, BaseURL: c.BaseURL})
@@ -207,11 +207,11 @@ func (d *Doctor) record(_ context.Context, r report) {
 		r("", Warning, c.Record+" is not there yet", "store build begins it")
 		return
 	}
-	r.err("", checkOrigin(c), "its log has the name of this address", "set base_url back")
+	r.err("", shop.CheckOrigin(c), "its log has the name of this address", "set base_url back")
 }
 
 func (d *Doctor) ledger(ctx context.Context, r report) {
-	spec, err := ledgerSpec(d.Config)
+	spec, err := shop.LedgerSpec(d.Config)
 	if file, is := strings.CutPrefix(spec, "bolt:"); is && err == nil {
 		if _, gone := os.Stat(file); errors.Is(gone, fs.ErrNotExist) {
 			r("", Warning, file+" is not there yet",

@@ -1,4 +1,4 @@
-package shop
+package doctor
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/corpus/attest"
 )
 
@@ -48,7 +49,7 @@ func (f *front) RoundTrip(r *http.Request) (*http.Response, error) {
 // patient is a configured store with a doctor, and what stands before it.
 type patient struct {
 	*Doctor
-	c     *Config
+	c     *shop.Config
 	net   *chaintest.Net
 	front *front
 	dir   string
@@ -58,21 +59,22 @@ func newPatient(t *testing.T, n *chaintest.Net) *patient {
 	t.Helper()
 	dir := t.TempDir()
 	keys := filepath.Join(dir, "keys")
-	if _, err := MakeKeys(keys, time.Now().UTC().Format(time.DateOnly)); err != nil {
+	if _, err := shop.MakeKeys(keys, time.Now().UTC().Format(time.DateOnly)); err != nil {
 		t.Fatal(err)
 	}
 	relayer := filepath.Join(keys, "relayer.key")
-	if err := WriteNew(relayer, []byte(n.Relayer.Hex()), 0o600); err != nil {
+	if err := shop.WriteNew(relayer, []byte(n.Relayer.Hex()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := &Config{BaseURL: "https://shop.example", Listen: "127.0.0.1:1", Ledger: "bolt:" +
+	c := &shop.Config{BaseURL: "https://shop.example", Listen: "127.0.0.1:1", Ledger: "bolt:" +
 		filepath.Join(dir, "ledger.bolt"),
-		Networks: []NetworkConfig{{ID: "eip155:8453", RPC: []string{n.Chain.RPCURL()}, PayTo: n.PayTo.Hex(),
+		Networks: []shop.NetworkConfig{{ID: "eip155:8453", RPC: []string{n.Chain.RPCURL()}, PayTo: n.PayTo.Hex(),
 			RelayerKey: relayer, GenesisHash: "any", CoinPrice: "1",
 			PriceDate: time.Now().UTC().Format(time.DateOnly)}},
-		Keys: KeysConfig{Identity: KeyFile(keys, "identity"), Ring: RingFile(keys), Secret: SecretFile(keys),
-			Log: KeyFile(keys, "log"), Webhook: KeyFile(keys, "webhook"), Git: KeyFile(keys, "git")}}
-	k, err := IdentityKey(c)
+		Keys: shop.KeysConfig{Identity: shop.KeyFile(keys, "identity"), Ring: shop.RingFile(keys),
+			Secret: shop.SecretFile(keys),
+			Log:    shop.KeyFile(keys, "log"), Webhook: shop.KeyFile(keys, "webhook"), Git: shop.KeyFile(keys, "git")}}
+	k, err := shop.IdentityKey(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,9 +127,11 @@ func TestDoctorNamesWhatIsWrong(t *testing.T) {
 		{"no log key", func(_ *testing.T, p *patient) { p.c.Keys.Log = "" }, "keys log", Warning, "keys.log"},
 		{"a folder for all to write", func(t *testing.T, p *patient) { chmod(t, filepath.Join(p.dir, "keys"), 0o777) },
 			"keys folder", Fault, "chmod 700"},
-		{"the specimen's webhook key", func(_ *testing.T, p *patient) { p.c.Keys.Webhook = specimen }, "keys", Fault,
+		{"the specimen's webhook key", func(_ *testing.T, p *patient) { p.c.Keys.Webhook = shop.Specimen }, "keys",
+			Fault,
 			"keys.webhook is the specimen key"},
-		{"the example's address", func(_ *testing.T, p *patient) { p.c.Networks[0].PayTo = exampleAddress("eip155") },
+		{"the example's address",
+			func(_ *testing.T, p *patient) { p.c.Networks[0].PayTo = shop.ExampleAddress("eip155") },
 			"keys", Fault, "of which nobody has the key"},
 		{"another's debug listener", func(t *testing.T, p *patient) {
 			other := httptest.NewServer(http.NotFoundHandler())
@@ -240,42 +244,32 @@ func TestDoctorLooksAtEverything(t *testing.T) {
 	}
 }
 
-// A beginning loads, holds what was said and nothing else in force; what cannot be is said.
-func TestBegin(t *testing.T) {
-	const evm, sol = "0x00000000000000000000000000000000000000aa", "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin"
-	c, err := Begin(Beginning{BaseURL: "https://ada.example", Networks: []string{"base", "eip155:137", "solana"},
-		PayTo: []string{evm, sol}})
+// The doctor tells of an own certificate's end while there is time to put another in its place.
+func TestDoctorSeesACertificateEnd(t *testing.T) {
+	p := newPatient(t, chaintest.New(t, chaintest.Options{Networks: []uint64{8453}}))
+	if found := p.aspect(t, "certificate"); len(found) != 1 || found[0].State != Fine {
+		t.Errorf("without one: %+v", found)
+	}
+	keys := t.TempDir()
+	file, err := shop.MakeCertificate(keys, "shop.example")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := Used(c)
-	got, err := Load(write(t, text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.BaseURL != "https://ada.example" || len(got.Networks) != 3 || got.Networks[1].PayTo != evm ||
-		got.Networks[2].PayTo != sol || got.Trade != nil || got.Census.Cap != 0 {
-		t.Errorf("loaded %+v", got)
-	}
-	for _, line := range []string{"\n# [census]\n", "\n# [[trade]]\n", "\n# cap = 20000\n",
-		"\nlisten = \"127.0.0.1:4020\"\n",
-		"\n# coin_price = \"3000\"\n"} {
-		if !strings.Contains(text, line) {
-			t.Errorf("%q is not there", line)
+	p.c.TLS = shop.TLSConfig{Certificate: file, Key: filepath.Join(keys, "tls.key")}
+	made := time.Now()
+	for _, c := range []struct {
+		days  int
+		state State
+		words string
+	}{{0, Fine, "it ends on "}, {334, Fine, "it ends on "}, {336, Warning, "send the store SIGHUP"},
+		{364, Warning, "in 0 days"}, {366, Fault, "it ended on "}} {
+		p.Now = func() time.Time { return made.Add(time.Duration(c.days)*24*time.Hour + time.Hour) }
+		if found := p.aspect(t, "certificate"); len(found) != 1 || !says(found, "certificate", c.state, c.words) {
+			t.Errorf("after %d days: %+v", c.days, found)
 		}
 	}
-	const usdc = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
-	for words, b := range map[string]Beginning{
-		"base, ":         {BaseURL: LocalURL, Networks: []string{"bitcoin"}, PayTo: []string{evm}},
-		"no address":     {BaseURL: LocalURL, Networks: []string{"solana"}, PayTo: []string{evm}},
-		"one address":    {BaseURL: LocalURL, Networks: []string{"base"}, PayTo: []string{evm, evm}},
-		"must be https":  {BaseURL: "http://ada.example", Networks: []string{"base"}, PayTo: []string{evm}},
-		"stands twice":   {BaseURL: LocalURL, Networks: []string{"base", "base"}, PayTo: []string{evm}},
-		"of USDC on":     {BaseURL: LocalURL, Networks: []string{"base"}, PayTo: []string{usdc}},
-		"in their order": {BaseURL: LocalURL, Networks: []string{"base"}, PayTo: []string{evm}, RPC: []string{"", ""}},
-	} {
-		if _, err := Begin(b); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("%+v: %v, want %q", b, err, words)
-		}
+	p.c.TLS.Key = file
+	if found := p.aspect(t, "certificate"); !says(found, "certificate", Fault, "tls.key") {
+		t.Errorf("with the certificate for a key: %+v", found)
 	}
 }
