@@ -9,7 +9,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/ledger"
-	"store.example/agentstore/dynamic/till/tilltest"
+	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // Whoever bought once leaves forty authorizations of an empty wallet in the ledger at most, and

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/internal/railtest"
 )
 
 // fakeChain is a chain in memory that obeys its test: it seals, forgets, reorganises and falls

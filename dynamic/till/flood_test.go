@@ -14,7 +14,7 @@ import (
 
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/till/tilltest"
+	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // newestFirst is a rail whose network lists the newest transfers first, a few in a piece.

@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/internal/railtest"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/till/tilltest"
+	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 const secret = "/api/buy/a_secret"

@@ -16,11 +16,11 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/internal/railtest"
 	"store.example/agentstore/dynamic/settle"
 
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/till/tilltest"
+	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // hostileKinds is how each row of railtest.Hostile is met on the fake chain: %d is a fresh number,

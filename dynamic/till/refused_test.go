@@ -11,7 +11,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/ledger"
-	"store.example/agentstore/dynamic/till/tilltest"
+	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // Whoever had thirty payments refused within a minute has few checked at a time, and those beyond

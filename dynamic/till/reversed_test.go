@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/till/tilltest"
+	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // keyed presents a payment under a key of the buyer's own, and seals it.

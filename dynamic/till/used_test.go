@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/till/tilltest"
+	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // A payment that has paid, of which the ledger knows nothing, is told as that also where nothing

@@ -24,7 +24,7 @@ import (
 	"store.example/agentstore/dynamic/services"
 	"store.example/agentstore/dynamic/settle"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/till/tilltest"
+	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // world is what the processes of a store share over a long time in a bubble: a ledger, a chain that

@@ -19,7 +19,7 @@ import (
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/services"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/till/tilltest"
+	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // commitTakes is how long the one writer of a ledger is busy with each transaction.

@@ -16,7 +16,7 @@ import (
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/services"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/till/tilltest"
+	"store.example/agentstore/dynamic/internal/tilltest"
 
 	"github.com/anishathalye/porcupine"
 )

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/till/tilltest"
+	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // wish is something that somebody comes for.

@@ -15,7 +15,7 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/till/tilltest"
+	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // counted counts what a ledger stores, and how often it is read.

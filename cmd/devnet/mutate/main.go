@@ -35,18 +35,20 @@ type subject struct {
 
 // subjects is the table of what is tried.
 var subjects = []subject{
-	{dir: "dynamic/settle", tests: []string{"dynamic/rail/facilitator", "dynamic/till", "dynamic/onchain"}},
+	{dir: "dynamic/settle", tests: []string{"dynamic/rail/facilitator", "dynamic/till",
+		"dynamic/internal/onchaintest"}},
 	{dir: "dynamic/mcp"},
 	{dir: "dynamic/rail", tests: []string{"dynamic/rail/facilitator", "dynamic/rail/evm", "dynamic/till",
-		"dynamic/onchain"}},
-	{dir: "dynamic/rail/evm", tests: []string{"dynamic/rail/facilitator", "dynamic/till", "dynamic/onchain"}},
+		"dynamic/internal/onchaintest"}},
+	{dir: "dynamic/rail/evm", tests: []string{"dynamic/rail/facilitator", "dynamic/till",
+		"dynamic/internal/onchaintest"}},
 	{dir: "dynamic/rail/facilitator"},
-	{dir: "dynamic/goods", tests: []string{"dynamic/till", "dynamic/onchain"}},
-	{dir: "dynamic/counter", tests: []string{"dynamic/till", "dynamic/onchain"}},
-	{dir: "dynamic/pay", tests: []string{"dynamic/till", "dynamic/onchain"}},
-	{dir: "dynamic/pay/x402", tests: []string{"dynamic/counter", "dynamic/till", "dynamic/onchain"}},
-	{dir: "dynamic/budget", tests: []string{"dynamic/till", "dynamic/onchain"}},
-	{dir: "dynamic/schedule", tests: []string{"dynamic/till", "dynamic/onchain"}},
+	{dir: "dynamic/goods", tests: []string{"dynamic/till", "dynamic/internal/onchaintest"}},
+	{dir: "dynamic/counter", tests: []string{"dynamic/till", "dynamic/internal/onchaintest"}},
+	{dir: "dynamic/pay", tests: []string{"dynamic/till", "dynamic/internal/onchaintest"}},
+	{dir: "dynamic/pay/x402", tests: []string{"dynamic/counter", "dynamic/till", "dynamic/internal/onchaintest"}},
+	{dir: "dynamic/budget", tests: []string{"dynamic/till", "dynamic/internal/onchaintest"}},
+	{dir: "dynamic/schedule", tests: []string{"dynamic/till", "dynamic/internal/onchaintest"}},
 	{dir: "dynamic/ledger", tests: []string{"dynamic/ledger/bolt"}},
 	{dir: "corpus/attest", tests: []string{"corpus/record"}},
 	{dir: "corpus/derive", tests: []string{"generator"}},
@@ -55,7 +57,7 @@ var subjects = []subject{
 		tests: []string{"corpus/verify"}},
 	{dir: "corpus/seal", tests: []string{"corpus/record", "corpus/verify"}},
 	// Its tests are the slowest, and the last for whatever it uses.
-	{dir: "dynamic/till", tests: []string{"dynamic/onchain"}},
+	{dir: "dynamic/till", tests: []string{"dynamic/internal/onchaintest"}},
 }
 
 //go:embed explained.txt

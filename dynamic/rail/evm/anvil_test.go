@@ -10,7 +10,7 @@ import (
 	"store.example/agentstore/cmd/devnet/chain"
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/internal/railtest"
 )
 
 // anvilHarness is the same people on anvil, a node that shares no code with go-ethereum.

@@ -16,7 +16,7 @@ import (
 	"store.example/agentstore/cmd/devnet/token"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
-	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/internal/railtest"
 )
 
 // buy settles one payment and returns what the chain says after one block.

@@ -12,7 +12,7 @@ import (
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/cmd/devnet/token"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/internal/railtest"
 )
 
 func call(method string, words ...[]byte) []byte {

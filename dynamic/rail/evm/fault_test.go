@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/internal/railtest"
 )
 
 // recorder is a log that calls back with each line.

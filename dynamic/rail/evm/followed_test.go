@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/internal/railtest"
 )
 
 // patience turns a hang into a failure.

@@ -10,7 +10,7 @@ import (
 
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/internal/railtest"
 )
 
 // oracle names a fee of 10^15 wei for every call:

@@ -9,7 +9,7 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
 	"store.example/agentstore/dynamic/rail/facilitator"
-	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/internal/railtest"
 	"store.example/agentstore/dynamic/settle"
 )
 

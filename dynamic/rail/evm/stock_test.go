@@ -18,7 +18,7 @@ import (
 	"store.example/agentstore/cmd/devnet/token"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
-	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/internal/railtest"
 )
 
 // question is a payment against a requirement, for both facilitators.

@@ -16,7 +16,7 @@ import (
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
-	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/internal/railtest"
 )
 
 // batch is payments of all buyers, drafted and signed as one.

@@ -18,7 +18,7 @@ import (
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/cmd/devnet/token"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/internal/railtest"
 )
 
 // failing answers every call of a request with an error of the node's own.

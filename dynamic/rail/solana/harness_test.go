@@ -14,7 +14,7 @@ import (
 
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/internal/railtest"
 	"store.example/agentstore/dynamic/rail/solana"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"store.example/agentstore/cmd/devnet/svm"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/internal/railtest"
 	"store.example/agentstore/dynamic/rail/solana"
 )
 

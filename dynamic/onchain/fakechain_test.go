@@ -1,7 +1,0 @@
-package onchain_test
-
-import (
-	"errors"
-)
-
-var errSilent = errors.New("no node answers")
