@@ -146,7 +146,7 @@ var arrows = []arrow{
 	{from: "corpus/tier", may: []string{"corpus/attest", "corpus/record"}},
 	{from: "corpus/doors", may: []string{"corpus/exchange", "corpus/fetch", "corpus/probe"},
 		tests: []string{"corpus/attest"}},
-	{from: "corpus/exchange", may: []string{"corpus/caip2"}},
+	{from: "corpus/exchange", may: []string{"corpus/attest/base58", "corpus/caip2", "corpus/networks"}},
 	{from: "corpus/extsort"},
 	{from: "corpus/filelock"},
 	{from: "corpus/ots"},
