@@ -26,7 +26,7 @@ func TestStyleInstallsAreThoseOfTheTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := 0
-	for _, folder := range []string{"../content/pages", "../generator/texts", "../.github", ".."} {
+	for _, folder := range []string{"../content/pages", "../generator/pages/texts", "../.github", ".."} {
 		err := fs.WalkDir(os.DirFS(folder), ".", func(name string, d fs.DirEntry, err error) error {
 			if d != nil && d.IsDir() && folder == ".." && name != "." {
 				return fs.SkipDir

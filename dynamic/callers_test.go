@@ -12,7 +12,7 @@ import (
 	"store.example/agentstore/dynamic/route"
 )
 
-// named stands for package callers: a request says in Signature-Input which key signed it.
+// named stands for Callers: a request says in Signature-Input which key signed it.
 type named struct{ addresses []string }
 
 func (n *named) Verify(r *http.Request, address string) (string, *route.Agent, error) {

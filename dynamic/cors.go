@@ -19,7 +19,7 @@ var (
 	maxAge       = []string{"86400"}
 	allowHeaders = []string{fields("Content-Type", payments) +
 		", X-PAYMENT, SIGN-IN-WITH-X, Access-Control-Expose-Headers, Idempotency-Key, Accept, MCP-Protocol-Version, " +
-		"A2A-Version"}
+		"Mcp-Method, Mcp-Name, A2A-Version"}
 	exposeHeaders = []string{strings.TrimPrefix(fields("", termsAndAnswers), ", ") +
 		", X-PAYMENT-RESPONSE, Idempotent-Replayed, Retry-After, " +
 		"RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Deprecation, Sunset, " +

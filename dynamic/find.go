@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	"store.example/agentstore/content/api"
-	"store.example/agentstore/content/find"
+
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/templates"
 )
@@ -68,10 +68,10 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request, p *page) error {
 }
 
 // index is that of the snapshot's tree, which is read once.
-func (snap *snapshot) index() (*find.Index, error) {
+func (snap *snapshot) index() (*api.SearchIndex, error) {
 	const at = "/search/pages.json"
 	if known, ok := snap.known.Load(at); ok {
-		return known.(*find.Index), nil
+		return known.(*api.SearchIndex), nil
 	}
 	p := snap.pages[at]
 	if p == nil {
@@ -92,7 +92,7 @@ func (snap *snapshot) index() (*find.Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := new(find.Index)
+	x := new(api.SearchIndex)
 	if err := json.Unmarshal(b, x); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", at, err)
 	}

@@ -82,7 +82,7 @@ func (m *Metrics) Node(network string, up bool, took, age time.Duration) {
 	m.gauges.nodeBehind.WithLabelValues(network).Set(age.Seconds())
 }
 
-// Asked notes one question to one of a network's nodes, by a name of package rpc's outcomes.
+// Asked notes one question to one of a network's nodes, by a name of package rail's outcomes.
 func (m *Metrics) Asked(network, outcome string, took time.Duration) {
 	m.gauges.asked.WithLabelValues(network, outcome).Observe(took.Seconds())
 }

@@ -15,7 +15,7 @@ import (
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
-	"store.example/agentstore/corpus/tier"
+
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/problem"
@@ -86,10 +86,11 @@ func TestHostPagesAreThoseOfTheRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		hosts++
-		h := tier.HistoryOf(r.Rounds(), rows, feed)
-		described, err := derive.DescribeHost(r.Rounds(), h, tier.Of(h), derive.HostParts{BaseURL: base, Feed: feed,
-			Others: others,
-			Prove:  func(leaf, size int64) (tlog.Proof, error) { return r.Log.Prove(leaf, size, r.Ring()) }})
+		h := derive.HistoryOf(r.Rounds(), rows, feed)
+		described, err := derive.DescribeHost(r.Rounds(), h, derive.StandingOf(h),
+			derive.HostParts{BaseURL: base, Feed: feed,
+				Others: others,
+				Prove:  func(leaf, size int64) (tlog.Proof, error) { return r.Log.Prove(leaf, size, r.Ring()) }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ type Config struct {
 	Budgets *budget.Set    // nil: no row may name one
 	Limits  Limits
 	// Callers tells callers apart by the keys that sign their requests; nil: by their addresses
-	// alone. It is package callers.
+	// alone. It is package dynamic.
 	Callers interface {
 		Verify(r *http.Request, address string) (key string, agent *route.Agent, err error)
 	}

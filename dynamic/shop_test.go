@@ -31,7 +31,7 @@ import (
 	"store.example/agentstore/dynamic/a2a"
 	"store.example/agentstore/dynamic/bounty"
 	"store.example/agentstore/dynamic/budget"
-	"store.example/agentstore/dynamic/clock"
+
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/desk"
 	"store.example/agentstore/dynamic/ledger"
@@ -149,7 +149,7 @@ func shopRowsOf(t testing.TB, s **Server, db ledger.DB) []route.Row {
 		t.Fatal(err)
 	}
 	// The last second of a week that a year has but every fifth or sixth time.
-	hours := &clock.Clock{BaseURL: base, Site: site,
+	hours := &counter.Clock{BaseURL: base, Site: site,
 		Chrome:  func() *templates.Chrome { return chrome },
 		Weather: func(time.Time) content.Weather { return content.Weather{Word: "still", Week: "2026-W52"} },
 		Now:     func() time.Time { return time.Date(2027, 1, 3, 23, 59, 59, 500, time.UTC) }}
@@ -284,7 +284,7 @@ func (noWallets) ProveText(context.Context, string, string, string, string) (who
 func publicRows() []route.Row {
 	var rows []route.Row
 	for _, r := range slices.Concat(counter.Routes(nil, services.New(services.Config{}).Kinds()), services.Routes(),
-		clock.Routes(), desk.Routes(), roster.Routes(), mcp.Routes(),
+		counter.ClockRoutes(), desk.Routes(), roster.Routes(), mcp.Routes(),
 		visitors.Routes(), a2a.Routes(), bounty.Routes(), trade.Routes()) {
 		rows = append(rows, route.Row{Route: r, Handle: func(http.ResponseWriter, *http.Request) error { return nil }})
 	}

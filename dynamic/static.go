@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"store.example/agentstore/content/api"
-	"store.example/agentstore/content/find"
+
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/templates"
@@ -299,7 +299,7 @@ func (s *Server) pageNotFound(c *call, r *http.Request) bool {
 		s.log.Error("the 404 page cannot be served", "err", err)
 		return false
 	}
-	body := templates.Lost(a.body, find.Words(r.URL.Path))
+	body := templates.Lost(a.body, api.SearchWords(r.URL.Path))
 	h := c.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h["Cache-Control"] = noStore

@@ -13,8 +13,9 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/filetree"
+
 	"store.example/agentstore/generator/buildcache"
+	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/generator/publish"
 	"store.example/agentstore/generator/tree"
 )
@@ -24,23 +25,29 @@ import (
 const manifestRow = "files of the manifest"
 
 func newBuild(in *Input) (*build, error) {
+	if in.Corpus != nil {
+		if err := RecordIsNewer(in.Corpus); err != nil {
+			return nil, err
+		}
+	}
+
 	rows := in.outputs
 	if rows == nil {
-		rows = table()
+		rows = pages.Table()
 	}
-	rows, err := prepare(slices.DeleteFunc(slices.Clone(rows), func(o output) bool {
-		return !in.Site.Serves(documents[o.name].Path)
+	rows, err := pages.Prepare(slices.DeleteFunc(slices.Clone(rows), func(o pages.Output) bool {
+		return !in.Site.Serves(pages.Documents[o.Name].Path)
 	}))
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSource(in, rows)
+	s, err := pages.NewSource(&in.Input, rows)
 	if err != nil {
 		return nil, err
 	}
-	b := &build{in: in, s: s, rows: rows, manifest: filetree.NewTree(attest.PublicLayout()), next: buildcache.New()}
+	b := &build{in: in, s: s, rows: rows, manifest: attest.NewTree(attest.PublicLayout()), next: buildcache.New()}
 	if !in.PublicPools {
-		b.private = publish.NewPrivate(in.Site, s.feed)
+		b.private = publish.NewPrivate(in.Site, s.Feed)
 	}
 	if b.tree, err = tree.Open(in.OutDir); err != nil {
 		return nil, err
@@ -69,7 +76,7 @@ func (b *build) run(ctx context.Context) (Report, error) {
 		b.old = buildcache.Open(b.in.Cache, b.tree.HeadDigest())
 		b.before = b.old.Files()
 	}
-	if err := b.checkProse(ctx); err != nil {
+	if err := b.s.CheckProse(ctx, b.readBefore); err != nil {
 		return Report{}, err
 	}
 	// What a failed build leaves must not pass for what the cache says.
@@ -96,9 +103,23 @@ func (b *build) run(ctx context.Context) (Report, error) {
 	return b.report, nil
 }
 
+// proseRow is the row of the build cache that remembers which texts had no fault, by their file. No
+// output has this name.
+const proseRow = "prose"
+
+// readBefore reports whether the last build found no fault in a text, and remembers it for the
+// next. A build that finds one saves no cache.
+func (b *build) readBefore(file string, sum attest.Digest) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next.Put(proseRow, file, buildcache.Unit{Made: string(sum[:])})
+	was, ok := b.old.Unit(proseRow, file)
+	return ok && was.Made == string(sum[:])
+}
+
 // seal signs the manifest and writes what differs of it.
 func (b *build) seal() error {
-	sealed, err := b.manifest.Seal(b.in.Key, filetree.Meta{BaseURL: b.s.base, ContentDigest: b.in.Site.Digest})
+	sealed, err := b.manifest.Seal(b.in.Key, attest.FileMeta{BaseURL: b.s.Base, ContentDigest: b.in.Site.Digest})
 	if err != nil {
 		return err
 	}
@@ -218,13 +239,13 @@ func finished(name string) string {
 }
 
 // namedBy matches the paths that the rows of a table can give a file.
-func namedBy(rows []output) *regexp.Regexp {
+func namedBy(rows []pages.Output) *regexp.Regexp {
 	var all []string
 	for _, row := range rows {
-		if row.name == "own_page" {
+		if row.Name == "own_page" {
 			continue // its pages may have any name, so that a name is no sign of a build
 		}
-		for _, f := range row.files {
+		for _, f := range row.Files {
 			before, rest, holds := strings.Cut(f.Path, "{")
 			pattern := regexp.QuoteMeta(before)
 			if holds {

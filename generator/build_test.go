@@ -22,6 +22,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/generator/buildcache"
+	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/generator/publish"
 )
 
@@ -48,9 +49,9 @@ func smallInput(t testing.TB, dir string) Input {
 var small = []string{"home", "menu", "menu_item", "what", "style"}
 
 // only are the rows of the table whose names fit a pattern.
-func only(patterns ...string) []output {
-	return slices.DeleteFunc(table(), func(o output) bool {
-		return !slices.ContainsFunc(patterns, func(p string) bool { fits, _ := path.Match(p, o.name); return fits })
+func only(patterns ...string) []pages.Output {
+	return slices.DeleteFunc(pages.Table(), func(o pages.Output) bool {
+		return !slices.ContainsFunc(patterns, func(p string) bool { fits, _ := path.Match(p, o.Name); return fits })
 	})
 }
 
@@ -72,12 +73,12 @@ func mustBuild(t testing.TB, in Input) Report {
 
 // TestTableIsComplete compares the table with the documents of the API.
 func TestTableIsComplete(t *testing.T) {
-	rows, err := prepare(table())
+	rows, err := pages.Prepare(pages.Table())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range api.Documents {
-		if !slices.ContainsFunc(rows, func(o output) bool { return o.name == d.Name }) {
+		if !slices.ContainsFunc(rows, func(o pages.Output) bool { return o.Name == d.Name }) {
 			t.Errorf("nothing renders the document %s", d.Name)
 		}
 	}
@@ -171,8 +172,10 @@ const kindsOfEdits = 11
 // edit changes something in one way and says what.
 func edit(t *testing.T, rng *rand.Rand, src, observations fstest.MapFS, routes *[]api.Route, kind, step int) string {
 	t.Helper()
-	shelf := slices.DeleteFunc(sortedKeys(src), func(n string) bool { return !strings.HasPrefix(n, "shelf/") })
-	pages := slices.DeleteFunc(sortedKeys(src), func(n string) bool { return !strings.HasPrefix(n, "pages/") })
+	shelf := slices.DeleteFunc(slices.Sorted(maps.Keys(src)),
+		func(n string) bool { return !strings.HasPrefix(n, "shelf/") })
+	pages := slices.DeleteFunc(slices.Sorted(maps.Keys(src)),
+		func(n string) bool { return !strings.HasPrefix(n, "pages/") })
 	pick := func(names []string) string { return names[rng.IntN(len(names))] }
 	set := func(name, body string) { src[name] = &fstest.MapFile{Data: []byte(body)} }
 	get := func(name string) string { return string(src[name].Data) }
@@ -222,7 +225,7 @@ func edit(t *testing.T, rng *rand.Rand, src, observations fstest.MapFS, routes *
 			return "removal of " + name
 		}
 		pool := draws[1]
-		for _, other := range sortedKeys(src) {
+		for _, other := range slices.Sorted(maps.Keys(src)) {
 			if strings.Contains(get(other), "pool = \""+pool+"\"") {
 				return "removal of " + name
 			}
@@ -428,9 +431,11 @@ func TestFailedBuildLeavesTheRecordUnfit(t *testing.T) {
 	site := *in.Site
 	site.Config.Tagline = "Another line, which the failed build writes into pages that it gets to."
 	broken.Site = &site
-	broken.outputs = append(slices.Clone(in.outputs), output{
-		name: "zz_broken", files: []api.Representation{{MediaType: api.PlainText, Path: "zz.txt"}},
-		render: func(*source, unit, string, attest.Digest) ([]byte, error) { return nil, errors.New("no ink") },
+	broken.outputs = append(slices.Clone(in.outputs), pages.Output{
+		Name: "zz_broken", Files: []api.Representation{{MediaType: api.PlainText, Path: "zz.txt"}},
+		Render: func(*pages.Source, pages.Unit, string, attest.Digest) ([]byte, error) {
+			return nil, errors.New("no ink")
+		},
 	})
 	if _, err := Build(t.Context(), broken); err == nil || !strings.Contains(err.Error(), "no ink") {
 		t.Fatalf("Build: %v", err)
@@ -499,7 +504,7 @@ func TestNothingHoldsWhatIsUsedAgain(t *testing.T) {
 	in.Workers = 4
 	mustBuild(t, in)
 	want := readTree(t, in.OutDir)
-	in.outputs = table()
+	in.outputs = pages.Table()
 	spoil := func(b []byte) {
 		b = b[:cap(b)]
 		for i := range b {
@@ -508,11 +513,11 @@ func TestNothingHoldsWhatIsUsedAgain(t *testing.T) {
 	}
 	for i := range in.outputs {
 		o := &in.outputs[i]
-		if render := o.render; render != nil {
-			o.render = func(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+		if render := o.Render; render != nil {
+			o.Render = func(s *pages.Source, u pages.Unit, mediaType string, made attest.Digest) ([]byte, error) {
 				b, err := render(s, u, mediaType, made)
 				b = bytes.Clone(b)
-				spoil(u.scratch.file)
+				spoil(u.Scratch.File)
 				return b, err
 			}
 		}

@@ -13,9 +13,10 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/sshsig"
+
 	"store.example/agentstore/corpus/corpustest"
 	"store.example/agentstore/corpus/seal"
+	"store.example/agentstore/generator/pages"
 )
 
 // bulkInput is a site with a record of three weeks, and its writer.
@@ -26,7 +27,8 @@ func bulkInput(t *testing.T) (Input, *seal.Writer) {
 	corpustest.Append(t, w, 3, 3)
 	in := specimenInput(t, t.TempDir())
 	in.Corpus, in.Cache = os.DirFS(w.Dir), filepath.Join(t.TempDir(), "record")
-	in.Bulk = &Bulk{Signer: sshsig.NewSigner(attest.SpecimenKeyFor(attest.PurposeGit)), Name: "The General Store",
+	in.Bulk = &pages.Bulk{Signer: attest.NewSSHSigner(attest.SpecimenKeyFor(attest.PurposeGit)),
+		Name:  "The General Store",
 		Email: "keeper@store.example"}
 	return in, w
 }

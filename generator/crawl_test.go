@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"store.example/agentstore/generator/pages"
 )
 
 // unlinked are pages of the sitemap to which no page leads, each with the reason. There is none.
@@ -73,7 +75,7 @@ func TestEveryPageIsLinked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var listed sitemap
+	var listed pages.Sitemap
 	if err := xml.Unmarshal(body, &listed); err != nil || len(listed.URLs) < 100 {
 		t.Fatalf("%d pages in the sitemap: %v", len(listed.URLs), err)
 	}

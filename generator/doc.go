@@ -2,7 +2,7 @@
 // the API into the published tree: files that any web server, content network
 // or git clone can serve, covered by one signed manifest.
 //
-// What is published is decided in one table, table.go; a new file is a row of
+// What is published is decided in the table of package pages; a new file is a row of
 // it. A build is a function of its [Input]: it reads no clock, sorts
 // everything, and writes only bytes that change. With a build cache it
 // renders only what depends on something that changed, and is tested to end

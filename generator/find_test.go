@@ -7,7 +7,7 @@ import (
 	"testing/fstest"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/content/find"
+	"store.example/agentstore/content/api"
 )
 
 // A page of the keeper's is listed at /search by its title and summary: other prose makes its own
@@ -41,14 +41,14 @@ func TestProseOfAPageIsItsOwn(t *testing.T) {
 // and each part stands where its page has it.
 func TestIndexOfPages(t *testing.T) {
 	site, tree := specimenSite.get(t)
-	var x find.Index
-	readJSON(t, tree, findIndexFile, &x)
+	var x api.SearchIndex
+	readJSON(t, tree, "search/pages.json", &x)
 	x.Prepare()
 	for query, want := range map[string]string{"refund": "/problems/refund_owed", "price": "/pricing",
 		"systemd": "/running/service", "docker": "/running/container", "nginx": "/running/proxy",
 		"solana": "/", "Portrait rock": "/menu/pet_rock", "how to buy": "/mcp#how-to-buy"} {
 		hits, _ := x.Find(query, 8)
-		if !slices.ContainsFunc(hits, func(h find.Hit) bool { return strings.HasPrefix(h.Path, want) }) {
+		if !slices.ContainsFunc(hits, func(h api.SearchHit) bool { return strings.HasPrefix(h.Path, want) }) {
 			t.Errorf("%q finds %v, not %s", query, hits, want)
 		}
 	}

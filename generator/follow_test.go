@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"store.example/agentstore/corpus/monitor"
+	"store.example/agentstore/corpus/verify"
 )
 
 // TestThePublishedRecordIsFollowed has a monitor follow what a plain file server has of the record,
@@ -18,13 +18,13 @@ func TestThePublishedRecordIsFollowed(t *testing.T) {
 	server := httptest.NewServer(http.FileServerFS(tree))
 	defer server.Close()
 	hosts := []string{"bakery.mill.street", "kettle.dock.street", "hull.quay.street", "never.street"}
-	step := func(before *monitor.State) (monitor.Report, *monitor.State) {
+	step := func(before *verify.FollowState) (verify.FollowReport, *verify.FollowState) {
 		t.Helper()
-		source, err := monitor.Get(t.Context(), server.URL+"/corpus")
+		source, err := verify.OpenLogSource(t.Context(), server.URL+"/corpus")
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, next, err := monitor.Step(source, before, monitor.Options{Hosts: hosts})
+		report, next, err := verify.Follow(source, before, verify.FollowOptions{Hosts: hosts})
 		if err != nil || !report.Sound() || next == nil {
 			t.Fatalf("%+v, %v", report, err)
 		}
@@ -41,7 +41,7 @@ func TestThePublishedRecordIsFollowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state, err = monitor.ParseState(raw); err != nil {
+	if state, err = verify.ParseFollowState(raw); err != nil {
 		t.Fatal(err)
 	}
 	again, _ := step(state)

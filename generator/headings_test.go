@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"store.example/agentstore/templates"
+	"store.example/agentstore/generator/pages"
 )
 
 // untyped are ids within drawings, of weeks and of notes: no heading is called so.
@@ -24,13 +24,7 @@ var unlooked = []string{"corpus/host/", "corpus/query/", "running/configuration/
 // stands in the list by which headings keep out of its way and links are looked at.
 func TestIDs(t *testing.T) {
 	site, tree := specimenSite.get(t)
-	known := idSet(templates.PlainFrame, templates.Frame, rowIDs())
-	for _, p := range site.Pages {
-		_, ids := parsed([]byte(site.Expand(p.Body)), plainFrame)
-		for id := range ids {
-			known[id] = true
-		}
-	}
+	known := pages.KnownIDs(site)
 	pages := 0
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || path.Ext(name) != ".html" {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/templates"
 )
 
@@ -412,7 +413,7 @@ func TestLLMsGrammar(t *testing.T) {
 
 func TestMenuFeedHoldsTheShelf(t *testing.T) {
 	site, tree := specimenSite.get(t)
-	var menu menuDocument
+	var menu pages.MenuDocument
 	readJSON(t, tree, "menu.json", &menu)
 	if len(menu.Items) != len(site.Goods) {
 		t.Fatalf("%d items, want %d", len(menu.Items), len(site.Goods))
@@ -423,10 +424,10 @@ func TestMenuFeedHoldsTheShelf(t *testing.T) {
 			len(it.Tiers) != len(g.Tiers()) {
 			t.Errorf("item %d is %+v", i, it)
 		}
-		var one itemDocument
+		var one pages.ItemDocument
 		readJSON(t, tree, "menu/"+g.ID+".json", &one)
 		if one.ID != g.ID || one.PriceUSDC != g.PriceUSDC() || one.Body == "" || len(one.HowToBuy) == 0 {
-			t.Errorf("menu/%s.json: %+v", g.ID, one.menuItem)
+			t.Errorf("menu/%s.json: %+v", g.ID, one.MenuItem)
 		}
 	}
 }
@@ -437,7 +438,7 @@ func TestSitemapListsWhatExists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var doc sitemap
+	var doc pages.Sitemap
 	if err := xml.Unmarshal(body, &doc); err != nil {
 		t.Fatal(err)
 	}
@@ -472,7 +473,7 @@ func TestHeaderRulesCoverEveryDocument(t *testing.T) {
 		if d.Path == "" || d.TreeOnly {
 			continue
 		}
-		rule := rules[placeholders(d.Path)]
+		rule := rules[pages.Placeholders(d.Path)]
 		if !strings.Contains(rule, "Cache-Control: "+d.Cache.Control()) {
 			t.Errorf("%s has the rule %q", d.Path, rule)
 		}

@@ -14,6 +14,7 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/generator/buildcache"
+	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/generator/publish"
 )
 
@@ -23,10 +24,10 @@ import (
 // next build goes over it.
 func (b *build) render(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	work := make(chan unit, b.in.workers())
+	work := make(chan pages.Unit, b.in.Concurrency())
 	group.Go(func() error {
 		defer close(work)
-		return b.plan(func(u unit) error {
+		return b.plan(func(u pages.Unit) error {
 			select {
 			case work <- u:
 				return nil
@@ -35,14 +36,14 @@ func (b *build) render(ctx context.Context) error {
 			}
 		})
 	})
-	for range b.in.workers() {
+	for range b.in.Concurrency() {
 		group.Go(func() error {
-			d, memory := newDigester(), new(scratch)
+			d, memory := pages.NewDigester(), new(pages.Scratch)
 			for u := range work {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				u.scratch = memory
+				u.Scratch = memory
 				if err := b.process(u, d); err != nil {
 					return err
 				}
@@ -60,19 +61,19 @@ func (b *build) render(ctx context.Context) error {
 }
 
 // plan walks the table.
-func (b *build) plan(send func(unit) error) error {
+func (b *build) plan(send func(pages.Unit) error) error {
 	for r := range b.rows {
 		row := &b.rows[r]
 		last, any := "", false
-		for u, err := range row.units(b.s) {
-			if err == nil && any && u.key <= last {
-				err = fmt.Errorf("its keys are not sorted: %q after %q", u.key, last)
+		for u, err := range row.Units(b.s) {
+			if err == nil && any && u.Key <= last {
+				err = fmt.Errorf("its keys are not sorted: %q after %q", u.Key, last)
 			}
 			if err != nil {
-				return fmt.Errorf("output %s: %w", row.name, err)
+				return fmt.Errorf("output %s: %w", row.Name, err)
 			}
-			last, any = u.key, true
-			u.row = row
+			last, any = u.Key, true
+			u.Row = row
 			if err := send(u); err != nil {
 				return err
 			}
@@ -82,18 +83,18 @@ func (b *build) plan(send func(unit) error) error {
 }
 
 // process makes the files of a unit if it changed.
-func (b *build) process(u unit, d *digester) error {
-	files := u.row.files
-	sum := u.row.digest(b.s, u, d)
+func (b *build) process(u pages.Unit, d *pages.Digester) error {
+	files := u.Row.Files
+	sum := u.Row.Digest(b.s, u, d)
 	now := buildcache.Unit{Made: string(sum[:]), Files: make([]buildcache.File, len(files))}
-	was, known := b.old.Unit(u.row.name, u.key)
+	was, known := b.old.Unit(u.Row.Name, u.Key)
 	known = known && len(was.Files) == len(files)
 	if known && was.Made == now.Made {
 		return b.remember(u, was, 0, 0)
 	}
 	written := 0
 	for i, f := range files {
-		o := outfile{name: u.row.path(f, u.key), mediaType: f.MediaType}
+		o := outfile{name: u.Row.Path(f, u.Key), mediaType: f.MediaType}
 		if known {
 			o.old = new(was.Files[i].Sum())
 		}
@@ -109,7 +110,7 @@ func (b *build) process(u unit, d *digester) error {
 }
 
 // remember notes what a unit is now, and how many files were rendered and written for that.
-func (b *build) remember(u unit, now buildcache.Unit, rendered, written int) error {
+func (b *build) remember(u pages.Unit, now buildcache.Unit, rendered, written int) error {
 	const step = 256
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,7 +121,7 @@ func (b *build) remember(u unit, now buildcache.Unit, rendered, written int) err
 	if b.in.Progress != nil && b.looked/step > told {
 		b.in.Progress(b.looked, max(b.looked, len(b.before)))
 	}
-	return b.keep(u.row.name, u.key, now)
+	return b.keep(u.Row.Name, u.Key, now)
 }
 
 // outfile is a file of the tree that a unit makes.
@@ -139,26 +140,26 @@ const inMemory = 1 << 20
 
 // file makes one file: renders it, lets it be written piece by piece, or copies
 // it from the record.
-func (b *build) file(u unit, made attest.Digest, o *outfile) error {
-	row := u.row
+func (b *build) file(u pages.Unit, made attest.Digest, o *outfile) error {
+	row := u.Row
 	switch {
-	case row.render != nil:
-		body, err := row.render(b.s, u, o.mediaType, made)
+	case row.Render != nil:
+		body, err := row.Render(b.s, u, o.mediaType, made)
 		if err != nil {
 			return err
 		}
-		if row.sum != nil {
-			if sum, ok := row.sum(u, o.mediaType); ok {
+		if row.Sum != nil {
+			if sum, ok := row.Sum(u, o.mediaType); ok {
 				return b.summed(o, body, sum)
 			}
 		}
 		return b.whole(o, body)
-	case row.write != nil:
-		return b.pieces(o, func(w io.Writer) error { return row.write(b.s, u, o.mediaType, w) })
-	case row.copy == nil:
+	case row.Write != nil:
+		return b.pieces(o, func(w io.Writer) error { return row.Write(b.s, u, o.mediaType, w) })
+	case row.Copy == nil:
 		return errors.New("its row makes nothing")
 	}
-	from := row.copy(u)
+	from := row.Copy(u)
 	f, err := b.in.Corpus.Open(from)
 	if err != nil {
 		return fmt.Errorf("reading the record: %w", err)
@@ -174,8 +175,8 @@ func (b *build) file(u unit, made attest.Digest, o *outfile) error {
 			return err
 		})
 	}
-	body := slices.Grow(u.scratch.file[:0], inMemory)[:info.Size()]
-	u.scratch.file = body
+	body := slices.Grow(u.Scratch.File[:0], inMemory)[:info.Size()]
+	u.Scratch.File = body
 	if _, err := io.ReadFull(f, body); err != nil {
 		return fmt.Errorf("reading the record: %w", err)
 	}

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"store.example/agentstore/corpus/rule/rulebook"
+	"store.example/agentstore/corpus/rule"
+	"store.example/agentstore/generator/pages"
 )
 
 // TestProgramPages: the pages whose text comes with the program say all that they are for, and the
@@ -15,13 +16,13 @@ import (
 func TestProgramPages(t *testing.T) {
 	in := specimenInput(t, t.TempDir())
 	in.Cache = filepath.Join(t.TempDir(), "record.json")
-	in.Settings = []Setting{{Text: "# What one is.\none = 1\n\n"}, {Name: "two", Text: "# A table.\n[two]\n"}}
+	in.Settings = []pages.Setting{{Text: "# What one is.\none = 1\n\n"}, {Name: "two", Text: "# A table.\n[two]\n"}}
 	mustBuild(t, in)
-	s, err := newSource(&in, nil)
+	s, err := pages.NewSource(&in.Input, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	beside, err := s.besideRecord()
+	beside, err := s.BesideRecord()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func TestProgramPages(t *testing.T) {
 	read("spec/store-corpus/v1/forms.txt", "spec/store-corpus-v1-forms.txt")
 	evidence := read("spec/store-evidence/v1.md", "spec/store-evidence-v1.md")
 	at := 0
-	for _, e := range rulebook.Table() {
+	for _, e := range rule.RuleTable() {
 		line := "\n| `" + string(e.Rule) + "` | " + e.Says + " |"
 		i := strings.Index(rules[at:], line)
 		if i < 0 {

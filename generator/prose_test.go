@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/generator/pages"
 )
 
 // What is wrong with the keeper's prose fails the build, with the file and the line, and leaves the
@@ -78,7 +79,7 @@ func TestProseWithFaultsIsNotBuilt(t *testing.T) {
 		in.Site, in.Corpus, in.Bulk = site, nil, nil
 		_, err = Build(t.Context(), in)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(c.want, ":9") &&
-			!errors.Is(err, ErrProse) {
+			!errors.Is(err, pages.ErrProse) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 		if _, err := os.Stat(filepath.Join(in.OutDir, "index.html")); !errors.Is(err, fs.ErrNotExist) {

@@ -4,17 +4,19 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/sshsig"
+
 	"store.example/agentstore/generator/publish"
 )
 
@@ -53,14 +55,14 @@ func publishInput(repo, public string) publish.GitInput {
 	return publish.GitInput{
 		Repo: repo, Folders: map[string]string{"public": public}, Message: "Publish\n",
 		Name: "The General Store", Email: "keeper@store.example", When: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC),
-		Signer: sshsig.NewSigner(attest.SpecimenKeyFor(attest.PurposeGit)),
+		Signer: attest.NewSSHSigner(attest.SpecimenKeyFor(attest.PurposeGit)),
 	}
 }
 
 // verifyCommit lets stock git check the signature of HEAD.
 func verifyCommit(t *testing.T, repo string) {
 	t.Helper()
-	signers, err := sshsig.AllowedSigners("keeper@store.example", attest.SpecimenRing())
+	signers, err := attest.AllowedSigners("keeper@store.example", attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +213,7 @@ func readTree(t testing.TB, dir string) map[string]string {
 
 func diffTrees(want, got map[string]string) string {
 	var b bytes.Buffer
-	for _, name := range sortedKeys(want) {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
 		switch body, ok := got[name]; {
 		case !ok:
 			fmt.Fprintf(&b, "missing %s\n", name)
@@ -219,7 +221,7 @@ func diffTrees(want, got map[string]string) string {
 			fmt.Fprintf(&b, "differs %s\n", name)
 		}
 	}
-	for _, name := range sortedKeys(got) {
+	for _, name := range slices.Sorted(maps.Keys(got)) {
 		if _, ok := want[name]; !ok {
 			fmt.Fprintf(&b, "extra %s\n", name)
 		}
@@ -339,7 +341,7 @@ func TestPublishLosesNothing(t *testing.T) {
 func TestPublishRefusesPrivateText(t *testing.T) {
 	in := specimenInput(t, t.TempDir())
 	text := ""
-	for _, name := range sortedKeys(in.Site.Pools) {
+	for _, name := range slices.Sorted(maps.Keys(in.Site.Pools)) {
 		for _, e := range in.Site.Pools[name].Entries {
 			if len(e.Text) > len(text) {
 				text = e.Text

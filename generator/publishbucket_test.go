@@ -28,7 +28,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/corpustest"
 	"store.example/agentstore/corpus/tlog"
-	"store.example/agentstore/generator/bucket"
+
 	"store.example/agentstore/generator/publish"
 )
 
@@ -74,9 +74,9 @@ func startObjects(t *testing.T) objects {
 	return objects{"http://" + at, filepath.Join(dir, "objects", "shop")}
 }
 
-func open(t *testing.T, endpoint, address string) *bucket.Bucket {
+func open(t *testing.T, endpoint, address string) *publish.Bucket {
 	t.Helper()
-	b, err := bucket.Open(bucket.Config{Address: address, Endpoint: endpoint, Region: "us-east-1"})
+	b, err := publish.OpenBucket(publish.BucketConfig{Address: address, Endpoint: endpoint, Region: "us-east-1"})
 	if err != nil {
 		t.Fatal(err)
 	}

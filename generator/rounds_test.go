@@ -11,6 +11,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/generator/pages"
 )
 
 // snapshot is what a stranger reads of a published round.
@@ -64,11 +65,11 @@ func TestARoundIsPublishedAsItWasSigned(t *testing.T) {
 		t.Error("a small round has parts")
 	}
 
-	in, _ = recordInput(t, inlineRows, 1)
+	in, _ = recordInput(t, pages.InlineRows, 1)
 	in.outputs = only("round*")
 	mustBuild(t, in)
 	s, round = readSnapshot(t, in, "corpus/1.json")
-	if len(s.Rows) > 0 || len(s.Parts) != len(round.Parts) || round.Rows <= inlineRows {
+	if len(s.Rows) > 0 || len(s.Parts) != len(round.Parts) || round.Rows <= pages.InlineRows {
 		t.Fatalf("%d rows and %d parts of %d", len(s.Rows), len(s.Parts), len(round.Parts))
 	}
 	var rows int64

@@ -9,6 +9,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/generator/pages"
 )
 
 // sharedDir holds the sites that several tests read.
@@ -53,7 +54,7 @@ func (s *sharedSite) get(t *testing.T) (*content.Site, fs.FS) {
 func withHosts(t *testing.T, plain int) Input {
 	t.Helper()
 	in := specimenInput(t, "")
-	in.Corpus, in.Bulk = corpustest.Write(t, plain), &Bulk{Name: "Keeper", Email: "keeper@store.example"}
+	in.Corpus, in.Bulk = corpustest.Write(t, plain), &pages.Bulk{Name: "Keeper", Email: "keeper@store.example"}
 	return in
 }
 

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/html"
 
 	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/generator/pages"
 )
 
 // head is what a page says of itself to who shows a link to it.
@@ -175,7 +176,7 @@ func TestLinkedData(t *testing.T) {
 	site, tree := hostileSite.get(t)
 	for i := range site.Goods {
 		g := &site.Goods[i]
-		var p product
+		var p pages.Product
 		about(t, tree, "menu/"+g.ID+"/index.html", &p)
 		if p.Type != "Product" || p.Name != g.Name || p.URL != site.Config.BaseURL+"/menu/"+g.ID {
 			t.Errorf("%s: %+v", g.ID, p)

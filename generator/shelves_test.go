@@ -11,7 +11,8 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/paidpage"
+
+	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/generator/publish"
 )
 
@@ -39,7 +40,7 @@ func TestArchiveTellsNothing(t *testing.T) {
 	for _, p := range index.Pages {
 		i, ok := in.Site.Issue(p.ID)
 		body := in.Site.Expand(i.Body)
-		if !ok || p.Digest.String() != paidpage.Digest(paidpage.Salt(in.Key, p.URL, body), body).String() ||
+		if !ok || p.Digest.String() != attest.PaidPageDigest(attest.PaidPageSalt(in.Key, p.URL, body), body).String() ||
 			!strings.Contains(p.Signed.SignedPayload, hex.EncodeToString(p.Digest)) ||
 			p.Signed.Verify(in.Key.Public()) != nil {
 			t.Errorf("%s: %+v", p.ID, p)
@@ -113,7 +114,7 @@ func TestArchivePageStaysShort(t *testing.T) {
 
 // The reference of goods has a row for each key, kind and input that the loader knows.
 func TestGoodsReference(t *testing.T) {
-	page := goodTables()
+	page := pages.GoodTables()
 	for _, k := range content.Keys() {
 		if !strings.Contains(page, "\n| `"+k.Name+"` | "+string(k.Type)) {
 			t.Errorf("no row of the key %s", k.Name)

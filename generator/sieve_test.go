@@ -12,6 +12,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/generator/publish"
 )
 
@@ -25,14 +26,14 @@ func TestPrivateTextInPiecesFailsTheBuild(t *testing.T) {
 	pool.Entries = append(slices.Clone(pool.Entries), content.Entry{Digest: strings.Repeat("0", 64), Text: secret})
 	site.Pools = map[string]content.Pool{"secrets": pool}
 	in.Site, in.PublicPools = &site, false
-	in.outputs = []output{{
-		name: "zz_pieces", files: []api.Representation{{MediaType: api.PlainText, Path: "zz/{part...}.txt"}},
-		stream: func(*source) iter.Seq2[unit, error] {
-			return func(yield func(unit, error) bool) {
-				yield(unit{key: "a/b", made: func(*digester) {}}, nil)
+	in.outputs = []pages.Output{{
+		Name: "zz_pieces", Files: []api.Representation{{MediaType: api.PlainText, Path: "zz/{part...}.txt"}},
+		Stream: func(*pages.Source) iter.Seq2[pages.Unit, error] {
+			return func(yield func(pages.Unit, error) bool) {
+				yield(pages.Unit{Key: "a/b", Made: func(*pages.Digester) {}}, nil)
 			}
 		},
-		write: func(_ *source, _ unit, _ string, w io.Writer) error {
+		Write: func(_ *pages.Source, _ pages.Unit, _ string, w io.Writer) error {
 			_, err := io.Copy(w, strings.NewReader(strings.Repeat("-", 70_000)+secret))
 			return err
 		},

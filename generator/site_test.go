@@ -16,8 +16,9 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/verify"
+	"store.example/agentstore/generator/pages"
 )
 
 // TestInitMakesASiteThatBuilds goes from an empty folder to pages.
@@ -153,7 +154,7 @@ func TestWatchRebuildsAndReloads(t *testing.T) {
 	}
 	writeFile(t, page, string(good)+"\n\n<b>Raw</b> and [dead](/nowhere).\n")
 	for err := range built {
-		if errors.Is(err, ErrProse) {
+		if errors.Is(err, pages.ErrProse) {
 			break
 		}
 	}
@@ -185,7 +186,7 @@ func TestWatchShowsOnLoopbackOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	if err := Watch(t.Context(), WatchInput{Listener: listener}); !errors.Is(err, ErrInput) {
+	if err := Watch(t.Context(), WatchInput{Listener: listener}); !errors.Is(err, pages.ErrInput) {
 		t.Errorf("Watch on every address: %v", err)
 	}
 }
@@ -215,8 +216,8 @@ func TestVerifierIsAnInput(t *testing.T) {
 	if b, err := os.ReadFile(program); err != nil || string(b) != "\x00asm" {
 		t.Errorf("%q %v", b, err)
 	}
-	report, err := audit.Clone(t.Context(), os.DirFS(in.OutDir),
-		audit.CloneOptions{Judge: judge.Batteries{}})
+	report, err := verify.Clone(t.Context(), os.DirFS(in.OutDir),
+		verify.CloneOptions{Judge: judge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("the manifest: %v %v", report.Problems, err)
 	}

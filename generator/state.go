@@ -7,8 +7,9 @@ import (
 	"sync"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/filetree"
+
 	"store.example/agentstore/generator/buildcache"
+	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/generator/publish"
 	"store.example/agentstore/generator/tree"
 )
@@ -16,12 +17,12 @@ import (
 // build is one run. Its fields are set before the workers start.
 type build struct {
 	in         *Input
-	s          *source
-	rows       []output
+	s          *pages.Source
+	rows       []pages.Output
 	tree       *tree.Tree
 	private    *publish.Private
 	compressed *tree.Compressed
-	manifest   *filetree.Tree
+	manifest   *attest.Tree
 	old        *buildcache.Cache          // nil: everything is rendered, and the tree is swept
 	before     map[string]buildcache.File // of old
 

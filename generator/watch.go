@@ -20,6 +20,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/generator/pages"
 )
 
 // quiet is how long nothing may change before a rebuild, so that an editor's
@@ -53,7 +54,7 @@ const reloadScript = `<script>new EventSource("/_reload").onmessage=function(){l
 func Watch(ctx context.Context, in WatchInput) error {
 	if addr, ok := in.Listener.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() {
 		return fmt.Errorf("%w: the site is shown while it is edited, so the address must be a loopback one, not %s",
-			ErrInput, addr.IP)
+			pages.ErrInput, addr.IP)
 	}
 	roots := rootsOf(in.Folders)
 	watcher, err := watchAll(in.Folders)
@@ -214,7 +215,7 @@ func buildForPreview(ctx context.Context, in WatchInput, show *preview) (Report,
 	if err != nil {
 		return Report{}, err
 	}
-	input.reload = reloadScript
+	input.Reload = reloadScript
 	report, err := Build(ctx, input)
 	if err != nil {
 		return Report{}, err

@@ -15,6 +15,7 @@ import (
 	"store.example/agentstore/corpus/corpustest"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
+	"store.example/agentstore/generator/pages"
 )
 
 // recordInput is a site with a record of so many weeks, and the record's writer.
@@ -132,11 +133,11 @@ func weeksIncrementalEqualsFull(t *testing.T, steps, observations int) {
 // words.
 func contentRows() map[string]bool {
 	rows := map[string]bool{}
-	for _, r := range table() {
-		rows[r.name] = true
+	for _, r := range pages.Table() {
+		rows[r.Name] = true
 	}
-	for _, r := range recordRows() {
-		delete(rows, r.name)
+	for _, r := range pages.RecordRows() {
+		delete(rows, r.Name)
 	}
 	for _, name := range []string{"sitemap", "sitemap_parts", "round", "round_parts", "log_checkpoint", "log_tiles",
 		"log_checkpoints", "log_cosignatures", "round_headers", "host_index", "key_ring",
@@ -147,14 +148,14 @@ func contentRows() map[string]bool {
 }
 
 // rowOf is the row of the table that makes a file; "" for the manifest.
-func rowOf(t *testing.T, rows []output, file string) (string, api.Cache) {
+func rowOf(t *testing.T, rows []pages.Output, file string) (string, api.Cache) {
 	t.Helper()
 	if strings.HasPrefix(file, ".well-known/manifest") {
 		return "", api.Checked
 	}
 	for pass := range 2 { // exact paths before families
 		for i := range rows {
-			for _, f := range rows[i].files {
+			for _, f := range rows[i].Files {
 				before, rest, family := strings.Cut(f.Path, "{")
 				name, after, _ := strings.Cut(rest, "}")
 				value, ok := strings.CutPrefix(file, before)
@@ -166,7 +167,7 @@ func rowOf(t *testing.T, rows []output, file string) (string, api.Cache) {
 				if family != (pass == 1) || !ok || !family && f.Path != file {
 					continue
 				}
-				return rows[i].name, documents[rows[i].name].Cache
+				return rows[i].Name, pages.Documents[rows[i].Name].Cache
 			}
 		}
 	}
@@ -187,7 +188,7 @@ func TestAWeekRewritesOnlyWhatItChanges(t *testing.T) {
 	report := mustBuild(t, in)
 	after, stands := readTree(t, in.OutDir), stats(t, in.OutDir)
 
-	rows, err := prepare(table())
+	rows, err := pages.Prepare(pages.Table())
 	if err != nil {
 		t.Fatal(err)
 	}

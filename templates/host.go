@@ -16,7 +16,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
-	"store.example/agentstore/corpus/tier"
+
 	"store.example/agentstore/corpus/visible"
 )
 
@@ -79,7 +79,7 @@ type TimelineLine struct {
 
 // short is the verdict, or why there is none.
 func (l *TimelineLine) short() string {
-	if l.Probed == tier.Probed {
+	if l.Probed == derive.Probed {
 		return l.Verdict
 	}
 	return l.Probed
@@ -106,9 +106,9 @@ func NewHostView(chrome *Chrome, h derive.Host) (HostView, error) {
 		v.Page.Feed = path + "/feed.xml"
 	}
 	switch h.Tier.Tier {
-	case tier.TierStanding, tier.TierEstablished:
+	case derive.TierStanding, derive.TierEstablished:
 		v.Stamp = "good"
-	case tier.TierBroken:
+	case derive.TierBroken:
 		v.Stamp = "bad"
 	default:
 		v.Stamp = "unknown"
@@ -254,11 +254,11 @@ func timelineLine(w *derive.HostWeek, mark string) TimelineLine {
 		Protocols: notMeasured, Failed: "–",
 		Sequence: w.Sequence}
 	switch w.Probed {
-	case tier.BeforeFirst:
+	case derive.BeforeFirst:
 		line.Listed = notListed
-	case tier.NotWalked, tier.TurnedAway:
+	case derive.NotWalked, derive.TurnedAway:
 		line.Gap = InWords(w.Gap)
-	case tier.Probed:
+	case derive.Probed:
 		line.Verdict = w.Verdict
 		line.Protocols = few(w.Protocols)
 		if line.Protocols == "" {

@@ -7,7 +7,7 @@ import (
 
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/networks"
-	"store.example/agentstore/corpus/tier"
+
 	"store.example/agentstore/corpus/visible"
 )
 
@@ -58,9 +58,9 @@ func rails(list []string) string {
 // tierMark is the class of a tier.
 func tierMark(name string) string {
 	switch name {
-	case tier.TierStanding, tier.TierEstablished:
+	case derive.TierStanding, derive.TierEstablished:
 		return "good"
-	case tier.TierBroken:
+	case derive.TierBroken:
 		return "bad"
 	}
 	return "unknown"

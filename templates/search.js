@@ -1,4 +1,4 @@
-// Finds goods and pages in their index, by the rule of content/find, and hosts from static files: the names of the shards
+// Finds goods and pages in their index, by the rule of content/api, and hosts from static files: the names of the shards
 // first, then only the shards that can hold what was typed. On the page of an unknown address it looks for its words. It
 // works wherever the folder is served. From a folder that is opened without a server browsers read no data, but they do
 // run scripts, so that each file of the index stands there as a script as well.

@@ -24,7 +24,6 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/walk"
 )
 
 // streetServer is the first argument with which this program is the door that is probed.
@@ -152,7 +151,7 @@ func looker(door openDoor, roots *x509.CertPool) (func(context.Context) error, e
 		if err != nil {
 			return err
 		}
-		report, _, err := walk.Run(ctx, client, p, walk.Start{URL: door.URL})
+		report, _, err := fetch.Walk(ctx, client, p, fetch.WalkStart{URL: door.URL})
 		if err != nil {
 			return err
 		}

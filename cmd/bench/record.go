@@ -19,11 +19,11 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
+	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/generator"
 )
 
@@ -253,8 +253,8 @@ func openVerify(ctx context.Context, l *lab) (*contest, error) {
 	ours := func(ctx context.Context) (float64, error) {
 		var rows int64
 		took, err := timed(func() error {
-			r, err := audit.Record(ctx, os.DirFS(dir), attest.SpecimenRing(),
-				audit.RecordOptions{Judge: judge.Batteries{}})
+			r, err := verify.Record(ctx, os.DirFS(dir), attest.SpecimenRing(),
+				verify.RecordOptions{Judge: judge.Batteries{}})
 			if err == nil && len(r.Problems) > 0 {
 				err = fmt.Errorf("the record has problems: %v", r.Problems[0])
 			}

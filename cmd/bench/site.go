@@ -15,7 +15,7 @@ import (
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/sshsig"
+
 	"store.example/agentstore/generator"
 	"store.example/agentstore/generator/publish"
 )
@@ -172,7 +172,7 @@ func openPublish(ctx context.Context, l *lab) (*contest, error) {
 		}
 		return nil
 	}
-	signer := sshsig.NewSigner(attest.SpecimenKeyFor(attest.PurposeGit))
+	signer := attest.NewSSHSigner(attest.SpecimenKeyFor(attest.PurposeGit))
 	ours := func(ctx context.Context) (took float64, err error) {
 		repo := filepath.Join(dir, "ours.git")
 		defer func() { err = errors.Join(err, os.RemoveAll(repo)) }()

@@ -18,10 +18,10 @@ import (
 	"store.example/agentstore/cmd/check/kit"
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/doors"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/buyer"
 )
 

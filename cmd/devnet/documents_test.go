@@ -54,7 +54,7 @@ var accepted = []acceptance{
 	{path: "/.well-known/x402", exempt: "the stock reader does not parse it any more; our own of the census does, in " +
 		"TestStockReaders/own_checkers"},
 	{path: "/.well-known/store-signing-key", exempt: "a form of our own: corpus/attest parses it"},
-	{path: "/.well-known/anchor-log.json", exempt: "a form of our own: corpus/audit parses it"},
+	{path: "/.well-known/anchor-log.json", exempt: "a form of our own: corpus/verify parses it"},
 	{path: "/robots.txt", exempt: "crawlers alone read it"},
 	{path: "/sitemap.xml", exempt: "crawlers alone read it; generator holds its addresses against the tree"},
 	{path: "/spec/vectors/index.json", by: "cmd/verify.TestVectorsByTheVerifierFromThePage"},

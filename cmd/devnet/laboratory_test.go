@@ -17,7 +17,6 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/walk"
 
 	"github.com/ethereum/go-ethereum/common"
 	"golang.org/x/sync/errgroup"
@@ -136,7 +135,7 @@ func TestLongReadingsAreTrue(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			reports[i], _, err = walk.Run(t.Context(), client, checker, walk.Start{URL: d.URL()})
+			reports[i], _, err = fetch.Walk(t.Context(), client, checker, fetch.WalkStart{URL: d.URL()})
 			return err
 		})
 	}

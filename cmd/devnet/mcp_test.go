@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,15 +26,20 @@ import (
 	"store.example/agentstore/cmd/shop"
 )
 
-// dialects are the ways in which stock clients pay over MCP, with the door that each needs.
-var dialects = []struct {
+// dialect is a way in which a stock client pays over MCP, with the door that it needs.
+type dialect struct {
 	name, door string
 	clients.MCPOptions
-}{
+}
+
+var dialects = []dialect{
 	{"x402", "/mcp", clients.MCPOptions{Dialect: "x402"}},
 	{"x402-base64", "/mcp", clients.MCPOptions{Dialect: "x402", Encoded: true}},
 	{"x402-result", "/mcp?unpaid=result", clients.MCPOptions{Dialect: "x402"}},
 	{"mppx", "/mcp?unpaid=result", clients.MCPOptions{Dialect: "mppx"}},
+	{"x402-2026", "/mcp", clients.MCPOptions{Dialect: "x402", Revision: "2026-07-28"}},
+	{"x402-extension", "/mcp", clients.MCPOptions{Dialect: "x402-extension", Revision: "2026-07-28"}},
+	{"mppx-2026", "/mcp", clients.MCPOptions{Dialect: "mppx", Revision: "2026-07-28"}},
 }
 
 // earned is what a stall has earned by f on its first network.
@@ -48,9 +54,12 @@ func TestStockMCPClientsBuy(t *testing.T) {
 	s := openStall(t)
 	for door, want := range map[string][2]int{"/mcp": {27, 7}, "/mcp/verifier": {5, 0}, "/mcp/docs": {1, 7},
 		"/mcp.md": {1, 7}} {
-		d := clients.ListMCP(t, s.url+door)
-		if len(d.Tools) < want[0] || len(d.Resources) != want[1] || d.Version != "2025-06-18" {
-			t.Errorf("%s lists %d tools and %d resources, revision %s", door, len(d.Tools), len(d.Resources), d.Version)
+		for revision, speaks := range map[string]string{"": "2025-06-18", "2026-07-28": "2026-07-28"} {
+			d := clients.ListMCP(t, revision, s.url+door)
+			if len(d.Tools) < want[0] || len(d.Resources) != want[1] || d.Version != speaks {
+				t.Errorf("%s lists %d tools and %d resources, revision %s", door, len(d.Tools), len(d.Resources),
+					d.Version)
+			}
 		}
 	}
 	for _, d := range dialects {
@@ -167,7 +176,9 @@ var losses = map[string]loss{
 		forward(r.Context(), body)
 		var m map[string]any
 		if json.Unmarshal(body, &m) == nil {
-			delete(m["params"].(map[string]any), "_meta")
+			meta := m["params"].(map[string]any)["_meta"].(map[string]any)
+			delete(meta, "x402/payment")
+			delete(meta, "org.paymentauth/credential")
 		}
 		unpaid, _ := json.Marshal(m)
 		pass(w, forward(r.Context(), unpaid))
@@ -200,7 +211,7 @@ func pass(w http.ResponseWriter, answer *http.Response) {
 }
 
 // lossy stands before a stall and loses the first answer to each payment, in the way that the
-// order's agent_name names.
+// order's agent_name begins with.
 func lossy(t *testing.T, s *stall) string {
 	var mu sync.Mutex
 	lost := make(map[string]bool)
@@ -225,7 +236,7 @@ func lossy(t *testing.T, s *stall) string {
 		if bytes.Contains(body, []byte(`"x402/payment"`)) || bytes.Contains(body, []byte(`"org.paymentauth/credential"`)) {
 			for name, lose := range losses {
 				mu.Lock()
-				mine := bytes.Contains(body, []byte(`"`+name+`"`)) && !lost[name]
+				mine := bytes.Contains(body, []byte(`"`+name+`, `)) && !lost[name]
 				lost[name] = lost[name] || mine
 				mu.Unlock()
 				if mine {
@@ -252,14 +263,21 @@ func got(a clients.MCPAnswer) []byte {
 // for, and one order is one charge, without a line of the buyer's code.
 func TestAnswersLostOverMCP(t *testing.T) {
 	s := openStall(t)
-	var calls []string
-	for name := range losses {
-		calls = append(calls, fmt.Sprintf(`buy_small_blessing={"agent_name":%q}`, name))
+	for these := range slices.Chunk(dialects, len(s.net.Buyers)) {
+		t.Run("", func(t *testing.T) { s.loseOverMCP(t, these) })
 	}
+}
+
+// loseOverMCP loses answers in each dialect at the same time, each with a wallet of its own.
+func (s *stall) loseOverMCP(t *testing.T, dialects []dialect) {
 	node := s.nodes[0]
 	for i, d := range dialects {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
+			var calls []string
+			for name := range losses {
+				calls = append(calls, fmt.Sprintf(`buy_small_blessing={"agent_name":"%s, %s"}`, name, d.name))
+			}
 			o := d.MCPOptions
 			o.Key, o.Network, o.Tries, o.Timeout = s.net.Buyers[i].Hex(), s.nodes[0].Network.ID(), 4, 8000
 			door := lossy(t, s) + d.door
@@ -325,15 +343,18 @@ func connect(t *testing.T, door string) *sdk.ClientSession {
 	return c
 }
 
-// asked is the terms of an unpaid call.
+// asked is the terms of an unpaid call, which the client has in a result: it speaks 2026-07-28.
 func asked(t *testing.T, c *sdk.ClientSession, call *sdk.CallToolParams) json.RawMessage {
 	t.Helper()
-	_, err := c.CallTool(t.Context(), call)
-	var e *jsonrpc.Error
-	if !errors.As(err, &e) || e.Code != 402 {
-		t.Fatalf("unpaid: %v", err)
+	r, err := c.CallTool(t.Context(), call)
+	if err != nil || !r.IsError {
+		t.Fatalf("unpaid: %+v, %v", r, err)
 	}
-	return e.Data
+	terms, err := json.Marshal(r.StructuredContent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return terms
 }
 
 // The Go SDK's client lists, reads, and buys, twenty at once; each order is one charge.
@@ -394,6 +415,70 @@ func TestGoMCPClientBuys(t *testing.T) {
 	}
 }
 
+// One payment is one sale, whichever revisions it is sent in: refused where its request contradicts
+// itself, sold once, answered again in the other.
+func TestOnePaymentInTwoRevisions(t *testing.T) {
+	t.Parallel()
+	s := openStall(t)
+	send := func(meta map[string]any, fields []string) string {
+		body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+			"params": map[string]any{"name": "buy_small_blessing", "arguments": map[string]any{"agent_name": "Ada"},
+				"_meta": meta}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/mcp", bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Content-Type": {"application/json"}}
+		for i := 0; i < len(fields); i += 2 {
+			r.Header.Add(fields[i], fields[i+1])
+		}
+		_, said := s.fetch(t, r)
+		return said
+	}
+	var unpaid struct {
+		Error struct{ Data json.RawMessage }
+	}
+	if err := json.Unmarshal([]byte(send(nil, nil)), &unpaid); err != nil {
+		t.Fatal(err)
+	}
+	old := map[string]any{"x402/payment": s.pay(t, s.net.Buyers[0], unpaid.Error.Data)}
+	with := func(name string, value any) map[string]any {
+		meta := map[string]any{"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+			"io.modelcontextprotocol/clientCapabilities": map[string]any{}, name: value}
+		maps.Copy(meta, old)
+		return meta
+	}
+	const version = "MCP-Protocol-Version"
+	recent := []string{version, "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "buy_small_blessing"}
+	if got := s.earned(func() {
+		for what, said := range map[string]string{
+			"another tool":  send(with("x", 1), append(recent[:5:5], "buy_hello")),
+			"two names":     send(with("x", 1), append(recent[:6:6], "Mcp-Name", "buy_hello")),
+			"two versions":  send(with("x", 1), []string{version, "2025-06-18"}),
+			"a future":      send(old, []string{version, "2027-01-01"}),
+			"two protocols": send(with("org.paymentauth/credential", map[string]any{}), recent),
+			"too long":      send(with("x", strings.Repeat("x", 70_000)), recent),
+		} {
+			if !strings.Contains(said, `"billed":"no"`) {
+				t.Errorf("%s: %s", what, said)
+			}
+		}
+	}); got != 0 {
+		t.Errorf("contradictions earned %d", got)
+	}
+	if got := s.earned(func() {
+		first, again := send(with("x", 1), recent), send(old, nil)
+		if !strings.Contains(first, `"idempotent_replay":false`) || !strings.Contains(again, `"idempotent_replay":true`) {
+			t.Errorf("%s\n%s", first, again)
+		}
+	}); got != 5_000 {
+		t.Errorf("one payment earned %d", got)
+	}
+}
+
 // A settlement whose outcome is not known is -32000 without terms; the same call with the same
 // payment gets the goods once the chain has spoken. A call that its client gave up goes on.
 func TestMCPSettlementUnknown(t *testing.T) {
@@ -451,24 +536,43 @@ func TestMCPSettlementUnknown(t *testing.T) {
 // notSold are the scenarios of the conformance suite that call tools, prompts and resources of
 // fixed names, or need a stream or a session. The transport passes those that it can with these
 // names mounted: see package mcp.
-var notSold = []string{"completion-complete", "tools-call-simple-text", "tools-call-image", "tools-call-audio",
-	"tools-call-embedded-resource", "tools-call-mixed-content", "tools-call-with-logging", "tools-call-error",
-	"tools-call-with-progress", "tools-call-sampling", "tools-call-elicitation", "resources-read-text",
-	"resources-read-binary", "resources-templates-read", "resources-subscribe", "resources-unsubscribe",
-	"prompts-get-simple", "prompts-get-with-args", "prompts-get-embedded-resource", "prompts-get-with-image"}
+var notSold = map[string][]string{
+	"2025-06-18": {"completion-complete", "tools-call-simple-text", "tools-call-image", "tools-call-audio",
+		"tools-call-embedded-resource", "tools-call-mixed-content", "tools-call-with-logging", "tools-call-error",
+		"tools-call-with-progress", "tools-call-sampling", "tools-call-elicitation", "resources-read-text",
+		"resources-read-binary", "resources-templates-read", "resources-subscribe", "resources-unsubscribe",
+		"prompts-get-simple", "prompts-get-with-args", "prompts-get-embedded-resource", "prompts-get-with-image"},
+	"2026-07-28": {"server-stateless", "completion-complete", "tools-call-simple-text", "tools-call-image",
+		"tools-call-audio", "tools-call-embedded-resource", "tools-call-mixed-content", "tools-call-error",
+		"tools-call-with-progress", "resources-read-text", "resources-read-binary", "resources-templates-read",
+		"prompts-list", "prompts-get-simple", "prompts-get-with-args", "prompts-get-embedded-resource",
+		"prompts-get-with-image", "caching", "input-required-result-basic-elicitation",
+		"input-required-result-basic-sampling", "input-required-result-basic-list-roots",
+		"input-required-result-request-state", "input-required-result-multiple-input-requests",
+		"input-required-result-multi-round", "input-required-result-missing-input-response",
+		"input-required-result-non-tool-request", "input-required-result-result-type",
+		"input-required-result-tampered-state", "input-required-result-capability-check",
+		"input-required-result-ignore-extra-params"},
+}
 
 // The suites of third parties find nothing at any door.
 func TestLongMCPSuites(t *testing.T) {
 	s := openStall(t)
 	for _, door := range []string{"/mcp", "/mcp/verifier", "/mcp/docs"} {
-		if said, err := clients.ConformMCP(t, s.url+door, notSold, "--spec-version", "2025-06-18"); err != nil {
+		for revision, failures := range notSold {
+			if said, err := clients.ConformMCP(t, revision, s.url+door, failures); err != nil {
+				t.Errorf("%s, %s: %v\n%s", door, revision, err, said)
+			}
+		}
+		if said, err := clients.ConformMCP(t, "2025-06-18", s.url+door, nil, "--scenario",
+			"dns-rebinding-protection"); err != nil {
 			t.Errorf("%s: %v\n%s", door, err, said)
 		}
-		if said, err := clients.ConformMCP(t, s.url+door, nil, "--scenario", "dns-rebinding-protection"); err != nil {
-			t.Errorf("%s: %v\n%s", door, err, said)
-		}
-		if said, err := clients.InspectMCP(t, s.url+door, "--method", "tools/list", "--strict"); err != nil {
-			t.Errorf("%s: %v\n%s", door, err, said)
+		for _, era := range []string{"legacy", "modern"} {
+			if said, err := clients.InspectMCP(t, s.url+door, "--method", "tools/list", "--strict", "--protocol-era",
+				era); err != nil {
+				t.Errorf("%s, %s: %v\n%s", door, era, err, said)
+			}
 		}
 	}
 	if said, err := clients.InspectMCP(t, s.url+"/mcp", "--method", "resources/read", "--uri",

@@ -16,7 +16,7 @@ import (
 
 	"store.example/agentstore/cmd/devnet/clients"
 	"store.example/agentstore/cmd/shop"
-	"store.example/agentstore/corpus/attest/sshsig"
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/generator"
 	"store.example/agentstore/generator/publish"
 )
@@ -150,7 +150,7 @@ func (s *stall) publishes(t *testing.T, cfg *shop.Config) []string {
 	}
 	if _, err := publish.ToGit(t.Context(), publish.GitInput{Repo: repo, Branch: "main", Message: "publish",
 		Folders: map[string]string{"public": tree, "corpus/observations": shop.ObservationsDir(cfg)},
-		Name:    "Ada", Email: shop.GitEmail(in.Site), When: time.Now().UTC(), Signer: sshsig.NewSigner(key),
+		Name:    "Ada", Email: shop.GitEmail(in.Site), When: time.Now().UTC(), Signer: attest.NewSSHSigner(key),
 		Site: in.Site, PublicPools: in.PublicPools, Corpus: in.Corpus, Ring: in.Ring}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 	"store.example/agentstore/cmd/devnet/token"
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/buyer"
 
 	"github.com/ethereum/go-ethereum"

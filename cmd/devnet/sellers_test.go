@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/check/kit"
-	"store.example/agentstore/cmd/check/purchase"
+
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/cmd/devnet/laboratory"
 	"store.example/agentstore/cmd/devnet/npmtest"
@@ -181,7 +181,7 @@ func TestLongStockStacks(t *testing.T) {
 }
 
 // purchaseRows are what -json writes of a purchase, by name.
-func purchaseRows(t *testing.T, out string) map[string]purchase.Row {
+func purchaseRows(t *testing.T, out string) map[string]kit.Row {
 	t.Helper()
 	var report struct {
 		Purchase []struct {
@@ -195,12 +195,12 @@ func purchaseRows(t *testing.T, out string) map[string]purchase.Row {
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	rows := map[string]purchase.Row{}
+	rows := map[string]kit.Row{}
 	for i, r := range report.Purchase {
-		if i >= len(purchase.Checks()) || purchase.Checks()[i].Name != r.Name {
+		if i >= len(kit.Checks()) || kit.Checks()[i].Name != r.Name {
 			t.Errorf("row %d is %s", i, r.Name)
 		}
-		rows[r.Name] = purchase.Row{Name: r.Name, State: r.State,
+		rows[r.Name] = kit.Row{Name: r.Name, State: r.State,
 			BlockedBy: r.BlockedBy, Detail: r.Detail, Fix: r.Fix}
 	}
 	return rows
@@ -241,7 +241,7 @@ func TestLongCheckPays(t *testing.T) {
 			code := kit.Run(t.Context(), "check", append(args, "http://localhost:"+port+"/paid"), &out, &errs)
 			rows := purchaseRows(t, out.String())
 			spent := before - net.Balance(buyer.Address)
-			for _, check := range purchase.Checks() {
+			for _, check := range kit.Checks() {
 				row, want := rows[check.Name], probe.Pass
 				switch {
 				case slices.Contains(c.fails, check.Name):

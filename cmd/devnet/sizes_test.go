@@ -36,18 +36,25 @@ func TestAModelReadsLittle(t *testing.T) {
 		len(all.Offers) != 5 || !bytes.Equal(all.Offers[0], terms.Offers[0]) {
 		t.Errorf("the offers: %d %v %s", status, err, body)
 	}
-	asks := func(door, call string) string {
+	asks := func(door, call string, fields ...string) string {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+door, strings.NewReader(call))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+		for i := 0; i < len(fields); i += 2 {
+			r.Header.Set(fields[i], fields[i+1])
+		}
 		_, body := s.fetch(t, r)
 		return body
 	}
-	list := asks("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
-	if n := strings.Count(list, `"inputSchema"`); n < 38 || len(list) > 24_000 {
-		t.Errorf("%d tools in %d bytes", n, len(list))
+	for _, list := range []string{asks("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`),
+		asks("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{`+
+			`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+			"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list")} {
+		if n := strings.Count(list, `"inputSchema"`); n < 38 || len(list) > 24_000 {
+			t.Errorf("%d tools in %d bytes", n, len(list))
+		}
 	}
 	var unpaid struct {
 		Result struct {

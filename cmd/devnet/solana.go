@@ -11,8 +11,8 @@ import (
 
 	"store.example/agentstore/cmd/devnet/svm"
 	"store.example/agentstore/cmd/shop"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail/solana"
 )
 

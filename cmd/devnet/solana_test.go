@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/devnet/clients"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/wallet"
 )
 
 // earned is what payTo has on the cluster.

@@ -15,9 +15,10 @@ import (
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/cmd/devnet/clients"
 	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/cmd/shop/doctor"
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/buyer"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/generator"
@@ -185,9 +186,9 @@ func TestStockClientBuysOnAnvil(t *testing.T) {
 // The stock MPP client buys at the same doors, on its one network.
 func TestStockMPPClientBuys(t *testing.T) {
 	s := openStall(t)
-	doctor := shop.Doctor{Config: s.cfg, Backups: t.TempDir(), Now: time.Now}
-	for _, f := range doctor.Examine(t.Context()) {
-		if f.State == shop.Fault {
+	looked := doctor.Doctor{Config: s.cfg, Backups: t.TempDir(), Now: time.Now}
+	for _, f := range looked.Examine(t.Context()) {
+		if f.State == doctor.Fault {
 			t.Errorf("a store that sells has a fault: %+v", f)
 		}
 	}

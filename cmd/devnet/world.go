@@ -14,8 +14,8 @@ import (
 	"store.example/agentstore/cmd/devnet/chain"
 	"store.example/agentstore/cmd/devnet/specimen"
 	"store.example/agentstore/cmd/shop"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/wallet"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"

@@ -15,12 +15,12 @@ import (
 
 	"store.example/agentstore/cmd/devnet/svm"
 	"store.example/agentstore/corpus/accounts"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/walk"
+	"store.example/agentstore/corpus/wallet"
+
 	"store.example/agentstore/dynamic/rail/solana"
 )
 
@@ -59,8 +59,8 @@ func readOnSolana(t *testing.T, payTo, feePayer string, rpc ...string) (state pr
 		t.Fatal(err)
 	}
 	checker.ReadsAccounts(accounts.Reader{}, nodes.Networks()...)
-	report, recording, err := walk.Run(t.Context(), solanaSeller(base64.StdEncoding.EncodeToString(terms)), checker,
-		walk.Start{URL: "https://door.example/", Nodes: nodes, Time: 2 * time.Second})
+	report, recording, err := fetch.Walk(t.Context(), solanaSeller(base64.StdEncoding.EncodeToString(terms)), checker,
+		fetch.WalkStart{URL: "https://door.example/", Nodes: nodes, Time: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

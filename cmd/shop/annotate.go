@@ -3,10 +3,11 @@ package shop
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
-	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/pages"
 )
 
 // Annotated writes a configuration with every key's documentation above it.
@@ -17,20 +18,25 @@ func Annotated(c Config) string {
 }
 
 // Settings are the tables of the example as Annotated writes them, each by itself.
-func Settings() []generator.Setting {
+func Settings() []pages.Setting {
 	example := reflect.ValueOf(Example())
-	out := []generator.Setting{{}}
-	for i := range example.NumField() {
+	out := []pages.Setting{{}}
+	for _, f := range keysOf(example.Type()) {
 		var b strings.Builder
-		(&annotator{out: &b, all: true}).field(example, example, i)
-		switch f := example.Type().Field(i); {
+		(&annotator{out: &b, all: true}).field(example, example, f)
+		switch {
 		case isTable(f.Type):
-			out = append(out, generator.Setting{Name: f.Tag.Get("toml"), Text: b.String()})
+			out = append(out, pages.Setting{Name: f.Tag.Get("toml"), Text: b.String()})
 		default:
 			out[0].Text += b.String()
 		}
 	}
 	return out
+}
+
+// keysOf are the keys of a table, in their order: its fields and those of its parts.
+func keysOf(t reflect.Type) []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.Anonymous })
 }
 
 // isTable reports whether a key has keys of its own.
@@ -54,14 +60,14 @@ type annotator struct {
 
 // table writes the keys of v; like has the values of what is not set.
 func (a *annotator) table(v, like reflect.Value) {
-	for i := range v.NumField() {
-		a.field(v, like, i)
+	for _, f := range keysOf(v.Type()) {
+		a.field(v, like, f)
 	}
 }
 
 // field writes one key of v.
-func (a *annotator) field(v, like reflect.Value, i int) {
-	f, fv, lv := v.Type().Field(i), v.Field(i), like.Field(i)
+func (a *annotator) field(v, like reflect.Value, f reflect.StructField) {
+	fv, lv := v.FieldByIndex(f.Index), like.FieldByIndex(f.Index)
 	name, doc := f.Tag.Get("toml"), f.Tag.Get("doc")
 	switch {
 	case fv.Kind() == reflect.Slice && isTable(fv.Type()):
@@ -112,9 +118,9 @@ func (a *annotator) tables(name, doc string, v, like reflect.Value) {
 
 // plain writes the keys of a table that are set, without their documentation.
 func plain(b *strings.Builder, v reflect.Value) {
-	for i := range v.NumField() {
-		if f := v.Field(i); !f.IsZero() {
-			fmt.Fprintf(b, "%s = %s\n", v.Type().Field(i).Tag.Get("toml"), literal(f))
+	for _, f := range keysOf(v.Type()) {
+		if key := v.FieldByIndex(f.Index); !key.IsZero() {
+			fmt.Fprintf(b, "%s = %s\n", f.Tag.Get("toml"), literal(key))
 		}
 	}
 	b.WriteByte('\n')

@@ -22,7 +22,7 @@ import (
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/visitors"
-	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/templates"
 )
 
@@ -30,7 +30,7 @@ import (
 func openCounter(t *testing.T, c *Config) (*Shop, http.Handler, error) {
 	t.Helper()
 	s := &Shop{Config: *c, DB: ledger.NewMem(ledger.MemOptions{})}
-	keys, err := s.keys()
+	keys, err := s.Keys()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func openCounter(t *testing.T, c *Config) (*Shop, http.Handler, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chrome, err := generator.Chrome(site, s.Ring)
+	chrome, err := pages.Chrome(site, s.Ring)
 	if err != nil {
 		t.Fatal(err)
 	}

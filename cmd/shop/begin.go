@@ -36,7 +36,7 @@ func CheckNetworks(names []string) error {
 	if len(names) == 0 {
 		return errors.New("name one network at least")
 	}
-	b := Beginning{PayTo: []string{exampleAddress("eip155"), exampleAddress("solana")}}
+	b := Beginning{PayTo: []string{ExampleAddress("eip155"), ExampleAddress("solana")}}
 	for _, name := range names {
 		if _, err := b.network(name); err != nil {
 			return err
@@ -48,7 +48,7 @@ func CheckNetworks(names []string) error {
 // OnLoopback reports whether an address is for its own machine alone.
 func OnLoopback(base string) bool {
 	u, err := url.Parse(base)
-	return err == nil && loopback(u.Hostname())
+	return err == nil && Loopback(u.Hostname())
 }
 
 // LocalURL is where a store is reached that is for its own machine alone.
@@ -65,7 +65,7 @@ func Begin(b Beginning) (Config, error) {
 		return c, fmt.Errorf("%d nodes for %d networks: name one for each, in their order, or none", len(b.RPC),
 			len(b.Networks))
 	}
-	if u, err := url.Parse(b.BaseURL); err == nil && loopback(u.Hostname()) && u.Port() != "" {
+	if u, err := url.Parse(b.BaseURL); err == nil && Loopback(u.Hostname()) && u.Port() != "" {
 		c.Listen = u.Host
 		if port, err := strconv.Atoi(u.Port()); err == nil && port < 1<<16-2 {
 			c.DebugListen = net.JoinHostPort(u.Hostname(), strconv.Itoa(port+1))
@@ -146,7 +146,7 @@ func (b Beginning) network(name string) (NetworkConfig, error) {
 	}
 	if n.PayTo == "" {
 		return n, fmt.Errorf("network %s: no address to be paid at was given, such as %s", id,
-			exampleAddress(namespace))
+			ExampleAddress(namespace))
 	}
 	return n, nil
 }
@@ -165,8 +165,8 @@ func sellable() []networks.Chain {
 	})
 }
 
-// exampleAddress is the address of nobody that the example of a configuration has.
-func exampleAddress(namespace string) string {
+// ExampleAddress is the address of nobody that the example of a configuration has.
+func ExampleAddress(namespace string) string {
 	for _, n := range Example().Networks {
 		if strings.HasPrefix(n.ID, namespace+":") {
 			return n.PayTo
@@ -175,18 +175,18 @@ func exampleAddress(namespace string) string {
 	return ""
 }
 
-// errNobody refuses payments to the example's address, of which nobody has the key.
-var errNobody = errors.New("pay_to is the address of the example, of which nobody has the key: name your own wallet")
+// ErrNobody refuses payments to the example's address, of which nobody has the key.
+var ErrNobody = errors.New("pay_to is the address of the example, of which nobody has the key: name your own wallet")
 
 // paysSomebody refuses to sell to strangers into the example's address.
 func (s *Shop) paysSomebody() error {
-	if here, err := local(&s.Config); err != nil || here {
+	if here, err := Local(&s.Config); err != nil || here {
 		return err
 	}
 	for _, n := range s.Config.Networks {
 		namespace, _, _ := strings.Cut(n.ID, ":")
-		if strings.EqualFold(n.PayTo, exampleAddress(namespace)) {
-			return fmt.Errorf("network %s: %w", n.ID, errNobody)
+		if strings.EqualFold(n.PayTo, ExampleAddress(namespace)) {
+			return fmt.Errorf("network %s: %w", n.ID, ErrNobody)
 		}
 	}
 	return nil

@@ -12,10 +12,10 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/bounty"
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/goods"
@@ -62,7 +62,7 @@ func (s *Shop) openRewards() (bounty.Account, error) {
 	if c.Bounties.Key == "" {
 		return nil, nil
 	}
-	raw, err := secretFile(c.Bounties.Key)
+	raw, err := ReadSecret(c.Bounties.Key)
 	if err != nil {
 		return nil, missingKey("bounties.key", err)
 	}

@@ -19,7 +19,7 @@ func (s *Shop) callbackConfig(o Options) (cfg services.CallbackConfig, err error
 	if c.Keys.Webhook == "" {
 		return cfg, nil
 	}
-	if cfg.Key, err = inForce(c.Keys.Webhook, attest.PurposeWebhook, s.Ring); err != nil {
+	if cfg.Key, err = InForce(c.Keys.Webhook, attest.PurposeWebhook, s.Ring); err != nil {
 		return cfg, err
 	}
 	cfg.Spend = s.spendHost

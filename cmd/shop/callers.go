@@ -8,7 +8,7 @@ import (
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/dynamic/callers"
+	"store.example/agentstore/dynamic"
 )
 
 // Bounds of a key directory of a caller: fifty keys are 10 kB, and no request waits for longer.
@@ -25,7 +25,7 @@ func (s *Shop) openCallers(cfg fetch.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	s.callers, err = callers.New(callers.Config{BaseURL: s.Config.BaseURL,
+	s.callers, err = dynamic.NewCallers(dynamic.CallersConfig{BaseURL: s.Config.BaseURL,
 		Read: func(ctx context.Context, url string) (exchange.Exchange, error) {
 			return client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: url, Header: http.Header{
 				"Accept": {"application/http-message-signatures-directory+json, application/json"}}}, fetch.Rule{})

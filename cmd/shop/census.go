@@ -138,7 +138,7 @@ type CensusOptions struct {
 // Census takes part in the census of a week, through the process that serves the ledger where only
 // one can have it.
 func Census(ctx context.Context, c *Config, o CensusOptions) (report census.Report, err error) {
-	spec, err := ledgerSpec(c)
+	spec, err := LedgerSpec(c)
 	if err != nil {
 		return report, err
 	}

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
 )
@@ -103,8 +103,8 @@ func TestCensusGoesThroughTheServingProcess(t *testing.T) {
 	if again.Outcome != census.OutcomeStood || again.Digest != sealed.Digest {
 		t.Errorf("again: %+v", again)
 	}
-	report, err := audit.Clone(t.Context(), os.DirFS(c.Record),
-		audit.CloneOptions{Judge: judge.Batteries{}})
+	report, err := verify.Clone(t.Context(), os.DirFS(c.Record),
+		verify.CloneOptions{Judge: judge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("the record: %+v, %v", report.Problems, err)
 	}

@@ -20,50 +20,50 @@ import (
 	"time"
 )
 
-// ownCertificate is a certificate in files of the keeper's, which may be replaced while it is in
+// OwnCertificate is a certificate in files of the keeper's, which may be replaced while it is in
 // use.
-type ownCertificate struct {
-	config  TLSConfig
-	host    string
-	current atomic.Pointer[tls.Certificate]
+type OwnCertificate struct {
+	Config  TLSConfig
+	Host    string
+	Current atomic.Pointer[tls.Certificate]
 }
 
-// load reads the files. Where they have a fault, the certificate in use stays.
-func (o *ownCertificate) load() error {
-	chain, err := os.ReadFile(o.config.Certificate)
+// Load reads the files. Where they have a fault, the certificate in use stays.
+func (o *OwnCertificate) Load() error {
+	chain, err := os.ReadFile(o.Config.Certificate)
 	if err != nil {
 		return fmt.Errorf("tls.certificate: %w; store key tls -host %s makes one for trying, a CA gives one for "+
-			"strangers", err, o.host)
+			"strangers", err, o.Host)
 	}
-	key, err := secretFile(o.config.Key)
+	key, err := ReadSecret(o.Config.Key)
 	if err != nil {
 		return fmt.Errorf("tls.key: %w", err)
 	}
 	c, err := tls.X509KeyPair(chain, key)
 	if err != nil {
 		return fmt.Errorf("tls.certificate %s and tls.key %s: %w; want a chain in PEM, the store's own certificate "+
-			"first, and the key of that one", o.config.Certificate, o.config.Key, err)
+			"first, and the key of that one", o.Config.Certificate, o.Config.Key, err)
 	}
-	if err := c.Leaf.VerifyHostname(o.host); err != nil {
-		return fmt.Errorf("tls.certificate %s: %w; want one for the host of base_url", o.config.Certificate, err)
+	if err := c.Leaf.VerifyHostname(o.Host); err != nil {
+		return fmt.Errorf("tls.certificate %s: %w; want one for the host of base_url", o.Config.Certificate, err)
 	}
 	if time.Now().After(c.Leaf.NotAfter) {
-		return fmt.Errorf("tls.certificate %s: it ended at %s; put a new one in its place", o.config.Certificate,
+		return fmt.Errorf("tls.certificate %s: it ended at %s; put a new one in its place", o.Config.Certificate,
 			c.Leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
-	o.current.Store(&c)
+	o.Current.Store(&c)
 	return nil
 }
 
 // secureOwn makes a listener speak TLS with the keeper's own certificate.
 func (s *Shop) secureOwn(ln net.Listener, base *url.URL) (net.Listener, error) {
-	own := &ownCertificate{config: s.Config.TLS, host: base.Hostname()}
-	if err := own.load(); err != nil {
+	own := &OwnCertificate{Config: s.Config.TLS, Host: base.Hostname()}
+	if err := own.Load(); err != nil {
 		return nil, err
 	}
 	s.certificate = own
 	return tls.NewListener(ln, &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own.current.Load(), nil },
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own.Current.Load(), nil },
 	}), nil
 }
 
@@ -73,7 +73,7 @@ func (s *Shop) Reload() error {
 	if s.certificate == nil {
 		return nil
 	}
-	return s.certificate.load()
+	return s.certificate.Load()
 }
 
 // certificateLasts is how long a certificate holds that vouches for itself.

@@ -6,40 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"store.example/agentstore/cmd/devnet/chaintest"
 )
-
-// The doctor tells of an own certificate's end while there is time to put another in its place.
-func TestDoctorSeesACertificateEnd(t *testing.T) {
-	p := newPatient(t, chaintest.New(t, chaintest.Options{Networks: []uint64{8453}}))
-	if found := p.aspect(t, "certificate"); len(found) != 1 || found[0].State != Fine {
-		t.Errorf("without one: %+v", found)
-	}
-	keys := t.TempDir()
-	file, err := MakeCertificate(keys, "shop.example")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.c.TLS = TLSConfig{Certificate: file, Key: filepath.Join(keys, "tls.key")}
-	made := time.Now()
-	for _, c := range []struct {
-		days  int
-		state State
-		words string
-	}{{0, Fine, "it ends on "}, {334, Fine, "it ends on "}, {336, Warning, "send the store SIGHUP"},
-		{364, Warning, "in 0 days"}, {366, Fault, "it ended on "}} {
-		p.Now = func() time.Time { return made.Add(time.Duration(c.days)*24*time.Hour + time.Hour) }
-		if found := p.aspect(t, "certificate"); len(found) != 1 || !says(found, "certificate", c.state, c.words) {
-			t.Errorf("after %d days: %+v", c.days, found)
-		}
-	}
-	p.c.TLS.Key = file
-	if found := p.aspect(t, "certificate"); !says(found, "certificate", Fault, "tls.key") {
-		t.Errorf("with the certificate for a key: %+v", found)
-	}
-}
 
 // TestOwnCertificate: a store speaks TLS with files of the keeper's, takes up replaced ones, keeps
 // the one in use where they have a fault, and says which.
@@ -76,7 +43,7 @@ func TestOwnCertificate(t *testing.T) {
 	place(first, 0o600)
 	ln, _ := listen(t)
 	at := "https://localhost:" + port(ln) + "/healthz"
-	own := &ownCertificate{config: c, host: "localhost"}
+	own := &OwnCertificate{Config: c, Host: "localhost"}
 	_, stop := secured(t, ln, nil, c)
 	defer stop()
 	if _, _, err := page(trustFirst, at); err != nil {
@@ -86,15 +53,15 @@ func TestOwnCertificate(t *testing.T) {
 		t.Error("a certificate that vouches for itself is trusted by everybody")
 	}
 
-	if err := own.load(); err != nil {
+	if err := own.Load(); err != nil {
 		t.Fatal(err)
 	}
-	was := own.current.Load()
+	was := own.Current.Load()
 	other, _ := made("127.0.0.1")
 	second, _ := made("localhost")
 	refused := func(says string) {
 		t.Helper()
-		if err := own.load(); err == nil || !strings.Contains(err.Error(), says) || own.current.Load() != was {
+		if err := own.Load(); err == nil || !strings.Contains(err.Error(), says) || own.Current.Load() != was {
 			t.Errorf("%v, want %q, and the one in use kept", err, says)
 		}
 	}
@@ -110,7 +77,7 @@ func TestOwnCertificate(t *testing.T) {
 	os.Remove(c.Certificate)
 	refused("store key tls -host localhost")
 	place(second, 0o600)
-	if err := own.load(); err != nil || own.current.Load() == was {
+	if err := own.Load(); err != nil || own.Current.Load() == was {
 		t.Errorf("a new certificate is not taken up: %v", err)
 	}
 }

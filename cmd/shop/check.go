@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,7 +17,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail/evm"
 )
 
@@ -173,7 +174,7 @@ func unknownKeys(file, text string, unknown []toml.Key) error {
 		if meant := Nearest(name, known[table]); meant != "" {
 			hint = "do you mean " + meant + "?"
 		} else {
-			for _, other := range slices.Sorted(slices.Values(keysOf(known))) {
+			for _, other := range slices.Sorted(maps.Keys(known)) {
 				if slices.Contains(known[other], name) {
 					hint = "it belongs under [" + other + "]"
 					if other == "" {
@@ -188,16 +189,9 @@ func unknownKeys(file, text string, unknown []toml.Key) error {
 	return errors.Join(errs...)
 }
 
-func keysOf(m map[string][]string) (keys []string) {
-	for k := range m {
-		keys = append(keys, k)
-	}
-	return keys
-}
-
 // tablesOf lists the keys of each table of the configuration; that of the file itself is "".
 func tablesOf(t reflect.Type, table string, into map[string][]string) map[string][]string {
-	for f := range t.Fields() {
+	for _, f := range keysOf(t) {
 		name, of := f.Tag.Get("toml"), f.Type
 		into[table] = append(into[table], name)
 		if of.Kind() == reflect.Slice {
@@ -264,9 +258,9 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// checkOrigin refuses to go on with a record that was begun at another address: its origin is part
+// CheckOrigin refuses to go on with a record that was begun at another address: its origin is part
 // of every leaf that was signed.
-func checkOrigin(c *Config) error {
+func CheckOrigin(c *Config) error {
 	if c.Record == "" {
 		return nil
 	}

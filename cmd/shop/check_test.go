@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/verify"
 )
 
 // What is missing is named with its key and path, and with how it comes to be there.
@@ -32,7 +32,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 			return err
 		}, []string{"keys.log", nowhere, "store key init"}},
 		"a port": {func() error {
-			_, err := local(&Config{BaseURL: "http://127.0.0.1:4020", Listen: "127.0.0.1"})
+			_, err := Local(&Config{BaseURL: "http://127.0.0.1:4020", Listen: "127.0.0.1"})
 			return err
 		}, []string{`listen = "127.0.0.1"`, "a port"}},
 	} {
@@ -77,8 +77,8 @@ func TestTheRecordOfATrialIsLeftBehind(t *testing.T) {
 	if n, err := ExportObservations(t.Context(), c); err != nil || n < 3 {
 		t.Fatalf("%d observations at the domain, %v", n, err)
 	}
-	report, err := audit.Record(t.Context(), os.DirFS(c.Record), attest.SpecimenRing(),
-		audit.RecordOptions{Judge: judge.Batteries{}})
+	report, err := verify.Record(t.Context(), os.DirFS(c.Record), attest.SpecimenRing(),
+		verify.RecordOptions{Judge: judge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 || report.Origin != "shop.example/corpus" {
 		t.Errorf("the new record is of %s: %v, %v", report.Origin, report.Problems, err)
 	}

@@ -26,39 +26,61 @@ import (
 // config` prints as an annotated example. Unknown keys are refused. Secrets are never values here:
 // they are paths to files of mode 0600. Relative paths are relative to the file's own folder.
 type Config struct {
+	Addresses
+	Folders
+
+	Keys     KeysConfig      `toml:"keys" doc:"Keys. Make them with: store key init"`
+	TLS      TLSConfig       `toml:"tls" doc:"TLS without a proxy: certificates from an ACME CA, or one of your own."`
+	Networks []NetworkConfig `toml:"network" doc:"The networks payments are taken on, in the order in which they are offered."`
+	Gas      GasConfig       `toml:"gas" doc:"What may be spent on settling beyond what payments bring. A day ends at midnight UTC; replicas share it."`
+	Observing
+	Services
+
+	Desk   DeskConfig   `toml:"desk" doc:"The keeper's desk in a browser: what waits, answers to orders, the monthly note, sales. It is on, on loopback, unless listen says off. Payouts and key handover are done on the command line alone."`
+	Server ServerConfig `toml:"server" doc:"Limits of the server. The defaults are right for one machine."`
+}
+
+// Addresses are where the store is, and its ledger.
+type Addresses struct {
 	BaseURL     string `toml:"base_url" doc:"The store's public address, without a slash at its end. Links, offers, receipts and certificates use it; a request's Host header never does."`
 	Listen      string `toml:"listen" doc:"Address to serve on. Put a TLS-terminating proxy or CDN in front of anything that is not loopback, or let the store speak TLS itself: see tls."`
 	DebugListen string `toml:"debug_listen" doc:"Loopback address for /metrics, /healthz, /readyz and /debug/pprof. Empty serves none."`
 	Ledger      string `toml:"ledger" doc:"Where purchases are journalled: bolt:FILE for one process, postgres://… for many. A postgres address may hold a password: use ledger_file then."`
 	LedgerFile  string `toml:"ledger_file" doc:"File (0600) that holds the ledger address, instead of ledger."`
-	Content     string `toml:"content" doc:"Folder of the site's sources (site.toml, shelf, pages). Empty is the built-in specimen."`
-	Stock       string `toml:"stock" doc:"Folder of the private pools (secrets, curios, …). Empty takes the pools folder of content, which only a loopback store may sell from if they are the specimen's."`
-	Public      string `toml:"public" doc:"Folder of the published trees: store build makes a new one in it and moves the pointer 'current' to it, and store serve follows the pointer. Or one tree by itself."`
-	Record      string `toml:"record" doc:"Folder of the signed record (rounds, observations, proofs). Pages such as the register of retired words are rendered from it."`
-	View        string `toml:"view" doc:"Folder for the view of the record: one file from which the server answers by host and by address. store build and the start of store serve make it; it can be thrown away. Empty takes view beside twins."`
-	Verifier    string `toml:"verifier" doc:"Folder of the verifier for browsers. Empty takes that of the release: verifier beside the program, or ../share/store/verifier; where neither is, a page says how to get it."`
-	HostPages   int    `toml:"host_pages_max" doc:"Up to how many hosts of the record have pages as files. Above it, store serve renders them on request, with the same bytes, and a static copy of the site has none. 0 is no limit."`
-	Sources     string `toml:"sources" doc:"Private folder where builds keep what their trees were made from, pools included. store serve sells what its tree was made from, whatever became of content since. Empty takes sources beside twins."`
-	Twins       string `toml:"twins" doc:"Folder of precompressed twins, by digest. Empty serves everything uncompressed."`
-	HighWater   string `toml:"high_water" doc:"Append-only file of what must never be given twice. Keep it on another disk than the ledger: a restore needs it. One for each process, which locks it; a restore is given them all. If it is lost, the store does not start until store keeper high-water rebuild has made it anew."`
+}
 
-	Keys        KeysConfig        `toml:"keys" doc:"Keys. Make them with: store key init"`
-	TLS         TLSConfig         `toml:"tls" doc:"TLS without a proxy: certificates from an ACME CA, or one of your own."`
-	Networks    []NetworkConfig   `toml:"network" doc:"The networks payments are taken on, in the order in which they are offered."`
-	Gas         GasConfig         `toml:"gas" doc:"What may be spent on settling beyond what payments bring. A day ends at midnight UTC; replicas share it."`
+// Folders are where its files are.
+type Folders struct {
+	Content   string `toml:"content" doc:"Folder of the site's sources (site.toml, shelf, pages). Empty is the built-in specimen."`
+	Stock     string `toml:"stock" doc:"Folder of the private pools (secrets, curios, …). Empty takes the pools folder of content, which only a loopback store may sell from if they are the specimen's."`
+	Public    string `toml:"public" doc:"Folder of the published trees: store build makes a new one in it and moves the pointer 'current' to it, and store serve follows the pointer. Or one tree by itself."`
+	Record    string `toml:"record" doc:"Folder of the signed record (rounds, observations, proofs). Pages such as the register of retired words are rendered from it."`
+	View      string `toml:"view" doc:"Folder for the view of the record: one file from which the server answers by host and by address. store build and the start of store serve make it; it can be thrown away. Empty takes view beside twins."`
+	Verifier  string `toml:"verifier" doc:"Folder of the verifier for browsers. Empty takes that of the release: verifier beside the program, or ../share/store/verifier; where neither is, a page says how to get it."`
+	HostPages int    `toml:"host_pages_max" doc:"Up to how many hosts of the record have pages as files. Above it, store serve renders them on request, with the same bytes, and a static copy of the site has none. 0 is no limit."`
+	Sources   string `toml:"sources" doc:"Private folder where builds keep what their trees were made from, pools included. store serve sells what its tree was made from, whatever became of content since. Empty takes sources beside twins."`
+	Twins     string `toml:"twins" doc:"Folder of precompressed twins, by digest. Empty serves everything uncompressed."`
+	HighWater string `toml:"high_water" doc:"Append-only file of what must never be given twice. Keep it on another disk than the ledger: a restore needs it. One for each process, which locks it; a restore is given them all. If it is lost, the store does not start until store keeper high-water rebuild has made it anew."`
+}
+
+// Observing are the tables of what is observed and recorded.
+type Observing struct {
 	Instruments InstrumentsConfig `toml:"instruments" doc:"The free instruments: how strangers' doors are reached, and how often."`
 	Census      CensusConfig      `toml:"census" doc:"The weekly census: which hosts are walked, and how. store serve runs it on Sundays where seal_hour says so; store census runs it, in as many processes as you like."`
 	Discovery   []DiscoveryConfig `toml:"discovery" doc:"Bazaar-style discovery APIs that name doors to the census, in the order of their weight."`
 	Timestamps  TimestampsConfig  `toml:"timestamps" doc:"Proofs of when a round existed, which store stamp makes. Run it after each census and now and then until no proof is pending."`
 	Witnesses   []WitnessConfig   `toml:"witness" doc:"Witnesses that store witness shows the head of the record's log, so that nobody can be shown another log than everybody else."`
+}
+
+// Services are the tables of what is done with money beside selling for it, and of whom it is done
+// for.
+type Services struct {
 	Facilitator FacilitatorConfig `toml:"facilitator" doc:"What store facilitator does: it settles other sellers' x402 payments over the networks above, by POST /verify and /settle and GET /supported. It is off until listen and pay_to are given. Settling costs gas: give it a configuration of its own with relayer accounts of its own, or share one postgres ledger with the store; two ledgers would give out the same numbers of an account."`
 	Payouts     PayoutsConfig     `toml:"payouts" doc:"How debts are paid back: refunds, and orders past their window. store keeper pay signs, and store serve never reads the key."`
 	Launch      LaunchConfig      `toml:"launch" doc:"Launch checks: a purchase of at most 0.05 USDC at a stranger's door, for whoever paid for that. They are not sold until key is given."`
 	Bounties    BountiesConfig    `toml:"bounties" doc:"The bounty board: rewards, posted with store keeper post-bounty, for who buys once at a named door and shows the transaction."`
 	Trade       []TradeConfig     `toml:"trade" doc:"Who buys on account: marketplaces that order by signed webhooks and pay later. store keeper accounts says what each owes. The account sandbox is always there."`
 	Upstreams   []UpstreamConfig  `toml:"upstream" doc:"The HTTP addresses that goods of kind upstream may ask: any service of yours, sold by its answers. See /docs/goods."`
-	Desk        DeskConfig        `toml:"desk" doc:"The keeper's desk in a browser: what waits, answers to orders, the monthly note, sales. It is on, on loopback, unless listen says off. Payouts and key handover are done on the command line alone."`
-	Server      ServerConfig      `toml:"server" doc:"Limits of the server. The defaults are right for one machine."`
 }
 
 // KeysConfig says where the keys are.
@@ -89,7 +111,7 @@ func (c DeskConfig) check() error {
 		return nil
 	}
 	host, _, err := net.SplitHostPort(c.Listen)
-	if err != nil || !loopback(host) {
+	if err != nil || !Loopback(host) {
 		return errors.New("desk.listen must be a loopback address such as 127.0.0.1:4022, or off")
 	}
 	return nil
@@ -112,25 +134,35 @@ func (c DeskConfig) Address() string {
 
 // NetworkConfig is one payment network.
 type NetworkConfig struct {
-	ID          string   `toml:"id" doc:"CAIP-2 id. Known ones bring asset, domain, genesis hash, depth and cost with them."`
-	RPC         []string `toml:"rpc" doc:"JSON-RPC addresses, in order of preference. With two or more, both of the first two must say that a payment is dead, or that one of 1 USDC or more is paid: take them from different houses. For addresses that hold an API key use rpc_file."`
-	RPCFile     string   `toml:"rpc_file" doc:"File (0600) with one JSON-RPC address a line, instead of rpc."`
-	PayTo       string   `toml:"pay_to" doc:"Where payments go. A cold address: the store never holds its key. One for each store, never shared. On Solana its token account for USDC has to exist: the log tells how to make it."`
+	ID      string   `toml:"id" doc:"CAIP-2 id. Known ones bring asset, domain, genesis hash, depth and cost with them."`
+	RPC     []string `toml:"rpc" doc:"JSON-RPC addresses, in order of preference. With two or more, both of the first two must say that a payment is dead, or that one of 1 USDC or more is paid: take them from different houses. For addresses that hold an API key use rpc_file."`
+	RPCFile string   `toml:"rpc_file" doc:"File (0600) with one JSON-RPC address a line, instead of rpc."`
+	PayTo   string   `toml:"pay_to" doc:"Where payments go. A cold address: the store never holds its key. One for each store, never shared. On Solana its token account for USDC has to exist: the log tells how to make it."`
+	Settling
+	Depth    uint64 `toml:"depth" doc:"Blocks a payment needs to count, its own included. 0 takes the known network's."`
+	Finality uint64 `toml:"finality" doc:"Blocks after which nothing is reorganised. 0 asks the node for its finalized block."`
+	Pricing
+	GenesisHash string   `toml:"genesis_hash" doc:"Block 0's hash, compared at start. Empty takes the known network's; 'any' compares nothing and is for local chains."`
+	GasAlarm    string   `toml:"gas_alarm_wei" doc:"Balance of the relayer below which the alarm sounds, in wei; on Solana in lamports. It sounds in any case when the relayer cannot pay for a settlement; then nothing is sold here."`
+	Poll        Duration `toml:"poll" doc:"How often a new block is asked for. 0s takes the known network's."`
+}
+
+// Settling is how payments are taken on a network, and by whom they are settled.
+type Settling struct {
 	RelayerKey  string   `toml:"relayer_key" doc:"File (0600) with the hex key of the account that pays gas; on Solana a key file as solana-keygen writes it. It holds gas money only."`
 	RelayerKeys []string `toml:"relayer_keys" doc:"Files like relayer_key, of further accounts that pay gas. Each has at most 48 transactions under way, and whichever has most room sends."`
 	Together    int      `toml:"together" doc:"How many payments one transaction settles at most while many buy at once, 50 or fewer; the network needs Multicall3 at its usual address for it. 0 takes 50; 1 gives each payment its own."`
 	Facilitator string   `toml:"facilitator" doc:"Settle through this x402 facilitator instead of an own relayer. Its word is believed only after our own RPC shows the payment."`
 	Factories   []string `toml:"factories" doc:"Contracts that are called to deploy a wallet which pays before it is deployed (ERC-6492), in one transaction with its payment, when that brings four times what both cost. What they are told to do is the payer's to choose: name only those that answer again for a wallet that is there, such as Coinbase Smart Wallet's, 0x0BA5ED0c6AA8c49038F819E587E2633c4A9F428a and 0xBA5ED110eFDBa3D005bfC882d75358ACBbB85842. Empty deploys none."`
 	Transfer    string   `toml:"transfer" doc:"How buyers are asked to pay: eip3009, or permit2 for a token that knows no authorizations of its own. By permit2 a buyer first approves the contract Permit2 for the token, payments are not settled together, and MPP is not offered. Empty is eip3009."`
-	Depth       uint64   `toml:"depth" doc:"Blocks a payment needs to count, its own included. 0 takes the known network's."`
-	Finality    uint64   `toml:"finality" doc:"Blocks after which nothing is reorganised. 0 asks the node for its finalized block."`
-	CoinPrice   string   `toml:"coin_price" doc:"What one coin of the network is worth, in USDC. With the network's own fees it says what settling one payment costs: a good is offered here when its price is at least twice as much (the first network may sell below that out of gas.subsidy). Without a price nothing is offered here."`
-	PriceDate   string   `toml:"coin_price_date" doc:"Day on which coin_price was true, such as 2026-11-20. A price older than ninety days is warned of at start."`
-	MaxFee      string   `toml:"max_fee_wei" doc:"Ceiling of what is paid for one unit of gas, in wei, whatever hangs on it. Empty takes the known network's."`
-	SettleCost  string   `toml:"settle_cost" doc:"What the facilitator takes for settling one payment, in USDC. With a relayer key of your own the cost follows from coin_price."`
-	GenesisHash string   `toml:"genesis_hash" doc:"Block 0's hash, compared at start. Empty takes the known network's; 'any' compares nothing and is for local chains."`
-	GasAlarm    string   `toml:"gas_alarm_wei" doc:"Balance of the relayer below which the alarm sounds, in wei; on Solana in lamports. It sounds in any case when the relayer cannot pay for a settlement; then nothing is sold here."`
-	Poll        Duration `toml:"poll" doc:"How often a new block is asked for. 0s takes the known network's."`
+}
+
+// Pricing is what settling costs on a network.
+type Pricing struct {
+	CoinPrice  string `toml:"coin_price" doc:"What one coin of the network is worth, in USDC. With the network's own fees it says what settling one payment costs: a good is offered here when its price is at least twice as much (the first network may sell below that out of gas.subsidy). Without a price nothing is offered here."`
+	PriceDate  string `toml:"coin_price_date" doc:"Day on which coin_price was true, such as 2026-11-20. A price older than ninety days is warned of at start."`
+	MaxFee     string `toml:"max_fee_wei" doc:"Ceiling of what is paid for one unit of gas, in wei, whatever hangs on it. Empty takes the known network's."`
+	SettleCost string `toml:"settle_cost" doc:"What the facilitator takes for settling one payment, in USDC. With a relayer key of your own the cost follows from coin_price."`
 }
 
 // GasConfig bounds what settling may cost.
@@ -298,7 +330,7 @@ func (c *Config) resolve(dir string) {
 		}
 	}
 	for _, p := range paths {
-		if *p != "" && *p != specimen && !filepath.IsAbs(*p) {
+		if *p != "" && *p != Specimen && !filepath.IsAbs(*p) {
 			*p = filepath.Join(dir, *p)
 		}
 	}
@@ -307,11 +339,11 @@ func (c *Config) resolve(dir string) {
 	}
 }
 
-// specimen names the specimen key or ring.
-const specimen = "specimen"
+// Specimen names the specimen key or ring.
+const Specimen = "specimen"
 
 // Specimen reports whether the configuration signs with the public specimen identity.
-func (c *Config) Specimen() bool { return c.Keys.Identity == specimen }
+func (c *Config) Specimen() bool { return c.Keys.Identity == Specimen }
 
 func (c *Config) check() error {
 	var errs []error
@@ -321,7 +353,7 @@ func (c *Config) check() error {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.Path != "" || u.RawQuery != "" ||
 		u.User != nil:
 		fail("base_url must be https://host without a path or a slash at its end")
-	case u.Scheme == "http" && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !Loopback(u.Hostname()):
 		fail("base_url must be https unless it is a loopback address")
 	}
 	if c.HostPages < 0 {
@@ -342,7 +374,7 @@ func (c *Config) check() error {
 	}
 	if c.DebugListen != "" {
 		host, _, err := net.SplitHostPort(c.DebugListen)
-		if err != nil || !loopback(host) {
+		if err != nil || !Loopback(host) {
 			fail("debug_listen must be a loopback address such as 127.0.0.1:4021")
 		}
 	}
@@ -372,7 +404,7 @@ func (c *Config) check() error {
 	return errors.Join(errs...)
 }
 
-func loopback(host string) bool {
+func Loopback(host string) bool {
 	if host == "localhost" {
 		return true
 	}
@@ -381,7 +413,7 @@ func loopback(host string) bool {
 }
 
 // secretFile reads a file that only its owner may read.
-func secretFile(path string) ([]byte, error) {
+func ReadSecret(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

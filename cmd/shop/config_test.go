@@ -105,25 +105,65 @@ func TestLoadRefuses(t *testing.T) {
 
 func TestSecretFileMode(t *testing.T) {
 	file := write(t, "secret")
-	if _, err := secretFile(file); err != nil {
+	if _, err := ReadSecret(file); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(file, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := secretFile(file); err == nil {
+	if _, err := ReadSecret(file); err == nil {
 		t.Error("a secret that others may read was accepted")
 	}
 }
 
 func TestLedgerSpec(t *testing.T) {
 	for _, c := range []Config{{Ledger: "mem:"}, {LedgerFile: write(t, "mem:\n")}} {
-		if spec, err := ledgerSpec(&c); err == nil {
+		if spec, err := LedgerSpec(&c); err == nil {
 			t.Errorf("a store keeps its purchases in %s", spec)
 		}
 	}
-	if spec, err := ledgerSpec(&Config{LedgerFile: write(t, "postgres://u:p@h/d\n")}); err != nil ||
+	if spec, err := LedgerSpec(&Config{LedgerFile: write(t, "postgres://u:p@h/d\n")}); err != nil ||
 		spec != "postgres://u:p@h/d" {
 		t.Errorf("ledgerSpec = %q, %v", spec, err)
+	}
+}
+
+// A beginning loads, holds what was said and nothing else in force; what cannot be is said.
+func TestBegin(t *testing.T) {
+	const evm, sol = "0x00000000000000000000000000000000000000aa", "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin"
+	c, err := Begin(Beginning{BaseURL: "https://ada.example", Networks: []string{"base", "eip155:137", "solana"},
+		PayTo: []string{evm, sol}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := Used(c)
+	got, err := Load(write(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.BaseURL != "https://ada.example" || len(got.Networks) != 3 || got.Networks[1].PayTo != evm ||
+		got.Networks[2].PayTo != sol || got.Trade != nil || got.Census.Cap != 0 {
+		t.Errorf("loaded %+v", got)
+	}
+	for _, line := range []string{"\n# [census]\n", "\n# [[trade]]\n", "\n# cap = 20000\n",
+		"\nlisten = \"127.0.0.1:4020\"\n",
+		"\n# coin_price = \"3000\"\n"} {
+		if !strings.Contains(text, line) {
+			t.Errorf("%q is not there", line)
+		}
+	}
+	const usdc = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+	for words, b := range map[string]Beginning{
+		"base, ":         {BaseURL: LocalURL, Networks: []string{"bitcoin"}, PayTo: []string{evm}},
+		"no address":     {BaseURL: LocalURL, Networks: []string{"solana"}, PayTo: []string{evm}},
+		"one address":    {BaseURL: LocalURL, Networks: []string{"base"}, PayTo: []string{evm, evm}},
+		"must be https":  {BaseURL: "http://ada.example", Networks: []string{"base"}, PayTo: []string{evm}},
+		"stands twice":   {BaseURL: LocalURL, Networks: []string{"base", "base"}, PayTo: []string{evm}},
+		"of USDC on":     {BaseURL: LocalURL, Networks: []string{"base"}, PayTo: []string{usdc}},
+		"in their order": {BaseURL: LocalURL, Networks: []string{"base"}, PayTo: []string{evm}, RPC: []string{"", ""}},
+	} {
+		if _, err := Begin(b); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%+v: %v, want %q", b, err, words)
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/walk"
 )
 
 // controlDoor reports whether our own control door can be read and is well, for readings that are
@@ -34,7 +33,7 @@ func (s *Shop) controlDoor(key *attest.Key, o Options) (func(context.Context) bo
 		if err != nil {
 			return false
 		}
-		report, _, err := walk.Run(ctx, client, checker, walk.Start{URL: at, Time: probe.MaxTime})
+		report, _, err := fetch.Walk(ctx, client, checker, fetch.WalkStart{URL: at, Time: probe.MaxTime})
 		return err == nil && report.Verdict == probe.Ready
 	}, nil
 }

@@ -36,7 +36,7 @@ type DrilledCounter struct {
 // is left alone, and nothing is left behind.
 func Drill(ctx context.Context, c *Config, r io.Reader, files []string, skip bool, log *slog.Logger) (d Drilled,
 	err error) {
-	spec, err := ledgerSpec(c)
+	spec, err := LedgerSpec(c)
 	if err != nil {
 		return d, err
 	}

@@ -14,7 +14,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/goods"
-	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/generator/tree"
 )
 
@@ -148,7 +148,7 @@ func (s *Shop) edition(digest string) (*dynamic.Edition, error) {
 
 // editionOf checks that this store may sell a site, and makes what its pages share.
 func (s *Shop) editionOf(site *content.Site) (*dynamic.Edition, error) {
-	if err := s.maySell(site); err != nil {
+	if err := s.MaySell(site); err != nil {
 		return nil, err
 	}
 	for _, g := range site.Goods {
@@ -156,7 +156,7 @@ func (s *Shop) editionOf(site *content.Site) (*dynamic.Edition, error) {
 			return nil, err
 		}
 	}
-	chrome, err := generator.Chrome(site, s.Ring)
+	chrome, err := pages.Chrome(site, s.Ring)
 	if err != nil {
 		return nil, err
 	}

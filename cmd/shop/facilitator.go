@@ -64,7 +64,7 @@ func OpenFacilitator(ctx context.Context, c *Config, o Options) (_ *Shop, err er
 				": a facilitator settles by relayer_key, not by another facilitator")
 		}
 	}
-	spec, err := ledgerSpec(c)
+	spec, err := LedgerSpec(c)
 	if err != nil {
 		return nil, err
 	}

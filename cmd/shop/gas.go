@@ -13,11 +13,11 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/schedule"
-	"store.example/agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/settle"
 )
 
-// priceAge is the age of a coin's price that is warned of.
-const priceAge = 90 * 24 * time.Hour
+// PriceAge is the age of a coin's price that is warned of.
+const PriceAge = 90 * 24 * time.Hour
 
 // checkCost says what is wrong with the keys that say what settling costs.
 func (n NetworkConfig) checkCost() error {
@@ -84,7 +84,7 @@ func (n NetworkConfig) costs() (c costs, err error) {
 	return c, nil
 }
 
-// amounts are the limits of a day in atomic units, as package gas has them: 0 is the default.
+// amounts are the limits of a day in atomic units, as package settle has them: 0 is the default.
 func (c GasConfig) amounts() (a struct{ subsidy, reverts int64 }, err error) {
 	for _, k := range []struct {
 		key, text string
@@ -110,17 +110,18 @@ func (c GasConfig) amounts() (a struct{ subsidy, reverts int64 }, err error) {
 // settle is left out of the first terms, and is taken in when it can: no network stops the start,
 // not even one whose node is on another chain, which is refused, with an error in the log, until
 // its node is on the right one.
-func (s *Shop) guard(ctx context.Context, db ledger.DB) (*gas.Guard, error) {
+func (s *Shop) guard(ctx context.Context, db ledger.DB) (*settle.GasGuard, error) {
 	limits, err := s.Config.Gas.amounts()
 	if err != nil {
 		return nil, err
 	}
-	g, err := gas.New(gas.Config{DB: db, Rails: s.Rails, Subsidy: limits.subsidy, Reverts: limits.reverts, Log: s.Log})
+	g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: s.Rails, Subsidy: limits.subsidy,
+		Reverts: limits.reverts, Log: s.Log})
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range s.Config.Networks {
-		if date, err := time.Parse(time.DateOnly, n.PriceDate); err == nil && time.Since(date) > priceAge {
+		if date, err := time.Parse(time.DateOnly, n.PriceDate); err == nil && time.Since(date) > PriceAge {
 			s.Log.Warn("the price of a network's coin is old: what settling costs may be wrong", "network", n.ID,
 				"coin_price_date", n.PriceDate)
 		}

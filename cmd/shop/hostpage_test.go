@@ -144,7 +144,7 @@ func TestSpecimenHostPages(t *testing.T) {
 	root := filepath.Join("..", "..")
 	c := &Config{BaseURL: site.Config.BaseURL, Record: filepath.Join(root, "corpus"),
 		View: filepath.Join(t.TempDir(), "view"),
-		Keys: KeysConfig{Identity: specimen, Log: specimen, Ring: specimen}}
+		Keys: KeysConfig{Identity: Specimen, Log: Specimen, Ring: Specimen}}
 	s, _, err := openCounter(t, c)
 	if err != nil {
 		t.Fatal(err)

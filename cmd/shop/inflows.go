@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
 	"store.example/agentstore/dynamic/rail/solana"
@@ -51,7 +51,7 @@ var observing = map[string]func(NetworkConfig) (observer, error){
 		}
 		cfg.RPC, cfg.Poll, cfg.AnyGenesis = n.RPC, time.Duration(n.Poll), n.GenesisHash == "any"
 		if n.RPCFile != "" {
-			b, err := secretFile(n.RPCFile)
+			b, err := ReadSecret(n.RPCFile)
 			if err != nil {
 				return nil, fmt.Errorf("reading rpc_file: %w", err)
 			}
@@ -106,7 +106,7 @@ func (in *Inflows) Count(ctx context.Context, from, to time.Time,
 			case err == nil && !got.Total.IsInt64():
 				n.Reason = "more arrived than can be"
 			case err != nil:
-				n.Reason = reasonOf(err)
+				n.Reason = ReasonOf(err)
 			default:
 				n.Read, n.Transfers, n.Addresses, n.AddressesLeftOut, n.USDC = true, got.Transfers, got.Addresses,
 					got.LeftOut, content.FormatUSDC(got.Total.Int64())
@@ -138,8 +138,8 @@ func (in *Inflows) Count(ctx context.Context, from, to time.Time,
 // nodeNames are where errors name our nodes, which are nobody's business.
 var nodeNames = regexp.MustCompile(`\brpc [^ ]+: |\b(dial|lookup|read|write) (tcp|udp)?[^ ]* ?[^ ]+: `)
 
-// reasonOf is an error as a signed round may say it: one line, bounded, without our nodes.
-func reasonOf(err error) string {
+// ReasonOf is an error as a signed round may say it: one line, bounded, without our nodes.
+func ReasonOf(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "it could not be read within the time"
 	}

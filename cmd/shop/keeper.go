@@ -16,7 +16,6 @@ import (
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/keeper"
-	"store.example/agentstore/dynamic/keeper/web"
 )
 
 // today says what waits for the keeper.
@@ -67,9 +66,9 @@ func (s *Shop) ServeDesk(ln net.Listener) (link string, err error) {
 	if err != nil {
 		return "", errors.Join(err, ln.Close())
 	}
-	d, err := web.New(web.Config{Desk: s.Keeper, Till: s.Till, Bounties: s.Bounties,
+	d, err := keeper.NewWeb(keeper.WebConfig{Desk: s.Keeper, Till: s.Till, Bounties: s.Bounties,
 		Name: s.Site.Now().Config.Title, Log: s.Log, Hosts: c.Hosts, Listen: ln.Addr().String(),
-		Token: func() (string, error) { return readDeskToken(c.Token) }})
+		Token: func() (string, error) { return ReadDeskToken(c.Token) }})
 	if err != nil {
 		return "", errors.Join(err, ln.Close())
 	}
@@ -80,14 +79,14 @@ func (s *Shop) ServeDesk(ln net.Listener) (link string, err error) {
 	return link, nil
 }
 
-func readDeskToken(file string) (string, error) {
-	raw, err := secretFile(file)
+func ReadDeskToken(file string) (string, error) {
+	raw, err := ReadSecret(file)
 	return strings.TrimSpace(string(raw)), err
 }
 
 // DeskToken is the token of the keeper's desk, which is made where there is none.
 func DeskToken(c *Config) (token string, made bool, err error) {
-	token, err = readDeskToken(c.Desk.Token)
+	token, err = ReadDeskToken(c.Desk.Token)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(filepath.Dir(c.Desk.Token), 0o700); err != nil {
 			return "", false, fmt.Errorf("making the desk's token: %w", err)
@@ -96,7 +95,7 @@ func DeskToken(c *Config) (token string, made bool, err error) {
 		if made = err == nil; err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", false, fmt.Errorf("making the desk's token: %w", err)
 		}
-		token, err = readDeskToken(c.Desk.Token)
+		token, err = ReadDeskToken(c.Desk.Token)
 	}
 	return token, made, err
 }

@@ -159,7 +159,7 @@ func WriteNew(path string, b []byte, mode os.FileMode) (err error) {
 // Ring loads the published keys. Those of the specimen are in its record once a key of it was
 // handed over.
 func Ring(c *Config) (attest.Ring, error) {
-	if c.Keys.Ring == specimen {
+	if c.Keys.Ring == Specimen {
 		return specimenRing(c.Record)
 	}
 	b, err := os.ReadFile(c.Keys.Ring)

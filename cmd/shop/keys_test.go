@@ -24,11 +24,11 @@ func TestLogKeyMustBeInForce(t *testing.T) {
 		want       string // in the error, "" for none
 	}{
 		{"its own", KeyFile(dir, attest.PurposeLog), ring, ""},
-		{"the specimen's", specimen, attest.SpecimenRing(), ""},
+		{"the specimen's", Specimen, attest.SpecimenRing(), ""},
 		{"none", "", ring, "keys.log is needed"},
 		{"another store's", KeyFile(other, attest.PurposeLog), ring, "not the log key in force"},
 		{"the identity", KeyFile(dir, attest.PurposeIdentity), ring, "not the log key in force"},
-		{"the specimen's in a store's ring", specimen, ring, "not the log key in force"},
+		{"the specimen's in a store's ring", Specimen, ring, "not the log key in force"},
 	} {
 		k, err := LogKey(&Config{Keys: KeysConfig{Log: c.file}}, c.ring)
 		if c.want != "" {
@@ -61,16 +61,16 @@ func TestSpecimenKeysStayOnLoopback(t *testing.T) {
 		ring    attest.Ring
 		refused string // the key that is named
 	}{
-		{"identity", Config{BaseURL: "https://store.example", Keys: KeysConfig{Identity: specimen}},
+		{"identity", Config{BaseURL: "https://store.example", Keys: KeysConfig{Identity: Specimen}},
 			attest.SpecimenRing(), "keys.identity"},
-		{"log", Config{BaseURL: "https://store.example", Keys: KeysConfig{Log: specimen}}, own, "keys.log"},
+		{"log", Config{BaseURL: "https://store.example", Keys: KeysConfig{Log: Specimen}}, own, "keys.log"},
 		{"log in the ring", Config{BaseURL: "https://store.example"}, mixed, "keys.log"},
 		{"listens to all", Config{BaseURL: "http://127.0.0.1:4020", Listen: "0.0.0.0:4020",
-			Keys: KeysConfig{Log: specimen}}, own, "keys.log"},
+			Keys: KeysConfig{Log: Specimen}}, own, "keys.log"},
 		{"loopback", Config{BaseURL: "http://127.0.0.1:4020", Listen: "127.0.0.1:4020",
-			Keys: KeysConfig{Identity: specimen, Log: specimen}}, attest.SpecimenRing(), ""},
+			Keys: KeysConfig{Identity: Specimen, Log: Specimen}}, attest.SpecimenRing(), ""},
 	} {
-		err := (&Shop{Config: c.config, Ring: c.ring}).mayServe()
+		err := (&Shop{Config: c.config, Ring: c.ring}).MayServe()
 		if c.refused == "" {
 			if err != nil {
 				t.Errorf("%s: %v", c.name, err)
@@ -91,7 +91,7 @@ func TestIdentityMustBeInForce(t *testing.T) {
 	for p, want := range map[attest.Purpose]string{attest.PurposeIdentity: "",
 		attest.PurposeLog: "not the identity in force", attest.PurposeGit: "not the identity in force"} {
 		c := Config{Keys: KeysConfig{Identity: KeyFile(dir, p), Ring: RingFile(dir)}}
-		_, serve := (&Shop{Config: c}).keys()
+		_, serve := (&Shop{Config: c}).Keys()
 		_, build := BuildInput(&c)
 		for what, err := range map[string]error{"serve": serve, "build": build} {
 			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -121,7 +121,7 @@ func TestSpecimenNameStaysOnLoopback(t *testing.T) {
 		mine := *site
 		mine.Config.Keeper, mine.Config.Contact = c.keeper, c.contact
 		s := &Shop{Config: Config{BaseURL: c.base, Listen: c.listen}}
-		err := s.maySell(&mine)
+		err := s.MaySell(&mine)
 		if c.want == "" && err != nil || c.want != "" &&
 			(!errors.Is(err, errSpecimen) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s on %s: %v, want %q", c.base, c.listen, err, c.want)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/buyer"
 	"store.example/agentstore/dynamic/feed"
@@ -64,7 +64,7 @@ func (s *Shop) openLaunchWallet(o Options) (err error) {
 		s.Log.Info("no launch checks are sold: launch.key names no wallet")
 		return nil
 	}
-	raw, err := secretFile(c.Key)
+	raw, err := ReadSecret(c.Key)
 	if err != nil {
 		return missingKey("launch.key", err)
 	}

@@ -117,7 +117,7 @@ func lastObservation(rec string) (int64, error) {
 // observationsAfter reads a page of the ledger's feed behind a number, through the process that
 // serves it where there is one.
 func observationsAfter(ctx context.Context, c *Config, n int64) (_ []record.Observation, err error) {
-	spec, err := ledgerSpec(c)
+	spec, err := LedgerSpec(c)
 	if err != nil {
 		return nil, err
 	}

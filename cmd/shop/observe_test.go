@@ -20,9 +20,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/generator"
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 func observingConfig(dir string) *Config {
 	return &Config{BaseURL: "https://store.test", Ledger: "bolt:" + filepath.Join(dir, "ledger"),
 		Record: filepath.Join(dir, "record"),
-		Keys:   KeysConfig{Identity: specimen, Log: specimen, Ring: specimen}}
+		Keys:   KeysConfig{Identity: Specimen, Log: Specimen, Ring: Specimen}}
 }
 
 // retire puts n words on the feed, each in a transaction of its own.
@@ -109,13 +109,13 @@ func agrees(t *testing.T, c *Config) int {
 			t.Fatalf("observation %d is %+v, want %+v", i+1, o, want[i])
 		}
 	}
-	report, err := audit.Record(t.Context(), os.DirFS(c.Record), attest.SpecimenRing(),
-		audit.RecordOptions{Judge: judge.Batteries{}})
+	report, err := verify.Record(t.Context(), os.DirFS(c.Record), attest.SpecimenRing(),
+		verify.RecordOptions{Judge: judge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 || report.Observations != int64(len(want)) {
 		t.Fatalf("the record verifies with %v, %d observations: %v", report.Problems, report.Observations, err)
 	}
-	clone, err := audit.Clone(t.Context(), os.DirFS(c.Record),
-		audit.CloneOptions{Judge: judge.Batteries{}})
+	clone, err := verify.Clone(t.Context(), os.DirFS(c.Record),
+		verify.CloneOptions{Judge: judge.Batteries{}})
 	if err != nil || len(clone.Problems) > 0 {
 		t.Fatalf("its manifest: %v, %v", clone.Problems, err)
 	}

@@ -22,8 +22,7 @@ import (
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/bounty"
 	"store.example/agentstore/dynamic/budget"
-	"store.example/agentstore/dynamic/callers"
-	"store.example/agentstore/dynamic/clock"
+
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/desk"
 	"store.example/agentstore/dynamic/keeper"
@@ -33,7 +32,7 @@ import (
 	"store.example/agentstore/dynamic/roster"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/services"
-	"store.example/agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/settle"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/trade"
 	"store.example/agentstore/dynamic/visitors"
@@ -61,7 +60,7 @@ type Shop struct {
 
 	tree        *dynamic.Site // nil: no tree is served
 	chrome      func() *templates.Chrome
-	callers     *callers.Callers
+	callers     *dynamic.Callers
 	archive     *archive.Archive // nil: no record is configured
 	seen        atomic.Pointer[seenWeather]
 	hostPages   dynamic.HostPages
@@ -77,7 +76,7 @@ type Shop struct {
 	services    *services.Services
 	runs        []func(context.Context) error
 	jobs        []schedule.Job                                    // what is due beside the till's
-	certificate *ownCertificate                                   // nil: none of the keeper's own
+	certificate *OwnCertificate                                   // nil: none of the keeper's own
 	asked       func(network, outcome string, took time.Duration) // nil while nobody measures
 	reach       func(*fetch.Config)
 	now         func() time.Time // of the census; nil is time.Now
@@ -98,10 +97,13 @@ type Options struct {
 
 // API describes every route of the service: what the generator renders the API description from.
 func API() []api.Route {
-	return slices.Concat(counter.Routes(nil, goodsKinds()), services.Routes(), clock.Routes(),
+	return slices.Concat(counter.Routes(nil, goodsKinds()), services.Routes(), counter.ClockRoutes(),
 		desk.Routes(), roster.Routes(), mcp.Routes(),
 		visitors.Routes(), a2a.Routes(), bounty.Routes(), trade.Routes())
 }
+
+// LeastSecret is how many bytes the till's secret has at least.
+const LeastSecret = 32
 
 // Open puts a shop together and looks at its networks once. Those that cannot settle are left out
 // until they can. Close it.
@@ -112,24 +114,24 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	keys, err := s.keys()
+	keys, err := s.Keys()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mayServe(); err != nil {
+	if err := s.MayServe(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(s.openSite(), checkOrigin(c)); err != nil {
+	if err := errors.Join(s.openSite(), CheckOrigin(c)); err != nil {
 		return nil, err
 	}
-	secret, err := secretFile(c.Keys.Secret)
-	if err == nil && len(secret) < leastSecret {
-		err = fmt.Errorf("%s holds %d bytes, and %d bytes are the least", c.Keys.Secret, len(secret), leastSecret)
+	secret, err := ReadSecret(c.Keys.Secret)
+	if err == nil && len(secret) < LeastSecret {
+		err = fmt.Errorf("%s holds %d bytes, and %d bytes are the least", c.Keys.Secret, len(secret), LeastSecret)
 	}
 	if err != nil {
 		return nil, missingKey("keys.secret", err)
 	}
-	spec, err := ledgerSpec(c)
+	spec, err := LedgerSpec(c)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +188,7 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 
 // openTill opens the till behind the desk, whose readings it sells, and what does later what it has
 // sold.
-func (s *Shop) openTill(o Options, metrics *dynamic.Metrics, guard *gas.Guard, high till.HighWater,
+func (s *Shop) openTill(o Options, metrics *dynamic.Metrics, guard *settle.GasGuard, high till.HighWater,
 	keys []*attest.Key, secret []byte) error {
 	c := &s.Config
 	if err := s.openServices(o, metrics); err != nil {
@@ -237,7 +239,7 @@ func (s *Shop) openServer(sells *counter.Counter, level *slog.LevelVar, metrics 
 	if err != nil {
 		return err
 	}
-	hours := &clock.Clock{BaseURL: c.BaseURL, Site: s.Site, Chrome: s.chrome, Weather: s.weather,
+	hours := &counter.Clock{BaseURL: c.BaseURL, Site: s.Site, Chrome: s.chrome, Weather: s.weather,
 		Now: time.Now}
 	s.Server, err = dynamic.New(dynamic.Config{
 		Rows: slices.Concat(sells.Rows(), s.services.Rows(sells), hours.Rows(), s.Desk.Rows(), why.Rows(),
@@ -278,7 +280,7 @@ func (s *Shop) openLedger(ctx context.Context, spec string, key *attest.Key) (hi
 func (s *Shop) openRails(metrics *dynamic.Metrics) error {
 	s.asked = metrics.Asked
 	for _, n := range s.Config.Networks {
-		r, err := s.openRail(n)
+		r, err := s.OpenRail(n)
 		if err != nil {
 			return fmt.Errorf("network %s: %w", n.ID, err)
 		}
@@ -357,8 +359,8 @@ func sources(c *Config) (src content.Sources) {
 	return src
 }
 
-// keys loads the identity keys, the one in force first, and the ring.
-func (s *Shop) keys() ([]*attest.Key, error) {
+// Keys loads the identity keys, the one in force first, and the ring.
+func (s *Shop) Keys() ([]*attest.Key, error) {
 	c := s.Config.Keys
 	k, err := IdentityKey(&s.Config)
 	if err != nil {
@@ -406,14 +408,14 @@ func LogKey(c *Config, ring attest.Ring) (*attest.Key, error) {
 	if c.Keys.Log == "" {
 		return nil, errors.New("keys.log is needed to write the record: make it with store key init")
 	}
-	return inForce(c.Keys.Log, attest.PurposeLog, ring)
+	return InForce(c.Keys.Log, attest.PurposeLog, ring)
 }
 
-// inForce loads the key of a purpose, and demands that it is the one in force.
-func inForce(file string, p attest.Purpose, ring attest.Ring) (*attest.Key, error) {
+// InForce loads the key of a purpose, and demands that it is the one in force.
+func InForce(file string, p attest.Purpose, ring attest.Ring) (*attest.Key, error) {
 	name := "keys." + string(p)
 	k := attest.SpecimenKeyFor(p)
-	if file != specimen {
+	if file != Specimen {
 		var err error
 		if k, err = attest.LoadKey(file); err != nil {
 			return nil, missingKey(name, err)
@@ -425,11 +427,11 @@ func inForce(file string, p attest.Purpose, ring attest.Ring) (*attest.Key, erro
 	return k, nil
 }
 
-// ledgerSpec is the ledger's address, which may be kept in a file because it holds a password.
-func ledgerSpec(c *Config) (string, error) {
+// LedgerSpec is the ledger's address, which may be kept in a file because it holds a password.
+func LedgerSpec(c *Config) (string, error) {
 	spec := c.Ledger
 	if c.LedgerFile != "" {
-		b, err := secretFile(c.LedgerFile)
+		b, err := ReadSecret(c.LedgerFile)
 		if err != nil {
 			return "", fmt.Errorf("reading ledger_file: %w", err)
 		}
@@ -443,7 +445,7 @@ func ledgerSpec(c *Config) (string, error) {
 
 // OpenLedger opens the configured ledger alone.
 func OpenLedger(ctx context.Context, c *Config) (ledger.DB, error) {
-	spec, err := ledgerSpec(c)
+	spec, err := LedgerSpec(c)
 	if err != nil {
 		return nil, err
 	}

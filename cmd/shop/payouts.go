@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
 	"store.example/agentstore/dynamic/schedule"
@@ -100,7 +100,7 @@ func payoutKey(c *Config) (*wallet.Key, error) {
 		return nil,
 			errors.New("payouts.key names no file in the configuration: make a key of its own, as for a relayer")
 	}
-	raw, err := secretFile(c.Payouts.Key)
+	raw, err := ReadSecret(c.Payouts.Key)
 	if err != nil {
 		return nil, missingKey("payouts.key", err)
 	}

@@ -12,7 +12,6 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
 	"store.example/agentstore/dynamic/rail/facilitator"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // kind is a family of networks.
@@ -42,8 +41,8 @@ func (n NetworkConfig) kind() (kind, error) {
 	return k, nil
 }
 
-// openRail makes the rail of one configured network.
-func (s *Shop) openRail(n NetworkConfig) (rail.Rail, error) {
+// OpenRail makes the rail of one configured network.
+func (s *Shop) OpenRail(n NetworkConfig) (rail.Rail, error) {
 	k, err := n.kind()
 	if err != nil {
 		return nil, err
@@ -52,20 +51,20 @@ func (s *Shop) openRail(n NetworkConfig) (rail.Rail, error) {
 }
 
 // askedOn notes each question to a network's nodes, where somebody measures.
-func (s *Shop) askedOn(network string) func(rpc.Asked) {
-	return func(a rpc.Asked) {
+func (s *Shop) askedOn(network string) func(rail.Asked) {
+	return func(a rail.Asked) {
 		if s.asked != nil {
 			s.asked(network, a.Outcome, a.Took)
 		}
 	}
 }
 
-// nodes are the addresses of a network's nodes.
-func (n NetworkConfig) nodes() ([]string, error) {
+// Nodes are the addresses of a network's nodes.
+func (n NetworkConfig) Nodes() ([]string, error) {
 	if n.RPCFile == "" {
 		return n.RPC, nil
 	}
-	b, err := secretFile(n.RPCFile)
+	b, err := ReadSecret(n.RPCFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading rpc_file: %w", err)
 	}
@@ -78,7 +77,7 @@ func (n NetworkConfig) chain() (cfg evm.Config, err error) {
 	if !known {
 		return cfg, errUnknownNetwork
 	}
-	if cfg.RPC, err = n.nodes(); err != nil {
+	if cfg.RPC, err = n.Nodes(); err != nil {
 		return cfg, err
 	}
 	if n.Depth > 0 {
@@ -126,7 +125,7 @@ func (s *Shop) openEVM(n NetworkConfig) (rail.Rail, error) {
 		return evm.New(cfg)
 	}
 	for i, file := range append([]string{n.RelayerKey}, n.RelayerKeys...) {
-		b, err := secretFile(file)
+		b, err := ReadSecret(file)
 		if err != nil {
 			return nil, relayerKey(n.ID, err)
 		}

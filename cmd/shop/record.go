@@ -10,7 +10,7 @@ import (
 	"os"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/filetree"
+
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
@@ -35,7 +35,7 @@ func RecordWriter(c *Config) (*seal.Writer, error) {
 	if err := generator.RecordIsNewer(os.DirFS(c.Record)); err != nil {
 		return nil, err
 	}
-	if err := checkOrigin(c); err != nil {
+	if err := CheckOrigin(c); err != nil {
 		return nil, err
 	}
 	w := &seal.Writer{Dir: c.Record, Judge: judge.Batteries{}}
@@ -73,12 +73,12 @@ func CoverWhatChanged(ctx context.Context, c *Config, w *seal.Writer) error {
 	return CoverRecord(ctx, c, w)
 }
 
-func recordMeta(c *Config) (filetree.Meta, error) {
+func recordMeta(c *Config) (attest.FileMeta, error) {
 	site, err := LoadSite(c)
 	if err != nil {
-		return filetree.Meta{}, err
+		return attest.FileMeta{}, err
 	}
-	return filetree.Meta{BaseURL: c.BaseURL, ContentDigest: site.Digest}, nil
+	return attest.FileMeta{BaseURL: c.BaseURL, ContentDigest: site.Digest}, nil
 }
 
 // covered reports whether the record's manifest knows the log's last checkpoint, which changes with

@@ -40,5 +40,5 @@ func DoorsHere(ctx context.Context, c *Config) ([]string, error) {
 // onLoopback reports whether an address is of this machine alone.
 func onLoopback(raw string) bool {
 	u, err := url.Parse(raw)
-	return err == nil && loopback(u.Hostname())
+	return err == nil && Loopback(u.Hostname())
 }

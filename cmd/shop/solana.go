@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/accounts"
-	"store.example/agentstore/corpus/walk"
+	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
+
 	"store.example/agentstore/dynamic/rail/solana"
 )
 
@@ -22,10 +22,10 @@ func (s *Shop) openSolana(n NetworkConfig) (rail.Rail, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.RPC, err = n.nodes(); err != nil {
+	if cfg.RPC, err = n.Nodes(); err != nil {
 		return nil, err
 	}
-	b, err := secretFile(n.RelayerKey)
+	b, err := ReadSecret(n.RelayerKey)
 	if err != nil {
 		return nil, relayerKey(n.ID, err)
 	}
@@ -40,17 +40,17 @@ func (s *Shop) openSolana(n NetworkConfig) (rail.Rail, error) {
 
 // accountNodes are the nodes of the configured clusters, which a reading asks for the accounts of
 // whoever is to be paid at a stranger's door.
-func (c *Config) accountNodes() (walk.Nodes, error) {
-	nodes := walk.Nodes{}
+func (c *Config) accountNodes() (fetch.Nodes, error) {
+	nodes := fetch.Nodes{}
 	for _, n := range c.Networks {
 		if _, known := solana.Preset(n.ID); !known {
 			continue
 		}
-		urls, err := n.nodes()
+		urls, err := n.Nodes()
 		if err != nil {
 			return nil, err
 		}
-		cluster, err := rpc.New(urls, accounts.MaxAnswer)
+		cluster, err := rail.NewNodes(urls, accounts.MaxAnswer)
 		if err != nil {
 			return nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}

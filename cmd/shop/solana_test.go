@@ -11,8 +11,8 @@ import (
 
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/cmd/devnet/svm"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail/solana"
 )
 
@@ -80,7 +80,7 @@ func TestSolanaKeysAreChecked(t *testing.T) {
 	}
 	for _, id := range []string{"solana:mainnet", "bip122:000000000019d6689c085ae165831e93", "Base", ""} {
 		n := NetworkConfig{ID: id, RPC: []string{nobody}, PayTo: "x", RelayerKey: write(t, "x")}
-		if _, err := (&Shop{}).openRail(n); err == nil || !strings.Contains(err.Error(), "is not a network") {
+		if _, err := (&Shop{}).OpenRail(n); err == nil || !strings.Contains(err.Error(), "is not a network") {
 			t.Errorf("%s: %v", id, err)
 		}
 	}

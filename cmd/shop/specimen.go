@@ -16,8 +16,8 @@ import (
 // errSpecimen refuses to sell what is public.
 var errSpecimen = errors.New("this would sell with the specimen's keys, texts or name to strangers")
 
-// local reports whether a configuration is for this machine alone.
-func local(c *Config) (bool, error) {
+// Local reports whether a configuration is for this machine alone.
+func Local(c *Config) (bool, error) {
 	u, err := url.Parse(c.BaseURL)
 	if err != nil {
 		return false, err
@@ -26,21 +26,21 @@ func local(c *Config) (bool, error) {
 	if c.Listen != "" && err != nil {
 		return false, fmt.Errorf("listen = %q: %w; want an address and a port, such as 127.0.0.1:4020", c.Listen, err)
 	}
-	return loopback(u.Hostname()) && (c.Listen == "" || loopback(host)), nil
+	return Loopback(u.Hostname()) && (c.Listen == "" || Loopback(host)), nil
 }
 
-// mayServe refuses the specimen's keys, and the example's address to be paid at, on anything but a
+// MayServe refuses the specimen's keys, and the example's address to be paid at, on anything but a
 // loopback address. A specimen key is known
 // by itself, under whatever name of a file it came.
-func (s *Shop) mayServe() error {
-	if here, err := local(&s.Config); err != nil || here {
+func (s *Shop) MayServe() error {
+	if here, err := Local(&s.Config); err != nil || here {
 		return err
 	}
-	if s.Config.Keys.Log == specimen {
+	if s.Config.Keys.Log == Specimen {
 		return fmt.Errorf("%w: keys.log is the specimen key, whose private half is public; make your own with store "+
 			"key init", errSpecimen)
 	}
-	if s.Config.Keys.Webhook == specimen {
+	if s.Config.Keys.Webhook == Specimen {
 		return fmt.Errorf("%w: keys.webhook is the specimen key, whose private half is public; make your own with "+
 			"store key init", errSpecimen)
 	}
@@ -53,10 +53,10 @@ func (s *Shop) mayServe() error {
 	return s.paysSomebody()
 }
 
-// maySell refuses the specimen's texts, and its keeper and address, on anything but a loopback
+// MaySell refuses the specimen's texts, and its keeper and address, on anything but a loopback
 // address.
-func (s *Shop) maySell(site *content.Site) error {
-	if here, err := local(&s.Config); err != nil || here {
+func (s *Shop) MaySell(site *content.Site) error {
+	if here, err := Local(&s.Config); err != nil || here {
 		return err
 	}
 	specimen, err := LoadSpecimen()

@@ -25,13 +25,13 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/verify"
 )
 
 // outside leads every name to one handler on loopback.
@@ -77,10 +77,10 @@ func aRound(t *testing.T, c *Config, sequence int64) {
 }
 
 // verified demands that the record and its manifest verify.
-func verified(t *testing.T, c *Config) audit.CloneReport {
+func verified(t *testing.T, c *Config) verify.CloneReport {
 	t.Helper()
-	report, err := audit.Clone(t.Context(), os.DirFS(c.Record),
-		audit.CloneOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
+	report, err := verify.Clone(t.Context(), os.DirFS(c.Record),
+		verify.CloneOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
 	if err != nil || len(report.Problems) > 0 {
 		t.Fatalf("%v, %v", report.Problems, err)
 	}

@@ -30,8 +30,8 @@ type TLSConfig struct {
 	Roots       string `toml:"roots" doc:"File (PEM) of the certificates by which ca itself is trusted, for a CA of your own. Empty is the system's."`
 }
 
-// speaks reports whether the store speaks TLS itself.
-func (c TLSConfig) speaks() bool { return c.Storage != "" || c.Certificate != "" }
+// Speaks reports whether the store speaks TLS itself.
+func (c TLSConfig) Speaks() bool { return c.Storage != "" || c.Certificate != "" }
 
 // check says what is wrong with the table, for a store at an address.
 func (c TLSConfig) check(baseURL string) error {
@@ -68,7 +68,7 @@ func (c TLSConfig) check(baseURL string) error {
 // HTTP is redirected; it may be nil, and is closed with the shop's serving.
 func (s *Shop) Secure(ln, plain net.Listener) (net.Listener, error) {
 	c := s.Config.TLS
-	if !c.speaks() {
+	if !c.Speaks() {
 		return ln, nil
 	}
 	base, err := url.Parse(s.Config.BaseURL)

@@ -16,11 +16,12 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/sshsig"
+
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/generator/tree"
 )
 
@@ -64,13 +65,13 @@ func BuildInput(c *Config) (generator.Input, error) {
 		return generator.Input{}, err
 	}
 	if in.Corpus != nil {
-		in.Bulk = &generator.Bulk{Name: site.Config.Keeper, Email: GitEmail(site)}
+		in.Bulk = &pages.Bulk{Name: site.Config.Keeper, Email: GitEmail(site)}
 		if c.Specimen() || c.Keys.Git != "" {
 			git, err := GitKey(c)
 			if err != nil {
 				return generator.Input{}, err
 			}
-			in.Bulk.Signer = sshsig.NewSigner(git)
+			in.Bulk.Signer = attest.NewSSHSigner(git)
 		}
 	}
 	if at := c.verifier(); at != "" {
@@ -111,7 +112,7 @@ func verifierBeside(program string) string {
 // Backup writes a snapshot of the configured ledger. A bbolt file that is being served is read
 // through its process; PostgreSQL, or a file that nobody holds, directly.
 func Backup(ctx context.Context, c *Config, w io.Writer) (err error) {
-	spec, err := ledgerSpec(c)
+	spec, err := LedgerSpec(c)
 	if err != nil {
 		return err
 	}
@@ -199,7 +200,7 @@ func Restore(ctx context.Context, c *Config, r io.Reader) (err error) {
 // are an error, unless they are to be skipped; then they are told in the log.
 func Reconcile(ctx context.Context, c *Config, files []string, skip bool, log *slog.Logger) (_ []till.Reconciled,
 	err error) {
-	spec, err := ledgerSpec(c)
+	spec, err := LedgerSpec(c)
 	if err != nil {
 		return nil, err
 	}

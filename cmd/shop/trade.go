@@ -102,7 +102,7 @@ func (s *Shop) openTrade(sells *counter.Counter, budgets *budget.Set) error {
 
 // tradeSecrets reads the secrets of an account.
 func tradeSecrets(file string) (secrets [][]byte, err error) {
-	raw, err := secretFile(file)
+	raw, err := ReadSecret(file)
 	if err != nil {
 		return nil, err
 	}

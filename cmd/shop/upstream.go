@@ -13,8 +13,6 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/dynamic/goods"
-	"store.example/agentstore/dynamic/upstream"
-	"store.example/agentstore/dynamic/vault"
 )
 
 // UpstreamConfig is a prefix of addresses whose answers may be sold.
@@ -36,7 +34,7 @@ func (c *Config) checkUpstreams() error {
 		fail := func(format string, args ...any) {
 			errs = append(errs, fmt.Errorf("upstream %d: url: "+format, append([]any{i + 1}, args...)...))
 		}
-		at, err := upstream.ParsePrefix(up.URL)
+		at, err := goods.ParseUpstreamPrefix(up.URL)
 		switch {
 		case err != nil:
 			fail("%w", err)
@@ -57,13 +55,13 @@ func sameOrigin(at *url.URL, base string) bool {
 
 // upstreams asks what the configuration allows; nil where it allows nothing.
 func (s *Shop) upstreams(o Options) (goods.Upstreams, error) {
-	var all []upstream.Allowed
+	var all []goods.AllowedUpstream
 	for _, up := range s.Config.Upstreams {
-		a := upstream.Allowed{Prefix: up.URL}
+		a := goods.AllowedUpstream{Prefix: up.URL}
 		if up.Headers != "" {
-			secret, err := secretFile(up.Headers)
+			secret, err := ReadSecret(up.Headers)
 			if err == nil {
-				a.Header, err = upstream.ParseHeader(string(secret))
+				a.Header, err = goods.ParseUpstreamHeader(string(secret))
 			}
 			if err != nil {
 				return nil, fmt.Errorf("upstream.headers: %w", err)
@@ -78,7 +76,7 @@ func (s *Shop) upstreams(o Options) (goods.Upstreams, error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
-	return upstream.New(all)
+	return goods.NewUpstreams(all)
 }
 
 // warnUpstreams says which goods are not sold because their addresses are not allowed.
@@ -102,8 +100,8 @@ func (up UpstreamConfig) client(c *Config, o Options) (*fetch.Client, error) {
 		return nil, err
 	}
 	cfg.Unsigned, cfg.Agent, cfg.Allow = true, "", nil
-	cfg.Unrecorded, cfg.MaxBytes, cfg.Timeout = true, goods.MaxAnswer, upstream.MaxTime
-	cfg.PerHost = upstream.AtOnce
+	cfg.Unrecorded, cfg.MaxBytes, cfg.Timeout = true, goods.MaxAnswer, goods.UpstreamMaxTime
+	cfg.PerHost = goods.AtOnce
 	if at.Port() != "" || up.Private {
 		port := cmp.Or(at.Port(), map[string]string{"http": "80", "https": "443"}[at.Scheme])
 		n, err := strconv.ParseUint(port, 10, 16)
@@ -122,7 +120,7 @@ func (up UpstreamConfig) client(c *Config, o Options) (*fetch.Client, error) {
 }
 
 // files is where the store keeps what goods of files are made of.
-func files(c *Config) vault.Dir { return vault.Dir(filepath.Join(SourcesDir(c), "files")) }
+func files(c *Config) goods.Vault { return goods.Vault(filepath.Join(SourcesDir(c), "files")) }
 
 // filesOf is the same as the till has it; nil for a configuration without a private folder.
 func filesOf(c *Config) goods.Files {

@@ -283,7 +283,7 @@ const askAgain = 15 * time.Second
 
 // ask does what is called once.
 func (c *Call) ask(ctx context.Context, cfg *Config, log *slog.Logger, w io.Writer) (err error) {
-	spec, err := ledgerSpec(cfg)
+	spec, err := LedgerSpec(cfg)
 	if err != nil {
 		return err
 	}

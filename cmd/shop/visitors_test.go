@@ -15,7 +15,7 @@ import (
 
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/counter"
-	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/pages"
 	"store.example/agentstore/templates"
 )
 
@@ -24,10 +24,10 @@ import (
 func TestTheKeeperReadsWhatVisitorsLeft(t *testing.T) {
 	dir := t.TempDir()
 	c := &Config{BaseURL: "http://127.0.0.1:8402", Ledger: "bolt:" + filepath.Join(dir, "ledger"),
-		Keys: KeysConfig{Identity: specimen, Log: specimen, Ring: specimen}}
+		Keys: KeysConfig{Identity: Specimen, Log: Specimen, Ring: Specimen}}
 	ctx, stop := context.WithCancel(t.Context())
 	s := &Shop{Config: *c, Log: slog.New(slog.DiscardHandler)}
-	keys, err := s.keys()
+	keys, err := s.Keys()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestTheKeeperReadsWhatVisitorsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chrome, err := generator.Chrome(site, s.Ring)
+	chrome, err := pages.Chrome(site, s.Ring)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/schedule"
 )
@@ -128,8 +128,8 @@ func TestServeSealsOnSunday(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("sealed %q, want %q\n%s", got, want, log.String())
 		}
-		report, err := audit.Clone(t.Context(), os.DirFS(c.Record),
-			audit.CloneOptions{Judge: judge.Batteries{}})
+		report, err := verify.Clone(t.Context(), os.DirFS(c.Record),
+			verify.CloneOptions{Judge: judge.Batteries{}})
 		if err != nil || len(report.Problems) > 0 {
 			t.Errorf("the record: %+v, %v", report.Problems, err)
 		}

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/seal"
+	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
 )
@@ -63,7 +63,7 @@ func TestEvidenceIsWithdrawn(t *testing.T) {
 			t.Errorf("%s is kept in %q, %v", digest, name, err)
 		}
 	}
-	report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{Judge: judge.Batteries{}})
+	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: judge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("%v %v", err, report.Problems)
 	}

@@ -26,13 +26,13 @@ import (
 
 	"store.example/agentstore/cmd/devnet/street"
 	"store.example/agentstore/cmd/shop"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/dynamic/ledger/ledgertest"
 )
 
@@ -282,7 +282,7 @@ func (o *ordeal) check(b *block, config string, before map[string]int) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	report, err := audit.Clone(b.t.Context(), os.DirFS(cfg.Record), audit.CloneOptions{Ring: ring,
+	report, err := verify.Clone(b.t.Context(), os.DirFS(cfg.Record), verify.CloneOptions{Ring: ring,
 		Judge: judge.Batteries{}})
 	if err != nil {
 		b.t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/cmd/shop/doctor"
 )
 
 // runDoctor looks at everything a configured store stands on, and says what mends what is wrong.
@@ -27,25 +28,25 @@ func runDoctor(ctx context.Context, c *call) error {
 	if *backups == "" {
 		*backups = filepath.Dir(*file)
 	}
-	d := shop.Doctor{Config: cfg, Backups: *backups, Now: time.Now}
+	d := doctor.Doctor{Config: cfg, Backups: *backups, Now: time.Now}
 	findings := d.Examine(ctx)
-	count := make(map[shop.State]int)
+	count := make(map[doctor.State]int)
 	for _, f := range findings {
 		count[f.State]++
 	}
 	if *asJSON {
-		err = json.MarshalWrite(c.stdout, map[string]any{"findings": findings, "faults": count[shop.Fault],
-			"warnings": count[shop.Warning]}, json.Deterministic(true))
+		err = json.MarshalWrite(c.stdout, map[string]any{"findings": findings, "faults": count[doctor.Fault],
+			"warnings": count[doctor.Warning]}, json.Deterministic(true))
 	} else {
 		err = printFindings(c, findings, count)
 	}
-	if err == nil && count[shop.Fault] > 0 {
+	if err == nil && count[doctor.Fault] > 0 {
 		return errNo
 	}
 	return err
 }
 
-func printFindings(c *call, findings []shop.Finding, count map[shop.State]int) error {
+func printFindings(c *call, findings []doctor.Finding, count map[doctor.State]int) error {
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	for _, f := range findings {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", f.State, f.Check, f.Found)
@@ -53,6 +54,7 @@ func printFindings(c *call, findings []shop.Finding, count map[shop.State]int) e
 			fmt.Fprintf(w, "\t\t→ %s\n", f.Do)
 		}
 	}
-	fmt.Fprintf(w, "\n%d fine, %d warnings, %d faults\n", count[shop.Fine], count[shop.Warning], count[shop.Fault])
+	fmt.Fprintf(w, "\n%d fine, %d warnings, %d faults\n", count[doctor.Fine], count[doctor.Warning],
+		count[doctor.Fault])
 	return w.Flush()
 }

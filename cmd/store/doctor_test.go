@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/cmd/shop/doctor"
 )
 
 // A new site is of what was said, and the doctor says what it lacks.
@@ -52,7 +53,7 @@ func TestInitAndDoctor(t *testing.T) {
 	}
 	out.Reset()
 	var said struct {
-		Findings         []shop.Finding
+		Findings         []doctor.Finding
 		Faults, Warnings int
 	}
 	if code := run(t.Context(), []string{"doctor", "-json"}, &out, &errs); code != 3 ||

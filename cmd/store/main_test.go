@@ -16,9 +16,9 @@ import (
 
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/wallet"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/verify"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/pay/x402"
 	"store.example/agentstore/dynamic/rail"
 )
@@ -220,7 +220,7 @@ func TestOwnConfigurationIsTheDefault(t *testing.T) {
 			t.Fatalf("store build: exit code %d: %s", code, &said)
 		}
 	}
-	r, err := audit.Clone(t.Context(), os.DirFS("public/current"), audit.CloneOptions{Ring: keys,
+	r, err := verify.Clone(t.Context(), os.DirFS("public/current"), verify.CloneOptions{Ring: keys,
 		Judge: judge.Batteries{}})
 	if err != nil || !r.Sound() || r.KID != ring.Identity().KID {
 		t.Errorf("the tree in public is signed by %s, the keeper is %s: %v %v", r.KID, ring.Identity().KID, r.Problems,

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/shop"
-	"store.example/agentstore/corpus/attest/sshsig"
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/generator"
-	"store.example/agentstore/generator/bucket"
+
 	"store.example/agentstore/generator/publish"
 )
 
@@ -28,7 +28,7 @@ func runPublish(ctx context.Context, c *call) error {
 	message := c.flags.String("message", "publish", "commit message")
 	asJSON := c.flags.Bool("json", false, "print the report as JSON")
 	endpoint := c.flags.String("endpoint", "", "of an object store: its URL (default $AWS_ENDPOINT_URL_S3, or else "+
-		bucket.DefaultEndpoint+")")
+		publish.DefaultEndpoint+")")
 	region := c.flags.String("region", "", "of an object store: the bucket's (default $AWS_REGION, or asked for)")
 	if err := c.parse(1, 1); err != nil {
 		return err
@@ -46,7 +46,7 @@ func runPublish(ctx context.Context, c *call) error {
 		return err
 	}
 	if strings.HasPrefix(c.flags.Arg(0), "s3:") {
-		return c.publishBucket(ctx, in, tree, bucket.Config{Address: c.flags.Arg(0),
+		return c.publishBucket(ctx, in, tree, publish.BucketConfig{Address: c.flags.Arg(0),
 			Endpoint: cmp.Or(*endpoint, os.Getenv("AWS_ENDPOINT_URL_S3")),
 			Region:   cmp.Or(*region, os.Getenv("AWS_REGION"))}, *asJSON)
 	}
@@ -72,7 +72,7 @@ func runPublish(ctx context.Context, c *call) error {
 	report, err := publish.ToGit(ctx, publish.GitInput{
 		Repo: c.flags.Arg(0), Branch: *branch, Folders: folders, Message: *message,
 		Name: in.Site.Config.Keeper, Email: shop.GitEmail(in.Site), When: time.Now().UTC(),
-		Signer: sshsig.NewSigner(key), Site: in.Site, PublicPools: in.PublicPools, Corpus: in.Corpus, Ring: in.Ring,
+		Signer: attest.NewSSHSigner(key), Site: in.Site, PublicPools: in.PublicPools, Corpus: in.Corpus, Ring: in.Ring,
 	})
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func runPublish(ctx context.Context, c *call) error {
 	if *asJSON {
 		return json.NewEncoder(c.stdout).Encode(report)
 	}
-	signers, err := sshsig.AllowedSigners(shop.GitEmail(in.Site), in.Ring)
+	signers, err := attest.AllowedSigners(shop.GitEmail(in.Site), in.Ring)
 	if err != nil {
 		return err
 	}
@@ -95,9 +95,9 @@ func runPublish(ctx context.Context, c *call) error {
 }
 
 // publishBucket puts the tree into a folder of an object store.
-func (c *call) publishBucket(ctx context.Context, in generator.Input, tree string, to bucket.Config,
+func (c *call) publishBucket(ctx context.Context, in generator.Input, tree string, to publish.BucketConfig,
 	asJSON bool) error {
-	b, err := bucket.Open(to)
+	b, err := publish.OpenBucket(to)
 	if err != nil {
 		return because(errUsage, "%w", err)
 	}

@@ -22,8 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/filetree"
-	"store.example/agentstore/corpus/audit"
+
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
@@ -32,6 +31,7 @@ import (
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/seal"
+	"store.example/agentstore/corpus/verify"
 )
 
 // storeOf is a store with the specimen's keys and an empty record.
@@ -93,7 +93,7 @@ func observed(t testing.TB) *seal.Writer {
 
 func coverAll(t testing.TB, w *seal.Writer) {
 	t.Helper()
-	if err := w.Cover(t.Context(), filetree.Meta{BaseURL: "https://store.example",
+	if err := w.Cover(t.Context(), attest.FileMeta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}
@@ -196,12 +196,12 @@ func attacked(t testing.TB, tree fstest.MapFS, what string, names ...string) {
 
 // refused is nil if a tree is refused and the files are named.
 func refused(ctx context.Context, tree fstest.MapFS, names ...string) error {
-	r, err := audit.Clone(ctx, tree, audit.CloneOptions{Judge: judge.Batteries{}})
+	r, err := verify.Clone(ctx, tree, verify.CloneOptions{Judge: judge.Batteries{}})
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(r.Problems, func(p audit.Problem) bool { return p.Path == name }) {
+		if !slices.ContainsFunc(r.Problems, func(p verify.Problem) bool { return p.Path == name }) {
 			return fmt.Errorf("the problems are %v, want %s", r.Problems, name)
 		}
 	}
@@ -226,8 +226,8 @@ func records(t testing.TB) map[string]fstest.MapFS {
 		out["specimen"] = tree
 	}
 	for name, tree := range out {
-		r, err := audit.Clone(t.Context(), tree,
-			audit.CloneOptions{Judge: judge.Batteries{}})
+		r, err := verify.Clone(t.Context(), tree,
+			verify.CloneOptions{Judge: judge.Batteries{}})
 		if err != nil || !r.Sound() {
 			t.Fatalf("%s, unspoilt: %v %v", name, r.Problems, err)
 		}

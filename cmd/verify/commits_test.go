@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/sshsig"
 )
 
 // TestCommitsOfAClone has the commits of a clone signed by the store's git key, by nobody, by a
@@ -43,7 +42,7 @@ func TestCommitsOfAClone(t *testing.T) {
 		if key == nil {
 			return head + "\n" + message
 		}
-		signature, err := sshsig.NewSigner(key).Sign(strings.NewReader(head + "\n" + message))
+		signature, err := attest.NewSSHSigner(key).Sign(strings.NewReader(head + "\n" + message))
 		if err != nil {
 			t.Fatal(err)
 		}

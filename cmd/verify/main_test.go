@@ -21,10 +21,10 @@ import (
 
 	"store.example/agentstore/cmd/verify/kit"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/filetree"
-	"store.example/agentstore/corpus/audit"
+
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/verify"
 )
 
 // specimen copies the committed specimen to a folder that a test may spoil.
@@ -173,11 +173,11 @@ func changeAlone(ctx context.Context, name string, body []byte) (changes int64, 
 	if tree[signingKey] == nil {
 		tree[signingKey] = &fstest.MapFile{Data: keys, Mode: 0o644}
 	}
-	m, err := filetree.BuildManifest(ctx, tree, attest.PublicLayout())
+	m, err := attest.BuildManifest(ctx, tree, attest.PublicLayout())
 	if err != nil {
 		return 0, err
 	}
-	sealed, err := m.Seal(attest.SpecimenKey(), filetree.Meta{BaseURL: "https://store.example",
+	sealed, err := m.Seal(attest.SpecimenKey(), attest.FileMeta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)})
 	if err != nil {
 		return 0, err
@@ -185,8 +185,8 @@ func changeAlone(ctx context.Context, name string, body []byte) (changes int64, 
 	for _, f := range sealed.Write {
 		tree[f.Path] = &fstest.MapFile{Data: f.Body, Mode: 0o644}
 	}
-	whole, err := audit.Clone(ctx, tree,
-		audit.CloneOptions{Judge: judge.Batteries{}})
+	whole, err := verify.Clone(ctx, tree,
+		verify.CloneOptions{Judge: judge.Batteries{}})
 	if err != nil || len(whole.Problems) > 0 {
 		return 0, fmt.Errorf("%s, unspoilt: %v %w", name, whole.Problems, err)
 	}
@@ -196,13 +196,13 @@ func changeAlone(ctx context.Context, name string, body []byte) (changes int64, 
 		}
 		for at, old := range f.Data {
 			f.Data[at] = old ^ byte(1+at%255)
-			r, err := audit.Clone(ctx, tree,
-				audit.CloneOptions{Judge: judge.Batteries{}})
+			r, err := verify.Clone(ctx, tree,
+				verify.CloneOptions{Judge: judge.Batteries{}})
 			f.Data[at] = old
 			if err != nil {
 				return changes, fmt.Errorf("%s, byte %d: %w", changed, at, err)
 			}
-			if !slices.ContainsFunc(r.Problems, func(p audit.Problem) bool { return p.Path == changed }) {
+			if !slices.ContainsFunc(r.Problems, func(p verify.Problem) bool { return p.Path == changed }) {
 				return changes, fmt.Errorf("%s, byte %d: changed, and the problems are %v", changed, at, r.Problems)
 			}
 			changes++
@@ -231,7 +231,7 @@ func changeElsewhere(t *testing.T, changes int) {
 		b, err := fs.ReadFile(public, name)
 		tree[name] = &fstest.MapFile{Data: b, Mode: 0o644}
 		// While the head, a part or the keys are spoilt, the files under them are not judged: those
-		// are changed alone, byte by byte, in package audit.
+		// are changed alone, byte by byte, in package verify.
 		if !strings.HasPrefix(name, ".well-known/manifest") && name != ".well-known/store-signing-key" && len(b) > 0 {
 			names = append(names, name)
 		}
@@ -253,8 +253,8 @@ func changeElsewhere(t *testing.T, changes int) {
 			spoilt[r.IntN(len(b))] ^= byte(1 + r.IntN(255))
 			tree[n].Data = spoilt
 		}
-		report, err := audit.Clone(t.Context(), tree,
-			audit.CloneOptions{Judge: judge.Batteries{}})
+		report, err := verify.Clone(t.Context(), tree,
+			verify.CloneOptions{Judge: judge.Batteries{}})
 		if err != nil {
 			t.Fatal(err)
 		}

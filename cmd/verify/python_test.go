@@ -14,10 +14,10 @@ import (
 	"testing/fstest"
 
 	"store.example/agentstore/cmd/devnet/npmtest"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/rule"
+	"store.example/agentstore/corpus/verify"
 )
 
 // python is the system's own, for which Debian packages ed25519.
@@ -99,8 +99,8 @@ func askPython(t *testing.T, changes int) {
 	}
 	says := verdicts(t, dir, attacks)
 	for what, tree := range attacks {
-		r, err := audit.Clone(t.Context(), tree,
-			audit.CloneOptions{Judge: judge.Batteries{}})
+		r, err := verify.Clone(t.Context(), tree,
+			verify.CloneOptions{Judge: judge.Batteries{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func askPython(t *testing.T, changes int) {
 			t.Errorf("%s: the one from the page says %q, ours %v", what, says[what], r.Problems)
 		}
 		named, _, _ := strings.Cut(says[what], ": ")
-		if named != "" && !slices.ContainsFunc(r.Problems, func(p audit.Problem) bool {
+		if named != "" && !slices.ContainsFunc(r.Problems, func(p verify.Problem) bool {
 			// A kid with a character that no kid has is of no form, and is the kid of no key.
 			return string(p.Rule) == named || named == "manifest.form" && p.Rule == rule.ManifestKey ||
 				named == "ring.form" && p.Rule == rule.RingKey
@@ -129,7 +129,7 @@ func verdicts(t *testing.T, dir string, trees map[string]fstest.MapFS, flags ...
 		t.Fatal(err)
 	}
 	// The forms are those that are published, which stand beside no record.
-	forms, err := filepath.Abs("../../corpus/rule/rulebook/forms.txt")
+	forms, err := filepath.Abs("../../corpus/rule/forms.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

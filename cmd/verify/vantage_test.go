@@ -8,13 +8,13 @@ import (
 	"testing/fstest"
 	"time"
 
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/rule"
 	"store.example/agentstore/corpus/seal"
+	"store.example/agentstore/corpus/verify"
 )
 
 // TestVantagesAreRefused signs what a keeper may not say of walkers at other places, keys in hand:
@@ -89,8 +89,8 @@ func TestVantagesAreRefused(t *testing.T) {
 	}
 	says := verdicts(t, t.TempDir(), trees)
 	for name, tree := range trees {
-		r, err := audit.Clone(t.Context(), tree,
-			audit.CloneOptions{Judge: judge.Batteries{}})
+		r, err := verify.Clone(t.Context(), tree,
+			verify.CloneOptions{Judge: judge.Batteries{}})
 		if err != nil {
 			t.Fatal(err)
 		}

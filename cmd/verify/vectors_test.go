@@ -13,7 +13,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"store.example/agentstore/corpus/rule/rulebook"
+	"store.example/agentstore/corpus/rule"
 	"store.example/agentstore/corpus/vectors"
 )
 
@@ -90,7 +90,7 @@ func TestFormVectorsByTheVerifierFromThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	forms := filepath.Join(t.TempDir(), "forms.txt")
-	if err := os.WriteFile(forms, rulebook.Forms(), 0o600); err != nil {
+	if err := os.WriteFile(forms, rule.Forms(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(files, func(f vectors.File) bool { return f.Path == "forms.json" })

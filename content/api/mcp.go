@@ -1,7 +1,13 @@
 package api
 
-// MCPRevision is the one revision of the Model Context Protocol that is spoken.
-const MCPRevision = "2025-06-18"
+// The revisions of the Model Context Protocol that are spoken.
+const (
+	MCP2026 = "2026-07-28"
+	MCP2025 = "2025-06-18"
+)
+
+// MCPRevisions are all of them, the newest first.
+var MCPRevisions = []string{MCP2026, MCP2025}
 
 // MediaType of a server card (SEP-2127) and of the catalogue that lists them.
 const (

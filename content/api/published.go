@@ -3,8 +3,6 @@ package api
 import (
 	"cmp"
 	"slices"
-
-	"store.example/agentstore/content/find"
 )
 
 // Documents is the one table of published files that are routes. The generator renders each row by
@@ -253,7 +251,7 @@ var storeDocuments = []Document{
 		Description: "With `q` the goods and pages that say its words in a title, a heading or their prose. " +
 			"Without it a list of them, which is what a static copy answers to either.",
 		Tags: []string{tagStorefront}, Files: pages("/search", HTML, Markdown), Asked: true,
-		Params: []Param{{Name: "q", In: QueryP, Type: "string", MaxLength: find.QueryLength, Example: "refund",
+		Params: []Param{{Name: "q", In: QueryP, Type: "string", MaxLength: QueryLength, Example: "refund",
 			Description: "What is looked for, a few words."}},
 	},
 	{

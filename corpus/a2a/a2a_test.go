@@ -12,7 +12,7 @@ import (
 
 	"store.example/agentstore/cmd/devnet/oracles"
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/walk"
+	"store.example/agentstore/corpus/fetch"
 )
 
 var judged = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -298,7 +298,7 @@ func TestLiveQuestions(t *testing.T) {
 // A walk makes no other POST than those that it knows.
 func TestTheWalkKnowsTheLiveQuestions(t *testing.T) {
 	bodies := map[string]string{}
-	for _, k := range walk.Kinds() {
+	for _, k := range fetch.Kinds() {
 		bodies[k.Name] = k.Body
 	}
 	if bodies[KindTasksGet] != BodyTasksGet || bodies[KindStream] != BodyStream {

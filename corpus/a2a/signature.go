@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strings"
 
-	"store.example/agentstore/corpus/attest/jws"
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/did"
 	"store.example/agentstore/corpus/exchange"
 )
@@ -52,12 +52,12 @@ func (j *judge) readSignatures() {
 
 func (j *judge) takeApart(o map[string]node) (s signature) {
 	s.protected = text(o["protected"])
-	raw, err := jws.DecodeBase64URL(s.protected)
+	raw, err := attest.DecodeBase64URL(s.protected)
 	if err != nil || len(s.protected) > 4096 {
 		s.err = fmt.Errorf("protected: not base64url of reasonable length")
 		return s
 	}
-	if s.bytes, err = jws.DecodeBase64URL(text(o["signature"])); err != nil {
+	if s.bytes, err = attest.DecodeBase64URL(text(o["signature"])); err != nil {
 		s.err = fmt.Errorf("signature: %w", err)
 		return s
 	}

@@ -11,8 +11,8 @@ import (
 	"encoding/json/jsontext"
 	"encoding/json/v2"
 
-	"store.example/agentstore/corpus/attest/base58"
-	"store.example/agentstore/corpus/attest/spl"
+	"store.example/agentstore/corpus/networks"
+
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/probe"
 )
@@ -84,15 +84,15 @@ func of(x exchange.Exchange, index int) (keys []string, ok bool) {
 		return nil, false
 	}
 	e := terms.Accepts[index]
-	mint, errMint := base58.ParseAccount(e.Asset)
-	payTo, errPayTo := base58.ParseAccount(e.PayTo)
-	if _, err := base58.ParseAccount(e.Extra.FeePayer); err != nil || errMint != nil || errPayTo != nil {
+	mint, errMint := networks.ParseSolanaAccount(e.Asset)
+	payTo, errPayTo := networks.ParseSolanaAccount(e.PayTo)
+	if _, err := networks.ParseSolanaAccount(e.Extra.FeePayer); err != nil || errMint != nil || errPayTo != nil {
 		return nil, false
 	}
 	keys = []string{e.Asset, e.Extra.FeePayer, e.PayTo}
-	for _, program := range []spl.Key{spl.Token, spl.Token2022} {
-		k := spl.Associated(payTo, program, mint)
-		keys = append(keys, base58.Encode(k[:]))
+	for _, program := range []networks.SolanaKey{networks.SPLToken, networks.SPLToken2022} {
+		k := networks.SPLAssociated(payTo, program, mint)
+		keys = append(keys, networks.EncodeBase58(k[:]))
 	}
 	return keys, true
 }
@@ -135,11 +135,11 @@ func (Reader) Said(x exchange.Exchange) (words probe.AccountWords, problem strin
 	a := said.Result.Value
 	words.Mint, words.FeePayer = a[mintAt].mint(), a[feePayerAt].payer()
 	token := a[tokenAt]
-	if a[mintAt] != nil && a[mintAt].Owner == base58.Encode(spl.Token2022[:]) {
+	if a[mintAt] != nil && a[mintAt].Owner == networks.EncodeBase58(networks.SPLToken2022[:]) {
 		token = a[token2022At]
 	}
-	mint, errMint := base58.ParseAccount(keys[mintAt])
-	payTo, errPayTo := base58.ParseAccount(keys[payToAt])
+	mint, errMint := networks.ParseSolanaAccount(keys[mintAt])
+	payTo, errPayTo := networks.ParseSolanaAccount(keys[payToAt])
 	if errMint != nil || errPayTo != nil {
 		return words, "the question is none"
 	}
@@ -149,7 +149,8 @@ func (Reader) Said(x exchange.Exchange) (words probe.AccountWords, problem strin
 
 // tokenProgram reports whether an account belongs to a token program.
 func (a *account) tokenProgram() bool {
-	return a.Owner == base58.Encode(spl.Token[:]) || a.Owner == base58.Encode(spl.Token2022[:])
+	return a.Owner == networks.EncodeBase58(networks.SPLToken[:]) ||
+		a.Owner == networks.EncodeBase58(networks.SPLToken2022[:])
 }
 
 // bytes is what was read of an account, nil for what cannot be read.
@@ -188,17 +189,17 @@ func (a *account) mint() string {
 // payer judges who pays a transaction's fee: an account with lamports and without data, which
 // belongs to nobody's program.
 func (a *account) payer() string {
-	switch system := (spl.Key{}); {
+	switch system := (networks.SolanaKey{}); {
 	case a == nil || a.Lamports == 0:
 		return probe.AccountAbsent
-	case a.Owner != base58.Encode(system[:]) || len(a.bytes()) > 0:
+	case a.Owner != networks.EncodeBase58(system[:]) || len(a.bytes()) > 0:
 		return probe.AccountOther
 	}
 	return probe.AccountFine
 }
 
 // token judges payTo's token account for a mint.
-func (a *account) token(ofMint *account, mint, payTo spl.Key) string {
+func (a *account) token(ofMint *account, mint, payTo networks.SolanaKey) string {
 	if a == nil || a.Lamports == 0 {
 		return probe.AccountAbsent
 	}

@@ -411,7 +411,7 @@ func (r Ring) find(match func(PublicKey) bool) (Signer, bool) {
 	return Signer{}, false
 }
 
-// Resolver returns the function that jws.Open needs to find the identity keys
+// Resolver returns the function that OpenJWS needs to find the identity keys
 // of this ring, current and retired, under their did:web URLs at baseHost.
 func (r Ring) Resolver(baseHost string) func(kid string) (ed25519.PublicKey, error) {
 	prefix := DID(baseHost) + "#"

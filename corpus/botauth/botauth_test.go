@@ -17,7 +17,7 @@ import (
 
 	"store.example/agentstore/cmd/devnet/oracles"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/jws"
+
 	"store.example/agentstore/corpus/did"
 	"store.example/agentstore/corpus/exchange"
 )
@@ -196,7 +196,7 @@ func TestTheDraftsRequests(t *testing.T) {
 			if public["kty"] != "OKP" {
 				continue // RSA is not verified here
 			}
-			x, err := jws.DecodeBase64URL(public["x"].(string))
+			x, err := attest.DecodeBase64URL(public["x"].(string))
 			if err != nil {
 				t.Fatal(err)
 			}

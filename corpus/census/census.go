@@ -10,10 +10,10 @@ import (
 	"time"
 	"unicode"
 
+	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
-	"store.example/agentstore/corpus/walk"
 )
 
 // maxSourceName bounds the name of a source, which is the catalogue of rows.
@@ -34,14 +34,14 @@ const (
 
 // Recordings keeps raw recordings in a private place. It may be called by many goroutines at once.
 type Recordings interface {
-	Put(week string, entry Entry, report probe.Report, recording walk.Recording) error
+	Put(week string, entry Entry, report probe.Report, recording fetch.Recording) error
 }
 
 // Control is a door of our own that is known to be good: while it cannot be read, nothing is called
 // unreachable.
 type Control struct {
 	URL    string
-	Client walk.Client // may reach our own host, unlike Config.Client
+	Client fetch.Asker // may reach our own host, unlike Config.Client
 }
 
 // Config is what a census is made of. Whatever the world decides (time, the network, waiting) is a
@@ -49,17 +49,43 @@ type Control struct {
 type Config struct {
 	Week  string // "" is the week of Now
 	Owner string // unique to the process among those that share the store
+	Store Store
+	Walks
+	Recording
+	Lot
+	Shares
 
-	Store   Store
-	Client  walk.Client // walks the doors
-	Lists   walk.Client // reads the sources, whose pages may be longer than a door's answer; nil is Client
+	Now      func() time.Time                                 // nil is time.Now
+	Sleep    func(ctx context.Context, d time.Duration) error // waits for others and between retries; nil waits
+	Progress func(done, due int64)                            // nil tells nobody
+	Log      *slog.Logger                                     // nil logs nothing
+}
+
+// Walks is what is walked and by whom.
+type Walks struct {
+	Client  fetch.Asker // walks the doors
+	Lists   fetch.Asker // reads the sources, whose pages may be longer than a door's answer; nil is Client
 	Control Control     // an empty URL is no control: then every round says so by a tally of 0
 	Sources []Source    // in the order of their weight for the choice of a host's door
 	Inflows Inflows     // nil: no network is read
 
 	// Nodes read the accounts without which what is signed does not settle; nil: nobody is asked.
-	Nodes walk.Nodes
+	Nodes fetch.Nodes
 
+	// SourceTime is how long one source is read; 0 is DefaultSourceTime. What it did not give in
+	// that time is not waited for, and the round says that it was not read to its end.
+	SourceTime time.Duration
+
+	// AskFirst reads each host's own file before the host is walked, and walks none that opted out
+	// there. The week's row says so, with the file's digest.
+	AskFirst bool
+
+	// Vantages are walkers at other places; nil for none.
+	Vantages *Vantages
+}
+
+// Recording is where a round is put.
+type Recording struct {
 	// Record opens the record as it stands: for its rounds, for revisits, for what was declared.
 	Record func() (*record.Record, error)
 	// SealEmpty seals a round in which no host has a row.
@@ -74,6 +100,14 @@ type Config struct {
 	// exporter will put it there; with the time that it is dated. Another closing of the same week
 	// is an error. nil: no closing is published, and rounds say nothing of their lot.
 	Publish func(ctx context.Context, closed record.ClosedRoster) (time.Time, error)
+	// Salt gives the salt of what was judged at a host, or "" at the control door in the n-th walk
+	// to it; nil draws it from crypto/rand. A specimen, which is the same every time, has it follow
+	// from these.
+	Salt func(week, host string, n int) probe.Salt
+}
+
+// Lot is by what the order of a roster is drawn.
+type Lot struct {
 	// Headers tell of the blocks that order rosters; nil has none, and every lot is the census's
 	// own.
 	Headers Headers
@@ -84,22 +118,10 @@ type Config struct {
 	Difficulty float64
 	// Random gives the values that stand in for blocks; nil is crypto/rand.
 	Random io.Reader
-	// Salt gives the salt of what was judged at a host, or "" at the control door in the n-th walk
-	// to it; nil draws it from crypto/rand. A specimen, which is the same every time, has it follow
-	// from these.
-	Salt func(week, host string, n int) probe.Salt
+}
 
-	// SourceTime is how long one source is read; 0 is DefaultSourceTime. What it did not give in
-	// that time is not waited for, and the round says that it was not read to its end.
-	SourceTime time.Duration
-
-	// AskFirst reads each host's own file before the host is walked, and walks none that opted out
-	// there. The week's row says so, with the file's digest.
-	AskFirst bool
-
-	// Vantages are walkers at other places; nil for none.
-	Vantages *Vantages
-
+// Shares are how the work is shared out.
+type Shares struct {
 	Cap     int           // hosts that are walked in a week; 0 is no cap
 	Workers int           // doors walked at once; 0 is DefaultWorkers
 	Shard   int           // hosts in one shard; 0 is DefaultShard
@@ -108,11 +130,6 @@ type Config struct {
 	// Domain says whose lane a host is walked in; nil is its registrable domain by the Public
 	// Suffix List.
 	Domain func(host string) string
-
-	Now      func() time.Time                                 // nil is time.Now
-	Sleep    func(ctx context.Context, d time.Duration) error // waits for others and between retries; nil waits
-	Progress func(done, due int64)                            // nil tells nobody
-	Log      *slog.Logger                                     // nil logs nothing
 }
 
 // What became of a run.

@@ -9,7 +9,6 @@ import (
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/walk"
 )
 
 // One door of a registrable domain is walked at a time, and one of an address, whatever the names:
@@ -156,14 +155,14 @@ func (p *pump) retry(now time.Time) {
 // patient is the client of one walk. Its first request does not wait for a busy address, since the
 // walk can be made later; those behind it do.
 type patient struct {
-	walk.Client
+	fetch.Asker
 	made bool
 }
 
 // Do makes a request as the client does.
 func (p *patient) Do(ctx context.Context, req exchange.Request, rule fetch.Rule) (exchange.Exchange, error) {
 	for {
-		x, err := p.Client.Do(ctx, req, rule)
+		x, err := p.Asker.Do(ctx, req, rule)
 		if _, busy := errors.AsType[*fetch.Busy](err); !busy || !p.made {
 			p.made = true
 			return x, err

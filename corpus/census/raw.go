@@ -9,14 +9,14 @@ import (
 	"strings"
 	"sync"
 
+	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/walk"
 )
 
 // Folder keeps raw recordings in a private folder: in it a folder for each week, in that a file for
 // each process that walked, <writer>.recordings. A file is a row of entries, each a line of JSON,
-// {"host":…,"bytes":…}, and so many bytes in the form of walk.Recording. It is only appended to;
+// {"host":…,"bytes":…}, and so many bytes in the form of fetch.Recording. It is only appended to;
 // what a crash cut off at its end is no entry.
 //
 // One file for many recordings is what keeps a census fast: a file for each would cost more than
@@ -68,7 +68,7 @@ func (f *Folder) Close() error {
 }
 
 // Put implements Recordings.
-func (f *Folder) Put(week string, entry Entry, _ probe.Report, recording walk.Recording) error {
+func (f *Folder) Put(week string, entry Entry, _ probe.Report, recording fetch.Recording) error {
 	raw, err := recording.Encode()
 	if err != nil {
 		return err

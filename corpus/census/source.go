@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/walk"
 )
 
 // A Source is one feed of names of hosts. What it reads may be read by several goroutines at once,
@@ -36,7 +36,7 @@ type Named struct {
 
 // Reading is what a source reads with.
 type Reading struct {
-	Client walk.Client
+	Client fetch.Asker
 	Record *record.Record // as it stands, nil for none
 	Week   string
 	Now    func() time.Time

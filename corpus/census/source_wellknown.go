@@ -11,7 +11,6 @@ import (
 	"store.example/agentstore/corpus/doors"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/walk"
 )
 
 // wellKnownReads is how many hosts' files are read at once.
@@ -65,8 +64,8 @@ func readWellKnown(ctx context.Context, on Reading, host string) []Named {
 	if err != nil {
 		return none(err.Error())
 	}
-	report, _, err := walk.Run(ctx, on.Client, doors.Checker{Host: hostOf(at)},
-		walk.Start{URL: at, Kinds: []string{"get"}})
+	report, _, err := fetch.Walk(ctx, on.Client, doors.Checker{Host: hostOf(at)},
+		fetch.WalkStart{URL: at, Kinds: []string{"get"}})
 	switch {
 	case err != nil:
 		return none(err.Error())

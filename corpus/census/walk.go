@@ -15,7 +15,6 @@ import (
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/walk"
 )
 
 // kinds are the requests that a walk of the census may make.
@@ -40,13 +39,14 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		return because(ReasonNotJudged), nil
 	}
 	checker.ReadsAccounts(accounts.Reader{}, r.Nodes.Networks()...)
-	client := &patient{Client: r.Client}
+	client := &patient{Asker: r.Client}
 	if r.AskFirst {
 		if v, out, err := r.ask(ctx, client, e); out || err != nil {
 			return v, err
 		}
 	}
-	report, recording, err := walk.Run(ctx, client, checker, walk.Start{URL: e.URL, Kinds: kinds, Nodes: r.Nodes})
+	report, recording, err := fetch.Walk(ctx, client, checker,
+		fetch.WalkStart{URL: e.URL, Kinds: kinds, Nodes: r.Nodes})
 	if busy, ok := errors.AsType[*fetch.Busy](err); ok {
 		return visited{busy: busy}, nil
 	}
@@ -154,7 +154,8 @@ func (r *run) walkControl(ctx context.Context, n int) ControlWalk {
 	if err != nil {
 		return out
 	}
-	report, recording, err := walk.Run(ctx, r.Control.Client, checker, walk.Start{URL: r.Control.URL, Kinds: kinds})
+	report, recording, err := fetch.Walk(ctx, r.Control.Client, checker,
+		fetch.WalkStart{URL: r.Control.URL, Kinds: kinds})
 	walked := recording.Exchanges
 	if err != nil {
 		// What kept us from sending is told as the others are.

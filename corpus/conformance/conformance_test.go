@@ -15,7 +15,7 @@ import (
 
 	"store.example/agentstore/cmd/devnet/oracles"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/jws"
+
 	"store.example/agentstore/corpus/exchange"
 
 	"github.com/google/go-cmp/cmp"
@@ -288,7 +288,7 @@ func TestWhatDoesNotConform(t *testing.T) {
 	k := attest.SpecimenKey()
 	key := hex.EncodeToString(k.Public())
 	sign := func(kid, payload string) string {
-		s, err := jws.Sign(k, kid, []byte(payload))
+		s, err := attest.SignJWS(k, kid, []byte(payload))
 		if err != nil {
 			t.Fatal(err)
 		}

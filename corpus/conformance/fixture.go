@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/jws"
 )
 
 // FixtureVersion names the edition of the fixture set. A change of any fixture is a new version.
@@ -98,19 +97,19 @@ const digestRule = "SHA-256 over the RFC 8785 form of a list with one object for
 type fixtureRow struct {
 	id, kind, verdict, note string
 	live                    *bool
-	payload                 any // jws.Offer or jws.Receipt
+	payload                 any // attest.Offer or attest.Receipt
 	stranger                bool
 	from, old, new          string
 }
 
 func fixtureRows(base string) []fixtureRow {
 	yes, no := true, false
-	offer := func(id string, until int64) jws.Offer {
-		return jws.Offer{Version: 1, ResourceURL: base + fixturePath + id, Scheme: "exact", Network: "eip155:8453",
+	offer := func(id string, until int64) attest.Offer {
+		return attest.Offer{Version: 1, ResourceURL: base + fixturePath + id, Scheme: "exact", Network: "eip155:8453",
 			Asset: fixtureAsset,
 			PayTo: fixtureNobody, Amount: "10000", ValidUntil: until}
 	}
-	receipt := jws.Receipt{Version: 1, Network: "eip155:8453", ResourceURL: base + fixturePath + "receipt-valid",
+	receipt := attest.Receipt{Version: 1, Network: "eip155:8453", ResourceURL: base + fixturePath + "receipt-valid",
 		Payer:    fixtureNobody,
 		IssuedAt: fixtureIssued, Transaction: "0x" + strings.Repeat("0", 64)}
 	return []fixtureRow{
@@ -211,10 +210,10 @@ func (r fixtureRow) fixture(k, other *attest.Key, host string, made map[string]s
 	kid := attest.DIDURL(host, k.KID())
 	var err error
 	switch p := r.payload.(type) {
-	case jws.Offer:
-		f.Artifact, err = jws.SignOffer(k, kid, p)
-	case jws.Receipt:
-		f.Artifact, err = jws.SignReceipt(k, kid, p)
+	case attest.Offer:
+		f.Artifact, err = attest.SignOffer(k, kid, p)
+	case attest.Receipt:
+		f.Artifact, err = attest.SignReceipt(k, kid, p)
 	default:
 		f.Artifact, err = tamper(made[r.from], r.old, r.new)
 	}

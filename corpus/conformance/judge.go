@@ -11,11 +11,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"store.example/agentstore/corpus/attest/jws"
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/did"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/wallet"
 )
 
 // RequestError is returned for a request that cannot be judged at all, before anything is looked
@@ -54,7 +54,7 @@ type judge struct {
 	req    Request
 	known  map[string][]byte
 	raw    envelope
-	jws    jws.Token
+	jws    attest.JWS
 	body   []byte // the payload
 }
 
@@ -177,7 +177,7 @@ func (j *judge) open() {
 }
 
 func (j *judge) openJWS() {
-	parsed, err := jws.Parse(j.raw.Signature)
+	parsed, err := attest.ParseJWS(j.raw.Signature)
 	if err != nil {
 		j.set("jws-form", Fail, "%v", err)
 		return

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 )
 
 // fields are a payload's members: texts and whole numbers. What an artifact does not say is "" or

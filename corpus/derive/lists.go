@@ -8,7 +8,6 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/tier"
 )
 
 // The sizes of pages. A full page of the index or of the feed never changes; pages are numbered
@@ -215,7 +214,7 @@ type TiersView struct {
 
 // TierLine is one host of the list.
 type TierLine struct {
-	tier.Standing
+	Standing
 	RowsURL string `json:"rows_url"`
 	PageURL string `json:"passport_url"`
 }
@@ -237,7 +236,7 @@ func (b *Book) Tiers(page int) TiersView {
 	v := TiersView{Format: "store-tiers/v1", Page: page, Pages: b.TiersPages(), ByTier: map[string]int64{},
 		TotalHosts: int64(b.Hosts()), WeeksRead: int64(len(b.Rounds)),
 		Order: "By the bytes of the host's name. There is no ranking.", From: b.source()}
-	for _, t := range tier.Names() {
+	for _, t := range TierNames() {
 		v.ByTier[t] = 0
 	}
 	if page == 0 {

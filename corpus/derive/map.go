@@ -2,7 +2,6 @@ package derive
 
 import (
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/tier"
 )
 
 // MapHosts is the most hosts that a map names one by one; above it a map has their counts alone.
@@ -43,7 +42,7 @@ type cellMap struct {
 }
 
 func newCellMap(rounds int) cellMap {
-	m := cellMap{counts: make([][][cells]int64, len(tier.Names())), named: [][]Cell{}}
+	m := cellMap{counts: make([][][cells]int64, len(TierNames())), named: [][]Cell{}}
 	for i := range m.counts {
 		m.counts[i] = make([][cells]int64, rounds)
 	}
@@ -51,7 +50,7 @@ func newCellMap(rounds int) cellMap {
 }
 
 // add takes the history of the next host of the roll.
-func (m *cellMap) add(tier uint8, h tier.History) {
+func (m *cellMap) add(tier uint8, h History) {
 	var line []Cell
 	for i := range h.Entries {
 		c := cellOf(&h.Entries[i])
@@ -68,11 +67,11 @@ func (m *cellMap) add(tier uint8, h tier.History) {
 	}
 }
 
-func cellOf(e *tier.Entry) Cell {
+func cellOf(e *Entry) Cell {
 	switch {
-	case e.Probed == tier.BeforeFirst:
+	case e.Probed == BeforeFirst:
 		return CellBefore
-	case e.Probed != tier.Probed:
+	case e.Probed != Probed:
 		return CellMissed
 	case e.Row.Verdict == record.VerdictReady:
 		return CellReady
@@ -85,16 +84,16 @@ func cellOf(e *tier.Entry) Cell {
 // Map is the hosts of the record by tier, the best tier first, and what each round saw of them.
 func (r *Roll) Map() []MapTier {
 	var out []MapTier
-	for _, name := range []string{tier.TierStanding, tier.TierEstablished, tier.TierObserved,
-		tier.TierIndeterminate, tier.TierBroken} {
+	for _, name := range []string{TierStanding, TierEstablished, TierObserved,
+		TierIndeterminate, TierBroken} {
 		t := MapTier{Tier: name, Hosts: r.ByTier[name]}
-		for i, known := range tier.Names() {
+		for i, known := range TierNames() {
 			if known == name {
 				t.Rounds = r.cells.counts[i]
 			}
 		}
 		for i, line := range r.cells.named {
-			if tier.Names()[r.lines[i].tier] == name {
+			if TierNames()[r.lines[i].tier] == name {
 				t.Named = append(t.Named, MapHost{Host: r.Host(i), Cells: line})
 			}
 		}

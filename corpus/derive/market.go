@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/tier"
 )
 
 // The networks that the market's rails are told apart by, as CAIP-2 names them.
@@ -28,7 +27,7 @@ type Market struct {
 	SignedOffers SignedOffers `json:"signed_offers"`
 	Rails        Rails        `json:"rails"`
 	Price        Price        `json:"price_usdc"`
-	Schemes      tier.Counts  `json:"schemes"`
+	Schemes      Counts       `json:"schemes"`
 	Addresses    int64        `json:"distinct_addresses"`
 	Top          Top          `json:"top5"`
 }
@@ -80,11 +79,11 @@ type market struct {
 }
 
 func newMarket(r record.Round) *market {
-	return &market{m: Market{Cited: cite(r), TakenAt: r.TakenAt, Schemes: tier.Counts{}}, prices: make(map[int64]int64)}
+	return &market{m: Market{Cited: cite(r), TakenAt: r.TakenAt, Schemes: Counts{}}, prices: make(map[int64]int64)}
 }
 
 func (m *market) add(row *record.Row) {
-	if !tier.Observed(row) {
+	if !Observed(row) {
 		return
 	}
 	m.m.Probed++

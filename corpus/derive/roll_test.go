@@ -12,7 +12,6 @@ import (
 	"store.example/agentstore/corpus/corpustest"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/tier"
 )
 
 func open(t *testing.T, plain int) (*record.Record, []record.Observation) {
@@ -50,7 +49,7 @@ func TestRollIsTheHistories(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := tier.Of(tier.HistoryOf(rounds, h, feed))
+		want := derive.StandingOf(derive.HistoryOf(rounds, h, feed))
 		if diff := cmp.Diff(want, roll.Standing(i)); diff != "" || roll.Host(i) != h.Host {
 			t.Errorf("%s, place %d (-derived +on the roll):\n%s", h.Host, i, diff)
 		}

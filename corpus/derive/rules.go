@@ -2,7 +2,6 @@ package derive
 
 import (
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/tier"
 )
 
 // Rules says how tiers, coverage and gaps are counted, in words. It is part of /criteria.
@@ -41,10 +40,10 @@ func CurrentRules() Rules {
 			"down. Rounds listed_not_walked count against it; before_first_sighting and turned_away do not. A missed " +
 			"round is a fact about the store and not about the door.",
 		Gaps: []GapWords{
-			{tier.BeforeFirst, "no source had named the host yet"},
-			{tier.GapNotListed, "no source that was read named the host"},
-			{tier.GapCap, "no row, and the round was capped"},
-			{tier.GapDegraded, "nothing answered, by a fault of the instrument"},
+			{BeforeFirst, "no source had named the host yet"},
+			{GapNotListed, "no source that was read named the host"},
+			{GapCap, "no row, and the round was capped"},
+			{GapDegraded, "nothing answered, by a fault of the instrument"},
 			{"beyond_cap", "the week's cap came before the host's turn"},
 			{"week_over", "the week ended before the host's turn"},
 			{"interrupted", "the process died in the walk, not repeated that week"},

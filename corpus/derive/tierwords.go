@@ -2,8 +2,6 @@ package derive
 
 import (
 	"slices"
-
-	"store.example/agentstore/corpus/tier"
 )
 
 // TierWords is a tier with its rule.
@@ -14,12 +12,12 @@ type TierWords struct {
 
 // tierRules are in the order in which they are tested.
 var tierRules = []TierWords{
-	{tier.TierBroken, "The newest signed observation, by a round or a paid refresh, is not_ready or unreachable."},
-	{tier.TierIndeterminate, "Fewer than 4 of the last 8 rounds observed the host, or one of the last 4 was suspect " +
+	{TierBroken, "The newest signed observation, by a round or a paid refresh, is not_ready or unreachable."},
+	{TierIndeterminate, "Fewer than 4 of the last 8 rounds observed the host, or one of the last 4 was suspect " +
 		"and did not, or the last 2 were both turned away."},
-	{tier.TierStanding, "Ready in all of the last 8 rounds."},
-	{tier.TierEstablished, "Ready in all of the last 4 rounds."},
-	{tier.TierObserved, "Observed in at least 4 of the last 8 rounds, and none of the other rules holds."},
+	{TierStanding, "Ready in all of the last 8 rounds."},
+	{TierEstablished, "Ready in all of the last 4 rounds."},
+	{TierObserved, "Observed in at least 4 of the last 8 rounds, and none of the other rules holds."},
 }
 
 // tierWords says in words when a host has each tier, in the order in which the rules are tested.

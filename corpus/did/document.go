@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strings"
 
-	"store.example/agentstore/corpus/attest/jws"
+	"store.example/agentstore/corpus/attest"
 )
 
 // Embedded returns the key that a did:key or did:jwk URL carries in itself, and the method's name.
@@ -25,7 +25,7 @@ func Embedded(didURL string) (k Key, method string, ok bool, err error) {
 	if !found {
 		return Key{}, "", false, nil
 	}
-	raw, err := jws.DecodeBase64URL(body)
+	raw, err := attest.DecodeBase64URL(body)
 	if err != nil {
 		return Key{}, "did:jwk", true, err
 	}

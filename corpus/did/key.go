@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"store.example/agentstore/corpus/attest/jws"
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/wallet"
 
 	"github.com/decred/dcrd/dcrec/secp256k1/v4"
 	k1ecdsa "github.com/decred/dcrd/dcrec/secp256k1/v4/ecdsa"
@@ -139,7 +139,7 @@ func ParseJWK(raw []byte) (JWK, error) {
 
 func coordinates(kty, crv, x, y string) (Key, error) {
 	decode := func(name, s string) ([]byte, error) {
-		b, err := jws.DecodeBase64URL(s)
+		b, err := attest.DecodeBase64URL(s)
 		if err != nil || len(b) != 32 {
 			return nil, fmt.Errorf("%s is not 32 bytes in base64url", name)
 		}

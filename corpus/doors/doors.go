@@ -3,7 +3,7 @@
 // agent card at /.well-known/agent.json names. It judges recorded exchanges and makes no request
 // itself.
 //
-//	report, _, err := walk.Run(ctx, client, doors.Checker{Host: "shop.example"}, walk.Start{URL: doors.Start("shop.example"), Kinds: []string{"get"}})
+//	report, _, err := fetch.Walk(ctx, client, doors.Checker{Host: "shop.example"}, fetch.WalkStart{URL: doors.Start("shop.example"), Kinds: []string{"get"}})
 //	own := report.File.On("shop.example", parse)
 package doors
 

@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-
-	"store.example/agentstore/corpus/filelock"
 )
 
 // Folder is the record on disk. Names are slash-separated and cannot leave it. Its writers hold the
@@ -39,11 +37,11 @@ func open(dir, name string, wait bool) (*Folder, error) {
 	switch {
 	case err != nil:
 	case wait:
-		err = filelock.Lock(lock)
+		err = Lock(lock)
 	default:
-		err = filelock.TryLock(lock)
+		err = TryLock(lock)
 	}
-	if errors.Is(err, filelock.ErrHeld) {
+	if errors.Is(err, ErrLocked) {
 		err = ErrHeld
 	}
 	if err != nil {

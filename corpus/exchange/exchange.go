@@ -6,7 +6,7 @@
 // bodies, strict to read) for the private record, and a published form
 // (Redact) that shows the terms a door asked for with stand-ins in the place of
 // the addresses it wants to be paid at, so that any client of x402 reads them.
-// Of this module the package imports what knows networks, their names and base58.
+// Of this module the package imports networks alone.
 //
 //	raw, err := x.Encode()       // private: var/
 //	red, err := x.Redact()       // public

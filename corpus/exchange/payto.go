@@ -7,18 +7,17 @@ import (
 
 	"golang.org/x/crypto/sha3"
 
-	"store.example/agentstore/corpus/attest/base58"
-	"store.example/agentstore/corpus/caip2"
+	"store.example/agentstore/corpus/networks"
 )
 
 // PayToDigest is how an advertised address is published: the SHA-256, in
 // lower-case hexadecimal, of store-pay-to/v1|<network>|<address>. The network
-// is written as in CAIP-2, and is caip2.Other for what is no such name, so that
+// is written as in CAIP-2, and is networks.OtherNetwork for what is no such name, so that
 // an address can be looked up whatever a door writes beside it. An Ethereum
 // address counts in lower case, so that its digest does not depend on how a door
 // spells it. The digest hides nothing from someone who tries addresses.
 func PayToDigest(network, address string) string {
-	sum := sha256.Sum256([]byte("store-pay-to/v1|" + caip2.Name(network) + "|" + addressKey(address)))
+	sum := sha256.Sum256([]byte("store-pay-to/v1|" + networks.CAIP2Name(network) + "|" + addressKey(address)))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -84,6 +83,6 @@ func isSolanaAddress(s string) bool {
 	if len(s) > longest {
 		return false
 	}
-	_, err := base58.ParseAccount(s)
+	_, err := networks.ParseSolanaAccount(s)
 	return err == nil
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"store.example/agentstore/corpus/caip2"
+	"store.example/agentstore/corpus/networks"
 )
 
 const (
@@ -213,7 +213,7 @@ func TestPayToDigest(t *testing.T) {
 // TestNetworkNames: what is no name of a network is called other, in lists and in digests alike.
 func TestNetworkNames(t *testing.T) {
 	for _, name := range []string{base, solana, "eip155:1", "abc-1:x_2", "cosmos:cosmoshub-4"} {
-		if got := caip2.Name(name); got != name {
+		if got := networks.CAIP2Name(name); got != name {
 			t.Errorf("%q is called %q", name, got)
 		}
 	}
@@ -221,7 +221,7 @@ func TestNetworkNames(t *testing.T) {
 		"eip155:0x1",
 		"eip155:8453:1", "EIP155:1", "ab:1", "abcdefghi:1", "abc:" + strings.Repeat("x", 33), "abc:\u202e",
 		"eip155:8453\x01", " eip155:1", "abc:x y", "a\xffc:1", "<b>:1", "other"} {
-		if got := caip2.Name(junk); got != "other" {
+		if got := networks.CAIP2Name(junk); got != "other" {
 			t.Errorf("%q is called %q", junk, got)
 		}
 		if PayToDigest(junk, evmAddress) != PayToDigest("other", evmAddress) {

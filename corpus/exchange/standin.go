@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"store.example/agentstore/corpus/caip2"
+	"store.example/agentstore/corpus/networks"
 )
 
 // A StandIn is what is published in the place of an address at which a door wants to be paid. It
@@ -17,7 +17,7 @@ import (
 // 2606).
 type StandIn struct {
 	Address string `json:"address"` // as it is published, in lower case where it is one of EVM
-	Network string `json:"network"` // of the entry, caip2.Other for what is no name of one
+	Network string `json:"network"` // of the entry, networks.OtherNetwork for what is no name of one
 	Digest  string `json:"digest"`  // PayToDigest of the address in whose place it stands
 }
 
@@ -84,7 +84,7 @@ func spelledLike(digits string, with func(letters string) string) string {
 func (s StandIn) wellFormed() bool {
 	address := strings.TrimPrefix(s.Address, "0x")
 	return standIns.FindString(address) == address && standIn(s.Address, 0) != s.Address &&
-		addressKey(s.Address) == s.Address && caip2.Name(s.Network) == s.Network && len(s.Digest) == 64 &&
+		addressKey(s.Address) == s.Address && networks.CAIP2Name(s.Network) == s.Network && len(s.Digest) == 64 &&
 		strings.Trim(s.Digest, "0123456789abcdef") == ""
 }
 
@@ -96,8 +96,8 @@ func (s StandIn) compare(o StandIn) int {
 // PayToDigest is the digest of the address in whose place a stand-in stands beside a network, ""
 // for what is none.
 func (r Redacted) PayToDigest(network, address string) string {
-	i, found := slices.BinarySearchFunc(r.StandIns, StandIn{Address: addressKey(address), Network: caip2.Name(network)},
-		StandIn.compare)
+	i, found := slices.BinarySearchFunc(r.StandIns,
+		StandIn{Address: addressKey(address), Network: networks.CAIP2Name(network)}, StandIn.compare)
 	if !found {
 		return ""
 	}

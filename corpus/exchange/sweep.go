@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"store.example/agentstore/corpus/caip2"
 	"store.example/agentstore/corpus/networks"
 )
 
@@ -101,7 +100,8 @@ func (s *sweeper) add(address, network string) {
 	}
 	_, known := s.numbers[key]
 	n := s.number(key)
-	s.standIns = append(s.standIns, StandIn{standIn(key, n), caip2.Name(network), PayToDigest(network, address)})
+	s.standIns = append(s.standIns,
+		StandIn{standIn(key, n), networks.CAIP2Name(network), PayToDigest(network, address)})
 	switch {
 	case known, networks.IsToken(address): // which stays where it is an asset
 	case form == FormEVM, form == FormEVMBadChecksum:

@@ -67,6 +67,21 @@ type Dialer interface {
 
 // Config says who asks and within which bounds.
 type Config struct {
+	Identity
+	Guarded
+	Pace
+
+	Timeout  time.Duration // of one request, from the lookup of the name to the last byte; 0 is DefaultTimeout
+	MaxBytes int64         // of one body, after decompression; 0 is DefaultMaxBytes, at most exchange.MaxBody
+	// Unrecorded says that no exchange is encoded, so that MaxBytes may be up to MaxUnrecorded.
+	Unrecorded bool
+
+	Now    func() time.Time // the clock of recordings, signatures and certificates; nil is time.Now
+	Random io.Reader        // for nonces; nil is crypto/rand
+}
+
+// Identity is who asks.
+type Identity struct {
 	// UserAgent is sent with every request and holds the URL at which the operator can be reached.
 	UserAgent string
 	// Key signs every request and Agent is the origin at which its directory stands, such as
@@ -77,6 +92,10 @@ type Config struct {
 	// looked up: a door that verifies signatures would refuse what it cannot verify. Key is nil
 	// then.
 	Unsigned bool
+}
+
+// Guarded is what is never contacted, and by what means the rest is.
+type Guarded struct {
 	// OwnHosts and OwnAddresses are never contacted. OwnHosts may be in any spelling.
 	OwnHosts     []string
 	OwnAddresses []netip.Addr
@@ -88,20 +107,16 @@ type Config struct {
 	Resolver Resolver       // nil: the system's, asked for the rooted name
 	Dialer   Dialer         // nil: a net.Dialer that checks the address once more before it connects
 	Roots    *x509.CertPool // nil: the system's
+}
 
-	Timeout  time.Duration // of one request, from the lookup of the name to the last byte; 0 is DefaultTimeout
-	MaxBytes int64         // of one body, after decompression; 0 is DefaultMaxBytes, at most exchange.MaxBody
-	// Unrecorded says that no exchange is encoded, so that MaxBytes may be up to MaxUnrecorded.
-	Unrecorded bool
-	Spacing    time.Duration // between the end of a request to a host and the next one to it
+// Pace is how many requests are made at once, and how far apart.
+type Pace struct {
+	Spacing time.Duration // between the end of a request to a host and the next one to it
 	// OnePerAddress lets one request at a time go to an address, whatever the names, and spaces
 	// them: another is a *Busy.
 	OnePerAddress bool
 	PerHost       int // requests to one host at once; 0 is one, and with Spacing there is no more
 	Concurrent    int // requests under way at once, which bounds memory; 0 is DefaultConcurrent
-
-	Now    func() time.Time // the clock of recordings, signatures and certificates; nil is time.Now
-	Random io.Reader        // for nonces; nil is crypto/rand
 }
 
 // Allow is what a keeper opens to read doors of his own company. Everything read through a client

@@ -18,7 +18,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/durable"
-	"store.example/agentstore/corpus/extsort"
+
 	"store.example/agentstore/corpus/record"
 )
 
@@ -106,7 +106,7 @@ func write(ctx context.Context, r *record.Record, path string, head Head, memory
 	if err != nil {
 		return err
 	}
-	doors, names, networks := extsort.New(memory), extsort.New(memory), extsort.New(memory)
+	doors, names, networks := newSorter(memory), newSorter(memory), newSorter(memory)
 	defer func() {
 		err = errors.Join(err, f.close(err == nil), doors.Close(), names.Close(), networks.Close())
 	}()
@@ -162,7 +162,7 @@ func (h *Head) count(of record.History) {
 }
 
 // addName adds a host that may not be written as it is everywhere.
-func addName(into *extsort.Sorter, host string) error {
+func addName(into *sorter, host string) error {
 	if isPlain(host) {
 		return nil
 	}
@@ -171,7 +171,7 @@ func addName(into *extsort.Sorter, host string) error {
 }
 
 // addDoors adds, for each address that a host ever advertised, the rounds in which it did.
-func addDoors(into *extsort.Sorter, h record.History) error {
+func addDoors(into *sorter, h record.History) error {
 	seen := map[string][]byte{}
 	for _, row := range h.Rows {
 		if row.Offer == nil {
@@ -194,7 +194,7 @@ func addDoors(into *extsort.Sorter, h record.History) error {
 }
 
 // addNetworks adds each network that a host named beside an address.
-func addNetworks(into *extsort.Sorter, h record.History) error {
+func addNetworks(into *sorter, h record.History) error {
 	seen := map[string]bool{}
 	for _, row := range h.Rows {
 		if row.Offer == nil {
@@ -214,7 +214,7 @@ func addNetworks(into *extsort.Sorter, h record.History) error {
 }
 
 // rankNetworks takes from sorted names, each with every host that named it, those of most hosts.
-func (h *Head) rankNetworks(ctx context.Context, networks *extsort.Sorter) error {
+func (h *Head) rankNetworks(ctx context.Context, networks *sorter) error {
 	type ranked struct {
 		name  string
 		hosts int64
@@ -259,7 +259,7 @@ func (h *Head) rankNetworks(ctx context.Context, networks *extsort.Sorter) error
 
 // writeDoors writes sorted doors, and counts them for each address. It returns how many addresses
 // there are.
-func writeDoors(ctx context.Context, f *file, sorted *extsort.Sorter) (int64, error) {
+func writeDoors(ctx context.Context, f *file, sorted *sorter) (int64, error) {
 	doors, sums := f.table(tableDoors), f.table(tableSums)
 	address, hosts, in := "", int64(0), map[int64]int64{}
 	finish := func() error {

@@ -4,7 +4,7 @@
 // signatures, counts and proofs can be read and built without them. It owns no format: rows are
 // package record's, judgements package probe's.
 //
-//	report, err := audit.Record(ctx, fsys, ring, audit.RecordOptions{Judge: judge.Batteries{}})
+//	report, err := verify.Record(ctx, fsys, ring, verify.RecordOptions{Judge: judge.Batteries{}})
 package judge
 
 import (

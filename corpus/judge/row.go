@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/caip2"
+
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
@@ -102,7 +102,7 @@ func networkWord(network string) string {
 	if _, ok := networks.FindV1(network); ok {
 		return network
 	}
-	return caip2.Name(network)
+	return networks.CAIP2Name(network)
 }
 
 // schemeWord is a scheme as an offer lists it.
@@ -116,12 +116,12 @@ func schemeWord(scheme string) string {
 // offerFrom sums up the ways of paying. Prices are those in USDC on networks where it has a worth.
 func offerFrom(terms iter.Seq[probe.Requirement]) *record.RowOffer {
 	o := &record.RowOffer{Networks: []string{}, Schemes: []string{}, PayTo: []record.PayTo{}}
-	networks, addresses := map[string]bool{}, map[record.PayTo]bool{}
+	named, addresses := map[string]bool{}, map[record.PayTo]bool{}
 	any, least, most := false, "", "" // atomic units without leading zeros
 	for r := range terms {
 		any = true
-		if n := networkWord(r.Network); r.Network != "" && !networks[n] {
-			if networks[n] = true; len(o.Networks) < record.MaxNetworks {
+		if n := networkWord(r.Network); r.Network != "" && !named[n] {
+			if named[n] = true; len(o.Networks) < record.MaxNetworks {
 				o.Networks = append(o.Networks, n)
 			} else {
 				o.NetworksLeftOut++
@@ -140,7 +140,7 @@ func offerFrom(terms iter.Seq[probe.Requirement]) *record.RowOffer {
 		}
 		switch r.PayToForm {
 		case exchange.FormEVM, exchange.FormEVMBadChecksum, exchange.FormSolana, exchange.FormName:
-			p := record.PayTo{Network: caip2.Name(r.Network), Digest: r.PayToDigest}
+			p := record.PayTo{Network: networks.CAIP2Name(r.Network), Digest: r.PayToDigest}
 			if r.Network == "" || !record.IsDigest(p.Digest) || addresses[p] {
 				continue
 			}

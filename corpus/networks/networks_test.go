@@ -1,17 +1,18 @@
-package networks
+package networks_test
 
 import (
 	"strings"
 	"testing"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/wallet"
 )
 
 // Ids stand once and are canonical CAIP-2; each token is on a known chain, with an address of its
 // family and, on Ethereum's, the domain that it is signed for.
 func TestRows(t *testing.T) {
 	ids, v1 := map[string]bool{}, map[string]bool{}
-	for _, c := range Chains() {
+	for _, c := range networks.Chains() {
 		chain, err := wallet.ParseChainID(c.ID)
 		if err != nil || chain.String() != c.ID || ids[c.ID] || c.Name == "" || c.V1 != "" && v1[c.V1] {
 			t.Errorf("chain %+v: %v", c, err)
@@ -19,54 +20,56 @@ func TestRows(t *testing.T) {
 		ids[c.ID], v1[c.V1] = true, true
 	}
 	keys := map[[2]string]bool{}
-	for _, a := range Tokens() {
+	for _, a := range networks.Tokens() {
 		evm := strings.HasPrefix(a.Network, "eip155:")
-		if !ids[a.Network] || keys[tokenKey(a.Network, a.Address)] || a.Decimals < 6 || a.Symbol == "" {
+		if !ids[a.Network] || keys[[2]string{a.Network, strings.ToLower(a.Address)}] || a.Decimals < 6 ||
+			a.Symbol == "" {
 			t.Errorf("token %+v", a)
 		}
-		keys[tokenKey(a.Network, a.Address)] = true
+		keys[[2]string{a.Network, strings.ToLower(a.Address)}] = true
 		if _, err := wallet.ParseChecksummed(a.Address); evm != (err == nil) {
 			t.Errorf("address of %+v: %v", a, err)
 		}
-		if evm != (a.Name != "" && a.Version != "" && (a.Method == EIP3009 || a.Method == Permit2)) ||
-			evm == (a.Method == Transfer) || evm == (a.Program == ProgramToken || a.Program == ProgramToken2022) {
+		if evm != (a.Name != "" && a.Version != "" && (a.Method == networks.EIP3009 || a.Method == networks.Permit2)) ||
+			evm == (a.Method == networks.Transfer) || evm == (a.Program == networks.ProgramToken ||
+			a.Program == networks.ProgramToken2022) {
 			t.Errorf("how %+v is paid", a)
 		}
 	}
 }
 
 func TestFind(t *testing.T) {
-	if c, ok := Find(Base); !ok || c.Name != "Base" || c.Testnet {
+	if c, ok := networks.Find(networks.Base); !ok || c.Name != "Base" || c.Testnet {
 		t.Errorf("Base: %+v", c)
 	}
 	for _, id := range []string{"", "base", "eip155:08453", "EIP155:8453", "eip155:8453 "} {
-		if c, ok := Find(id); ok {
+		if c, ok := networks.Find(id); ok {
 			t.Errorf("%q is found: %+v", id, c)
 		}
 	}
-	usdc, ok := USDC(Base)
+	usdc, ok := networks.USDC(networks.Base)
 	if !ok || usdc.Name != "USD Coin" || usdc.Decimals != 6 {
 		t.Errorf("USDC on Base: %+v", usdc)
 	}
-	if a, ok := FindToken(Base, strings.ToLower(usdc.Address)); !ok || a != usdc {
+	if a, ok := networks.FindToken(networks.Base, strings.ToLower(usdc.Address)); !ok || a != usdc {
 		t.Error("an Ethereum address counts in any case")
 	}
-	if _, ok := FindToken("eip155:10", "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85"); ok {
+	if _, ok := networks.FindToken("eip155:10", "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85"); ok {
 		t.Error("OP Mainnet is not in the stock client's table")
 	}
-	mint, _ := USDC(Solana)
-	if _, ok := FindToken(Solana, mint.Address); !ok {
+	mint, _ := networks.USDC(networks.Solana)
+	if _, ok := networks.FindToken(networks.Solana, mint.Address); !ok {
 		t.Error("a mint is not found")
 	}
-	if _, ok := FindToken(Solana, strings.ToLower(mint.Address)); ok {
+	if _, ok := networks.FindToken(networks.Solana, strings.ToLower(mint.Address)); ok {
 		t.Error("a mint counts in its own case alone")
 	}
-	if _, ok := USDC("eip155:10"); ok {
+	if _, ok := networks.USDC("eip155:10"); ok {
 		t.Error("a network without a row has a coin")
 	}
-	c := Chains()
+	c := networks.Chains()
 	c[0].ID = "changed"
-	if Chains()[0].ID == "changed" {
+	if networks.Chains()[0].ID == "changed" {
 		t.Error("the table is lent")
 	}
 }

@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/accounts"
-	"store.example/agentstore/corpus/attest/base58"
-	"store.example/agentstore/corpus/attest/spl"
+
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
@@ -22,7 +21,7 @@ import (
 const receivable = "solana-rail-receivable"
 
 // solanaDoor asks for a cent on Solana.
-func solanaDoor(t *testing.T) (x exchange.Exchange, mint, payTo, feePayer spl.Key) {
+func solanaDoor(t *testing.T) (x exchange.Exchange, mint, payTo, feePayer networks.SolanaKey) {
 	t.Helper()
 	for i := range 32 {
 		payTo[i], feePayer[i] = byte(i+1), byte(2*i+1)
@@ -31,15 +30,15 @@ func solanaDoor(t *testing.T) (x exchange.Exchange, mint, payTo, feePayer spl.Ke
 	if !ok {
 		t.Fatal("no USDC on Solana")
 	}
-	mint, err := base58.ParseAccount(token.Address)
+	mint, err := networks.ParseSolanaAccount(token.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	terms, err := json.Marshal(map[string]any{"x402Version": 2,
 		"resource": map[string]any{"url": "https://door.example/paid"},
 		"accepts": []any{map[string]any{"scheme": "exact", "network": networks.Solana, "amount": "10000",
-			"asset": token.Address, "payTo": base58.Encode(payTo[:]), "maxTimeoutSeconds": 300,
-			"extra": map[string]any{"feePayer": base58.Encode(feePayer[:])}}}})
+			"asset": token.Address, "payTo": networks.EncodeBase58(payTo[:]), "maxTimeoutSeconds": 300,
+			"extra": map[string]any{"feePayer": networks.EncodeBase58(feePayer[:])}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,12 +49,12 @@ func solanaDoor(t *testing.T) (x exchange.Exchange, mint, payTo, feePayer spl.Ke
 }
 
 // held is an account as a node tells of it.
-func held(owner spl.Key, data []byte) map[string]any {
-	return map[string]any{"lamports": 2039280, "owner": base58.Encode(owner[:]), "executable": false,
+func held(owner networks.SolanaKey, data []byte) map[string]any {
+	return map[string]any{"lamports": 2039280, "owner": networks.EncodeBase58(owner[:]), "executable": false,
 		"data": []any{base64.StdEncoding.EncodeToString(data), "base64"}}
 }
 
-func tokenData(mint, owner spl.Key, state byte) []byte {
+func tokenData(mint, owner networks.SolanaKey, state byte) []byte {
 	b := make([]byte, 165)
 	copy(b, mint[:])
 	copy(b[32:], owner[:])
@@ -75,8 +74,8 @@ func mintData(initialized byte) []byte {
 func TestAccountsOnSolana(t *testing.T) {
 	door, mint, payTo, feePayer := solanaDoor(t)
 	good := func() []any {
-		return []any{held(spl.Token, mintData(1)), held(spl.Key{}, nil), nil,
-			held(spl.Token, tokenData(mint, payTo, 1)), nil}
+		return []any{held(networks.SPLToken, mintData(1)), held(networks.SolanaKey{}, nil), nil,
+			held(networks.SPLToken, tokenData(mint, payTo, 1)), nil}
 	}
 	with := func(at int, account any) string {
 		list := good()
@@ -92,29 +91,35 @@ func TestAccountsOnSolana(t *testing.T) {
 		says       string // in the check's detail, or in the advisory's where nothing was read
 	}{
 		{"all is well", answer(t, good()), probe.Pass, ""},
-		{"a newer program", answer(t, []any{held(spl.Token2022, newMint), held(spl.Key{}, nil), nil, nil,
-			held(spl.Token2022, newer)}), probe.Pass, ""},
-		{"under the other program alone", answer(t, []any{held(spl.Token2022, newMint), held(spl.Key{}, nil), nil,
-			held(spl.Token, tokenData(mint, payTo, 1)), nil}), probe.Fail,
+		{"a newer program", answer(t, []any{held(networks.SPLToken2022, newMint), held(networks.SolanaKey{}, nil), nil,
+			nil,
+			held(networks.SPLToken2022, newer)}), probe.Pass, ""},
+		{"under the other program alone", answer(t, []any{held(networks.SPLToken2022, newMint),
+			held(networks.SolanaKey{}, nil), nil,
+			held(networks.SPLToken, tokenData(mint, payTo, 1)), nil}), probe.Fail,
 			"payTo's token account for the mint is absent"},
 		{"no token account", with(3, nil), probe.Fail, "payTo's token account for the mint is absent"},
-		{"closed", with(3, map[string]any{"lamports": 0, "owner": base58.Encode(make([]byte, 32)),
+		{"closed", with(3, map[string]any{"lamports": 0, "owner": networks.EncodeBase58(make([]byte, 32)),
 			"data": []any{"", "base64"}}), probe.Fail, "token account for the mint is absent"},
-		{"frozen", with(3, held(spl.Token, tokenData(mint, payTo, 2))), probe.Fail, "is frozen"},
-		{"never opened", with(3, held(spl.Token, tokenData(mint, payTo, 0))), probe.Fail, "is something else"},
-		{"given away", with(3, held(spl.Token, tokenData(mint, feePayer, 1))), probe.Fail, "is another owner's"},
-		{"of another mint", with(3, held(spl.Token, tokenData(feePayer, payTo, 1))), probe.Fail, "is something else"},
-		{"of another program", with(3, held(spl.Key{}, tokenData(mint, payTo, 1))), probe.Fail, "is something else"},
-		{"a mint for a token account", with(3, held(spl.Token, mintData(1))), probe.Fail, "is something else"},
-		{"data of no alphabet", with(3, map[string]any{"lamports": 1, "owner": base58.Encode(spl.Token[:]),
-			"data": []any{"%%%", "base64"}}), probe.Fail, "is something else"},
+		{"frozen", with(3, held(networks.SPLToken, tokenData(mint, payTo, 2))), probe.Fail, "is frozen"},
+		{"never opened", with(3, held(networks.SPLToken, tokenData(mint, payTo, 0))), probe.Fail, "is something else"},
+		{"given away", with(3, held(networks.SPLToken, tokenData(mint, feePayer, 1))), probe.Fail,
+			"is another owner's"},
+		{"of another mint", with(3, held(networks.SPLToken, tokenData(feePayer, payTo, 1))), probe.Fail,
+			"is something else"},
+		{"of another program", with(3, held(networks.SolanaKey{}, tokenData(mint, payTo, 1))), probe.Fail,
+			"is something else"},
+		{"a mint for a token account", with(3, held(networks.SPLToken, mintData(1))), probe.Fail, "is something else"},
+		{"data of no alphabet", with(3, map[string]any{"lamports": 1,
+			"owner": networks.EncodeBase58(networks.SPLToken[:]),
+			"data":  []any{"%%%", "base64"}}), probe.Fail, "is something else"},
 		{"no mint", with(0, nil), probe.Fail, "asset, as a mint, is absent"},
-		{"a mint that is none", with(0, held(spl.Key{}, mintData(1))), probe.Fail,
+		{"a mint that is none", with(0, held(networks.SolanaKey{}, mintData(1))), probe.Fail,
 			"asset, as a mint, is something else"},
-		{"a mint before its time", with(0, held(spl.Token, mintData(0))), probe.Fail,
+		{"a mint before its time", with(0, held(networks.SPLToken, mintData(0))), probe.Fail,
 			"asset, as a mint, is something else"},
 		{"nobody pays fees", with(1, nil), probe.Fail, "as an account that pays fees, is absent"},
-		{"a program's account pays fees", with(1, held(spl.Token, tokenData(mint, payTo, 1))), probe.Fail,
+		{"a program's account pays fees", with(1, held(networks.SPLToken, tokenData(mint, payTo, 1))), probe.Fail,
 			"as an account that pays fees, is something else"},
 		{"too few accounts", answer(t, good()[:4]), probe.NotReached, "the node answered something else"},
 		{"another question's", strings.Replace(answer(t, good()), `"id":1`, `"id":2`, 1), probe.NotReached,

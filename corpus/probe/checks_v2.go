@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"store.example/agentstore/corpus/caip2"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/selection"
@@ -186,7 +185,7 @@ func (r Requirement) transferMethod() string {
 func (r Requirement) networkProblem() string {
 	chain, known := networks.Find(r.Network)
 	switch {
-	case caip2.Name(r.Network) == caip2.Other:
+	case networks.CAIP2Name(r.Network) == networks.OtherNetwork:
 		return "network " + quoted(r.Network) + " is no CAIP-2 name"
 	case known && chain.Testnet:
 		return r.Network + " is a test network"

@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"strings"
 
-	"store.example/agentstore/corpus/caip2"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
 )
@@ -32,7 +31,7 @@ const (
 
 // family is the namespace of a CAIP-2 name, "" for a name of another form.
 func family(network string) string {
-	namespace, _, _ := caip2.Split(network)
+	namespace, _, _ := networks.SplitCAIP2(network)
 	return namespace
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"store.example/agentstore/corpus/attest/jws"
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
 )
@@ -50,7 +50,7 @@ func readJWS(entry *exchange.Object) (payload *exchange.Object, problem string) 
 	canonical, decoded := true, len(parts) == len(raw)
 	for i := 0; decoded && i < len(raw); i++ {
 		var err error
-		if raw[i], err = jws.DecodeBase64URL(parts[i]); err != nil {
+		if raw[i], err = attest.DecodeBase64URL(parts[i]); err != nil {
 			canonical = false
 			raw[i], decoded = exchange.DecodeBase64(parts[i])
 		}

@@ -15,6 +15,6 @@
 //	row, err = record.VerifyRow(leaf, key.Public())
 //
 // A Record is opened and read; package seal appends to it. The log itself is package tlog's. That
-// nothing is missing from a record, and nothing was added, is for package audit to find; package
+// nothing is missing from a record, and nothing was added, is for package verify to find; package
 // hostindex answers for one host without reading the rest.
 package record

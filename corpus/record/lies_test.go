@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/seal"
+	"store.example/agentstore/corpus/verify"
 )
 
 // sealLies seals a second round that is signed, chained and logged as it should be, but says what
@@ -62,7 +62,8 @@ func TestLiesOfTheStoreItself(t *testing.T) {
 		"walked":      {record.HeaderPath(2), func(_ []record.Row, r *record.Round) { r.Roster.Walked = 7 }},
 	} {
 		w := sealLies(t, test.lie)
-		report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{Judge: judge.Batteries{}})
+		report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring,
+			verify.RecordOptions{Judge: judge.Batteries{}})
 		if err != nil {
 			t.Fatal(err)
 		}

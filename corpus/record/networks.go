@@ -3,7 +3,7 @@ package record
 import (
 	"slices"
 
-	"store.example/agentstore/corpus/caip2"
+	"store.example/agentstore/corpus/networks"
 )
 
 // ShortNames are the names by which version 1 of x402 knows networks, sorted: a door may write one
@@ -17,7 +17,7 @@ var ShortNames = []string{
 }
 
 // isNetwork accepts a CAIP-2 name and the word for what is none.
-func isNetwork(s string) bool { return caip2.Name(s) == s }
+func isNetwork(s string) bool { return networks.CAIP2Name(s) == s }
 
 // isOffered accepts a network as an offer lists it.
 func isOffered(s string) bool {

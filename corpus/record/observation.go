@@ -179,7 +179,7 @@ func VerifyObservation(raw []byte, ring attest.Ring) (Observation, error) {
 // order, with what is public of their texts. A record without the folder
 // observations holds none; a gap, a stranger's file or a bad signature is an
 // error, because the record is only ever appended to. A text that is not there is
-// none: whether it was withdrawn is for package audit to say.
+// none: whether it was withdrawn is for package verify to say.
 func ReadObservations(fsys fs.FS, ring attest.Ring) ([]Observation, error) {
 	entries, err := fs.ReadDir(fsys, "observations")
 	if errors.Is(err, fs.ErrNotExist) {

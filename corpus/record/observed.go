@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/caip2"
+	"store.example/agentstore/corpus/networks"
 )
 
 // Refresh is what a walk of one door between rounds saw, in the words of a Row.
@@ -240,7 +240,7 @@ func (e *Erratum) check() error {
 func (w *PaidWalk) check() error {
 	switch {
 	case !isHost(w.Host) || !isDoorOf(w.URL, w.Host) || TextBytes(w.URL) > MaxRowURL ||
-		caip2.Name(w.Network) != w.Network:
+		networks.CAIP2Name(w.Network) != w.Network:
 		return errors.New("a paid walk without host or network, or whose URL is too long or no address of the " +
 			"host over https")
 	case w.Transaction == "" || len(w.Transaction) > maxTransaction || strings.Contains(w.Transaction, " ") ||
@@ -274,7 +274,7 @@ func (n *StandingNote) check() error {
 		return errors.New("a note without host or time, or of more than 500 characters")
 	case n.Lane == "host" && n.PayTo == nil:
 		return nil
-	case n.Lane == "wallet" && n.PayTo != nil && caip2.Name(n.PayTo.Network) == n.PayTo.Network &&
+	case n.Lane == "wallet" && n.PayTo != nil && networks.CAIP2Name(n.PayTo.Network) == n.PayTo.Network &&
 		IsDigest(n.PayTo.Digest):
 		return nil
 	}

@@ -205,7 +205,7 @@ func (r *Record) RawRows(sequence int64) iter.Seq2[[]byte, error] {
 
 // Rows yields the rows of a round, sorted by host, one part in memory at a time. What is yielded is
 // what the header commits to, which was signed and sealed in its own form: the rows' signatures and
-// spelling are for package audit.
+// spelling are for package verify.
 func (r *Record) Rows(sequence int64) iter.Seq2[StoredRow, error] {
 	return func(yield func(StoredRow, error) bool) {
 		round, _ := r.Round(sequence)

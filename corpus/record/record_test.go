@@ -13,11 +13,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/seal"
+	"store.example/agentstore/corpus/verify"
 )
 
 func TestSealedRecordReadsBack(t *testing.T) {
@@ -187,9 +187,9 @@ func TestTwoProcessesSealOnce(t *testing.T) {
 }
 
 // audited is what the check of a whole record says of one.
-func audited(t testing.TB, w *seal.Writer) audit.RecordReport {
+func audited(t testing.TB, w *seal.Writer) verify.RecordReport {
 	t.Helper()
-	report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{Judge: judge.Batteries{}})
+	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: judge.Batteries{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -163,7 +163,7 @@ type RowOffer struct {
 // PayTo is an advertised address as the record shows it: by digest only (see
 // exchange.PayToDigest).
 type PayTo struct {
-	Network string `json:"network"` // caip2.Name: CAIP-2, or "other"
+	Network string `json:"network"` // networks.CAIP2Name: CAIP-2, or "other"
 	Digest  string `json:"digest"`
 }
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"store.example/agentstore/corpus/caip2"
+	"store.example/agentstore/corpus/networks"
 )
 
 // Why a row that was walked is not probed.
@@ -30,7 +30,7 @@ const (
 )
 
 // OtherWord stands in an offer for what a door wrote and nobody knows.
-const OtherWord = caip2.Other
+const OtherWord = networks.OtherNetwork
 
 // NotJudged makes a row one that was not probed, because what was seen cannot be judged or not be
 // kept.

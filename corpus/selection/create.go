@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"store.example/agentstore/corpus/attest/base58"
+	"store.example/agentstore/corpus/networks"
 )
 
 // create is what the client does with the chosen entry before its wallet signs: the scheme's
@@ -80,7 +80,7 @@ func (r *run) payToAndChain(e entry) error {
 
 func (r *run) createSolana(e entry) error {
 	payTo, _ := e.get("payTo").(string)
-	if _, err := base58.ParseAccount(payTo); err != nil {
+	if _, err := networks.ParseSolanaAccount(payTo); err != nil {
 		r.about = AboutPayTo
 		return inexact{"payTo is not a Solana address"}
 	}

@@ -130,7 +130,7 @@ func parseCheckpoint(text string) (Checkpoint, error) {
 // log's own name, its origin, at a size at which that key was in force: a key that was handed over
 // up to its last head, and its successor from there on (attest.ErrNotInForce). At the size of a
 // handover the root is the one that it names. That a smaller head is of the same log as that one
-// shows its consistency alone, which Open, package audit and package bundle look at. Raw of the
+// shows its consistency alone, which Open, package verify and package verify look at. Raw of the
 // result holds that one signature; the lines of others, which were not looked at beyond their form,
 // come beside.
 func OpenCheckpoint(raw []byte, ring attest.Ring) (c Checkpoint, others []byte, err error) {

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"store.example/agentstore/corpus/attest/attesttest"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/verify"
 )
 
 func FuzzOpenCheckpoint(f *testing.F) {
@@ -176,8 +176,8 @@ func TestPartialTilesStayUntilTheFullOneExists(t *testing.T) {
 	if last := sizes[len(sizes)-1]; last < tlog.TileWidth+10 || left > 0 {
 		t.Errorf("%d partial files are left beside full ones at size %d", left, last)
 	}
-	if report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring,
-		audit.RecordOptions{Judge: judge.Batteries{}}); err != nil ||
+	if report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring,
+		verify.RecordOptions{Judge: judge.Batteries{}}); err != nil ||
 		len(report.Problems) > 0 {
 		t.Error(err, report.Problems)
 	}
@@ -204,8 +204,8 @@ func TestCosignatures(t *testing.T) {
 	if err != nil || string(published) != string(head.Raw)+string(line) {
 		t.Errorf("published %q, %v", published, err)
 	}
-	if report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring,
-		audit.RecordOptions{Judge: judge.Batteries{}}); err != nil ||
+	if report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring,
+		verify.RecordOptions{Judge: judge.Batteries{}}); err != nil ||
 		len(report.Problems) > 0 {
 		t.Error(err, report.Problems)
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"store.example/agentstore/corpus/rule/rulebook"
+	"store.example/agentstore/corpus/rule"
 )
 
 // FormVector holds, of a form of the table, values that are of it and values that are not, as JSON.
@@ -76,11 +76,11 @@ var (
 const maxFilled = 64
 
 // forms makes values by the table.
-type forms map[string]rulebook.Form
+type forms map[string]rule.Form
 
 // Forms returns a vector for each form of the table, in its order.
 func Forms() ([]FormVector, error) {
-	table, err := rulebook.FormTable()
+	table, err := rule.FormTable()
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (t forms) good(kind string) []string {
 	}
 	out := []string{object(f.Members, whole)}
 	if len(least) < len(whole) {
-		out = append(out, object(slices.DeleteFunc(slices.Clone(f.Members), func(m rulebook.Member) bool {
+		out = append(out, object(slices.DeleteFunc(slices.Clone(f.Members), func(m rule.Member) bool {
 			return m.Optional
 		}), least))
 	}
@@ -160,7 +160,7 @@ func (t forms) good(kind string) []string {
 }
 
 // goodOf is a value of a member.
-func (t forms) goodOf(m rulebook.Member) string {
+func (t forms) goodOf(m rule.Member) string {
 	values := t.good(m.Kind)
 	if m.Text {
 		values = chosen(m.Kind).good
@@ -228,7 +228,7 @@ func (t forms) bad(kind string) (out []string) {
 }
 
 // without are the bad values of kinds of which one fits, less those that are of another of them.
-func (t forms) without(f rulebook.Form, bad []string) []string {
+func (t forms) without(f rule.Form, bad []string) []string {
 	if !slices.ContainsFunc(f.Kinds, func(k string) bool { return len(t[k].Members) > 0 }) {
 		return slices.Compact(bad)
 	}
@@ -262,7 +262,7 @@ func (t forms) fitsAnother(kind, b string) bool {
 }
 
 // same reports whether names are those of an object's members, with all that are always there.
-func same(members []rulebook.Member, names []string) bool {
+func same(members []rule.Member, names []string) bool {
 	i := 0
 	for _, m := range members {
 		if i < len(names) && names[i] == m.Name {
@@ -368,7 +368,7 @@ func emptyAs(value string) string {
 }
 
 // badMember are values that a member may not have. What an object may not be, its own form says.
-func (t forms) badMember(m rulebook.Member) []string {
+func (t forms) badMember(m rule.Member) []string {
 	switch {
 	case m.Text:
 		return chosen(m.Kind).bad
@@ -385,7 +385,7 @@ func (t forms) isObject(kind string) bool {
 }
 
 // way is the form of an object: that of its kind, or of the kinds of which one fits.
-func (t forms) way(kind, raw string) rulebook.Form {
+func (t forms) way(kind, raw string) rule.Form {
 	names, _ := split(raw)
 	for _, k := range t[kind].Kinds {
 		if same(t[k].Members, names) && t.fitsAnother(k, raw) {
@@ -396,7 +396,7 @@ func (t forms) way(kind, raw string) rulebook.Form {
 }
 
 // object writes an object with these members.
-func object(members []rulebook.Member, values []string) string {
+func object(members []rule.Member, values []string) string {
 	names := make([]string, len(members))
 	for i, m := range members {
 		names[i] = m.Name

@@ -12,7 +12,6 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule"
-	"store.example/agentstore/corpus/rule/rulebook"
 )
 
 // signedForm is an object of a record that a keeper signs, with how a verifier reads it.
@@ -60,7 +59,7 @@ func signerOf(raw []byte) *attest.Key {
 // is wrong with each object of a record, and with each object in it: none is read, and it is not
 // the signature that is told.
 func TestVerifyRefusesWhatTheFormsRefuse(t *testing.T) {
-	table, err := rulebook.FormTable()
+	table, err := rule.FormTable()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +154,7 @@ func (t forms) within(kind, raw string) (out []change) {
 	names, values := split(raw)
 	f := t.way(kind, raw)
 	for i, name := range names {
-		j := slices.IndexFunc(f.Members, func(m rulebook.Member) bool { return m.Name == name })
+		j := slices.IndexFunc(f.Members, func(m rule.Member) bool { return m.Name == name })
 		if j < 0 {
 			continue
 		}

@@ -20,10 +20,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/filetree"
+
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule"
-	"store.example/agentstore/corpus/rule/rulebook"
 )
 
 // Good is a record that holds.
@@ -148,7 +147,7 @@ func All() ([]Good, []Bad, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, entry := range rulebook.Table() {
+	for _, entry := range rule.RuleTable() {
 		for _, b := range defects {
 			if b.rule == entry.Rule {
 				ordered = append(ordered, b)
@@ -205,11 +204,11 @@ func (f *forge) cover() {
 	if f.err != nil {
 		return
 	}
-	m := filetree.NewTree(attest.CorpusLayout())
+	m := attest.NewTree(attest.CorpusLayout())
 	for name, data := range f.files {
 		f.check(m.Put(name, int64(len(data)), sha256.Sum256(data)))
 	}
-	sealed, err := m.Seal(f.identity, filetree.Meta{BaseURL: "https://vectors.store.example",
+	sealed, err := m.Seal(f.identity, attest.FileMeta{BaseURL: "https://vectors.store.example",
 		ContentDigest: strings.Repeat("0", 64)})
 	f.check(err)
 	for _, file := range sealed.Write {

@@ -10,10 +10,9 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/rule"
-	"store.example/agentstore/corpus/rule/rulebook"
+	"store.example/agentstore/corpus/verify"
 )
 
 // tree is a record as a verifier meets it.
@@ -42,8 +41,8 @@ func TestVectors(t *testing.T) {
 	held := make(map[string]map[string][]byte)
 	for _, g := range good {
 		held[g.Name] = g.Files
-		r, err := audit.Clone(t.Context(), tree(g.Files, nil, nil),
-			audit.CloneOptions{Judge: judge.Batteries{}})
+		r, err := verify.Clone(t.Context(), tree(g.Files, nil, nil),
+			verify.CloneOptions{Judge: judge.Batteries{}})
 		if err != nil || !r.Sound() {
 			t.Errorf("%s: %v %v", g.Name, r.Problems, err)
 		}
@@ -55,7 +54,7 @@ func TestVectors(t *testing.T) {
 		}
 		names[b.Name] = true
 		of[b.Rule]++
-		r, err := audit.Clone(t.Context(), tree(held[b.Base], b.Files, b.Links), audit.CloneOptions{Ring: b.Keys,
+		r, err := verify.Clone(t.Context(), tree(held[b.Base], b.Files, b.Links), verify.CloneOptions{Ring: b.Keys,
 			Judge: judge.Batteries{}, Remembered: b.Seen})
 		var rules []rule.Rule
 		for _, p := range r.Problems {
@@ -66,7 +65,7 @@ func TestVectors(t *testing.T) {
 			t.Errorf("%s: refused by %v: %v %v", b.Name, rules, r.Problems, err)
 		}
 	}
-	for _, e := range rulebook.Table() {
+	for _, e := range rule.RuleTable() {
 		if of[e.Rule] == 0 {
 			t.Errorf("no vector breaks %s", e.Rule)
 		}

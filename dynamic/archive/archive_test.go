@@ -17,13 +17,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/caip2"
 	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/hostindex"
+	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
-	"store.example/agentstore/corpus/tier"
 )
 
 const base = "https://store.test"
@@ -214,7 +214,7 @@ func TestStateSaysWhatTheRecordSays(t *testing.T) {
 		if !ok || err != nil {
 			t.Fatalf("%s: %v, %v", h.Host, ok, err)
 		}
-		if diff := cmp.Diff(tier.HistoryOf(r.Rounds(), h, feed), got); diff != "" {
+		if diff := cmp.Diff(derive.HistoryOf(r.Rounds(), h, feed), got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", h.Host, diff)
 		}
 		for _, row := range h.Rows {
@@ -354,7 +354,7 @@ func TestAddressIsAskedOnEveryNetworkThatRowsName(t *testing.T) {
 		return o
 	}
 	seal(1, map[string]*record.RowOffer{"a.example": offer("eip155:143"), "b.example": offer("eip155:987654"),
-		"c.example": offer(caip2.Other)})
+		"c.example": offer(networks.OtherNetwork)})
 	a, dir := openArchive(t, w)
 	got, err := a.Now().Address(base, held)
 	if err != nil || got.NeverSeen || got.PossiblyLeftOut || got.DoorsTotal != 3 || got.NetworksAsked < 10 {

@@ -10,12 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"store.example/agentstore/corpus/caip2"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/tier"
 )
 
 // A Catalogue is the newest round as a list that can be filtered: one entry for each of its rows,
@@ -155,7 +154,7 @@ func newCatalogue(ctx context.Context, s *State) (*Catalogue, error) {
 		}
 		return at
 	}
-	for h, err := range derive.Corrected(s.Index.Recent(tier.WindowRounds), s.errata) {
+	for h, err := range derive.Corrected(s.Index.Recent(derive.WindowRounds), s.errata) {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -167,7 +166,8 @@ func newCatalogue(ctx context.Context, s *State) (*Catalogue, error) {
 			continue
 		}
 		e := catalogueEntry{host: h.Host, url: strings.ToLower(row.URL), verdict: row.Verdict, least: -1,
-			tier: tier.Of(tier.HistoryOf(s.Rounds, h, s.About(h.Host))).Tier, protocols: list(row.Protocols)}
+			tier: derive.StandingOf(derive.HistoryOf(s.Rounds, h,
+				s.About(h.Host))).Tier, protocols: list(row.Protocols)}
 		e.refuses = slices.ContainsFunc(row.Advisories,
 			func(name string) bool { return slices.Contains(refusedByDefault, name) })
 		e.networks, e.schemes = list(nil), list(nil)
@@ -296,7 +296,7 @@ func (s *State) advertise(c *Catalogue, address string) (map[string]bool, error)
 		return nil, nil
 	}
 	hosts := map[string]bool{}
-	for _, network := range append([]string{caip2.Other}, s.Index.Head().Networks...) {
+	for _, network := range append([]string{networks.OtherNetwork}, s.Index.Head().Networks...) {
 		p := record.PayTo{Network: network, Digest: exchange.PayToDigest(network, address)}
 		for d, err := range s.Index.Doors(p) {
 			if err != nil {

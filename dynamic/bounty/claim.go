@@ -13,8 +13,8 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/problem"

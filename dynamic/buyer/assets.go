@@ -3,8 +3,8 @@ package buyer
 import (
 	"slices"
 
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/wallet"
 )
 
 // Asset is a token that is paid without asking further.

@@ -29,7 +29,7 @@ import (
 	"strings"
 	"time"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 )
 
 // Bounds and defaults.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/pay/x402"
 	"store.example/agentstore/dynamic/rail"
 )

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 )
 
 func evmAddress(s string) (string, error) {

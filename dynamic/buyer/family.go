@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 )
 
 // A family is how the payments of one namespace of CAIP-2 are judged and made. Each has its row in

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"store.example/agentstore/corpus/filelock"
+	"store.example/agentstore/corpus/durable"
 )
 
 // maxJournalFile bounds what is read of a file: an answer and a request body in base64, and some
@@ -43,9 +43,9 @@ func (f folder) hold(_ context.Context, digest string, _ time.Duration) (hold, e
 	if err != nil {
 		return nil, fmt.Errorf("opening the journal: %w", err)
 	}
-	if err := filelock.TryLock(lock); err != nil {
+	if err := durable.TryLock(lock); err != nil {
 		err = errors.Join(err, lock.Close())
-		if errors.Is(err, filelock.ErrHeld) {
+		if errors.Is(err, durable.ErrLocked) {
 			return nil, fmt.Errorf("opening the journal %s: %w", string(f), ErrBusy)
 		}
 		return nil, fmt.Errorf("locking the journal: %w", err)
@@ -113,7 +113,7 @@ func (h *folderHold) keep(context.Context, time.Duration) error { return nil }
 // release lets the lock go by name: a child that is being started just now holds a copy of the
 // file, and the lock lives as long as a copy.
 func (h *folderHold) release() error {
-	return errors.Join(filelock.Unlock(h.lock), h.lock.Close())
+	return errors.Join(durable.Unlock(h.lock), h.lock.Close())
 }
 
 func (h *folderHold) read(_ context.Context, id string) (*purchase, error) { return h.one(id) }

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/jws"
+
 	"store.example/agentstore/dynamic/pay/x402"
 )
 
@@ -38,8 +38,8 @@ type signingDoor struct {
 	published ed25519.PublicKey
 	host      string
 	// offer and receipt may be bent before they are signed.
-	offer   func(*jws.Offer)
-	receipt func(*jws.Receipt)
+	offer   func(*attest.Offer)
+	receipt func(*attest.Receipt)
 	noDID   bool
 }
 
@@ -49,8 +49,8 @@ func newSigningDoor(t *testing.T) *signingDoor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &signingDoor{key: key, published: key.Public(), offer: func(*jws.Offer) {},
-		receipt: func(*jws.Receipt) {}}
+	d := &signingDoor{key: key, published: key.Public(), offer: func(*attest.Offer) {},
+		receipt: func(*attest.Receipt) {}}
 	d.Server = httptest.NewServer(http.HandlerFunc(d.serve))
 	d.host = strings.TrimPrefix(d.URL, "http://")
 	t.Cleanup(d.Close)
@@ -68,10 +68,10 @@ func (d *signingDoor) serve(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path != "/buy":
 		http.NotFound(w, r)
 	case r.Header.Get(headerSignature) == "":
-		o := jws.Offer{Version: 1, ResourceURL: resource, Scheme: "exact", Network: "eip155:8453", Asset: baseUSD,
+		o := attest.Offer{Version: 1, ResourceURL: resource, Scheme: "exact", Network: "eip155:8453", Asset: baseUSD,
 			PayTo: payTo, Amount: "500000", ValidUntil: time.Now().Unix() + 300}
 		d.offer(&o)
-		jws, err := jws.SignOffer(d.key, kid, o)
+		jws, err := attest.SignOffer(d.key, kid, o)
 		if err != nil {
 			panic(err)
 		}
@@ -90,10 +90,10 @@ func (d *signingDoor) serve(w http.ResponseWriter, r *http.Request) {
 		if err := json.Unmarshal(p.Payload, &pay); err != nil {
 			panic(err)
 		}
-		rc := jws.Receipt{Version: 1, Network: "eip155:8453", ResourceURL: resource, Payer: pay.Authorization.From,
+		rc := attest.Receipt{Version: 1, Network: "eip155:8453", ResourceURL: resource, Payer: pay.Authorization.From,
 			IssuedAt: time.Now().Unix(), Transaction: "0xabc"}
 		d.receipt(&rc)
-		jws, err := jws.SignReceipt(d.key, kid, rc)
+		jws, err := attest.SignReceipt(d.key, kid, rc)
 		if err != nil {
 			panic(err)
 		}
@@ -117,14 +117,14 @@ func TestOffersAndReceiptsAreVerified(t *testing.T) {
 		receiptVerified bool
 	}{
 		{"honest", func(*signingDoor) {}, "verified with", "", "verified with", true},
-		{"another price signed", func(d *signingDoor) { d.offer = func(o *jws.Offer) { o.Amount = "100" } },
+		{"another price signed", func(d *signingDoor) { d.offer = func(o *attest.Offer) { o.Amount = "100" } },
 			"not signed", "disagrees with everything in accepts", "verified with", true},
-		{"another receiver signed", func(d *signingDoor) { d.offer = func(o *jws.Offer) { o.PayTo = baseUSD } },
+		{"another receiver signed", func(d *signingDoor) { d.offer = func(o *attest.Offer) { o.PayTo = baseUSD } },
 			"not signed", "disagrees", "verified with", true},
 		{"another resource signed",
-			func(d *signingDoor) { d.offer = func(o *jws.Offer) { o.ResourceURL = "https://x.example/" } },
+			func(d *signingDoor) { d.offer = func(o *attest.Offer) { o.ResourceURL = "https://x.example/" } },
 			"verified with", "another resource", "verified with", true},
-		{"expired", func(d *signingDoor) { d.offer = func(o *jws.Offer) { o.ValidUntil = 1 } }, "verified with",
+		{"expired", func(d *signingDoor) { d.offer = func(o *attest.Offer) { o.ValidUntil = 1 } }, "verified with",
 			"expired", "verified with", true},
 		{"signed by another key than the published",
 			func(d *signingDoor) { d.published = make(ed25519.PublicKey, ed25519.PublicKeySize) }, "signed falsely",
@@ -133,13 +133,13 @@ func TestOffersAndReceiptsAreVerified(t *testing.T) {
 			"not verified: the door has no did.json", false},
 		{"signer elsewhere", func(d *signingDoor) { d.host = "elsewhere.example" },
 			"not verified: the signer is another host", "", "not verified: the signer is another host", false},
-		{"receipt for another payer", func(d *signingDoor) { d.receipt = func(r *jws.Receipt) { r.Payer = payTo } },
+		{"receipt for another payer", func(d *signingDoor) { d.receipt = func(r *attest.Receipt) { r.Payer = payTo } },
 			"verified with", "", "another payer", false},
 		{"receipt for another transaction",
-			func(d *signingDoor) { d.receipt = func(r *jws.Receipt) { r.Transaction = "0xdef" } }, "verified with",
+			func(d *signingDoor) { d.receipt = func(r *attest.Receipt) { r.Transaction = "0xdef" } }, "verified with",
 			"", "another transaction", false},
 		{"receipt for another resource",
-			func(d *signingDoor) { d.receipt = func(r *jws.Receipt) { r.ResourceURL = "https://x.example/" } },
+			func(d *signingDoor) { d.receipt = func(r *attest.Receipt) { r.ResourceURL = "https://x.example/" } },
 			"verified with", "", "another resource", false},
 	}
 	for _, tt := range tests {

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/pay/x402"
 )
 

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"store.example/agentstore/corpus/attest/jws"
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/pay/x402"
 )
 
@@ -160,31 +160,31 @@ func (b *Buyer) checkOffers(ctx context.Context, t *Terms, u *url.URL) {
 }
 
 // readOffer reads what an offer says, without verifying who says it.
-func readOffer(s wireSigned) (o jws.Offer, kind string, err error) {
+func readOffer(s wireSigned) (o attest.Offer, kind string, err error) {
 	switch s.Format {
 	case "jws":
-		j, err := jws.Parse(s.Signature)
+		j, err := attest.ParseJWS(s.Signature)
 		if err != nil {
 			return o, "", err
 		}
-		o, err = jws.ParseOffer(j.Payload)
+		o, err = attest.ParseOffer(j.Payload)
 		return o, j.Alg, err
 	case "eip712":
-		o, err = jws.ParseOffer(s.Payload)
+		o, err = attest.ParseOffer(s.Payload)
 		return o, s.Format, err
 	}
 	return o, "", fmt.Errorf("format %q", s.Format)
 }
 
-func (b *Buyer) verifyOffer(ctx context.Context, t *Terms, s wireSigned, o jws.Offer, kind string, e *Entry) string {
+func (b *Buyer) verifyOffer(ctx context.Context, t *Terms, s wireSigned, o attest.Offer, kind string, e *Entry) string {
 	switch kind {
 	case "EdDSA", "Ed25519":
-		_, err := jws.OpenOffer(s.Signature,
+		_, err := attest.OpenOffer(s.Signature,
 			func(kid string) (ed25519.PublicKey, error) { return t.keys.key(ctx, kid) })
 		switch {
 		case err == nil:
 			return "signed, verified with the key in the door's did.json"
-		case errors.Is(err, jws.ErrSignature):
+		case errors.Is(err, attest.ErrJWSSignature):
 			t.warn("The signature of an offer is false.")
 			return "signed falsely"
 		}
@@ -243,7 +243,7 @@ func (b *Buyer) checkReceipt(ctx context.Context, p *purchase, s *x402.SettleRes
 		return r
 	}
 	keys := &keyring{b: b, door: u, document: make(map[string]didDocument)}
-	got, err := jws.OpenReceipt(r.JWS, func(kid string) (ed25519.PublicKey, error) { return keys.key(ctx, kid) })
+	got, err := attest.OpenReceipt(r.JWS, func(kid string) (ed25519.PublicKey, error) { return keys.key(ctx, kid) })
 	if err != nil {
 		r.Note = "not verified: " + reason(err)
 		return r

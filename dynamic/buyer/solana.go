@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail/solana"
 )
 

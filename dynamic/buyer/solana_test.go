@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/devnet/svm"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/pay/x402"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/solana"

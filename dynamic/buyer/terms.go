@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/pay/x402"
 )
 

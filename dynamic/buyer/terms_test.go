@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 )
 
 func TestSignatureIsTheVectors(t *testing.T) {
-	raw, err := os.ReadFile("../../corpus/attest/wallet/testdata/x402.json")
+	raw, err := os.ReadFile("../../corpus/wallet/testdata/x402.json")
 	if err != nil {
 		t.Fatal(err)
 	}

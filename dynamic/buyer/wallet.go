@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail/solana"
 )
 

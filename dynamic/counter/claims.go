@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/challenge"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"

@@ -25,7 +25,7 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/attest/jws"
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/pay/mpp"
 	"store.example/agentstore/dynamic/pay/x402"
@@ -106,7 +106,7 @@ func New(cfg Config) (*Counter, error) {
 // signOffer signs an offer with the key in force.
 func (c *Counter) signOffer(a rail.Requirement, resource string, until time.Time) (string, error) {
 	key := c.Keys[0]
-	return jws.SignOffer(key, c.till.KeyURL(key), jws.Offer{
+	return attest.SignOffer(key, c.till.KeyURL(key), attest.Offer{
 		Version: 1, ResourceURL: resource, Scheme: a.Scheme, Network: a.Network, Asset: a.Asset, PayTo: a.PayTo,
 		Amount: a.Amount, ValidUntil: until.Unix(),
 	})

@@ -7,8 +7,8 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/a2a"
+	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/walk"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
 )
@@ -46,7 +46,7 @@ func (d *Desk) card(w http.ResponseWriter, r *http.Request) error {
 		kinds, what = append(kinds, a2a.KindTasksGet, a2a.KindStream), "a2a live "
 	}
 	report, shared, err := readShared(d, r.Context(), what+url, a2a.Checker{URL: url, Live: in.Live},
-		walk.Start{URL: url, Kinds: kinds})
+		fetch.WalkStart{URL: url, Kinds: kinds})
 	if err != nil {
 		return d.unread(w, r, rl, err)
 	}
@@ -59,7 +59,7 @@ func (d *Desk) card(w http.ResponseWriter, r *http.Request) error {
 type reading struct{ report any }
 
 // readShared is read, shared among those who ask for the same thing within seconds.
-func readShared[R any](d *Desk, ctx context.Context, key string, c probe.Checker[R], start walk.Start) (R, bool,
+func readShared[R any](d *Desk, ctx context.Context, key string, c probe.Checker[R], start fetch.WalkStart) (R, bool,
 	error) {
 	got, shared, err := d.readings.do(ctx, key, func(ctx context.Context) (reading, error) {
 		report, _, err := read(d, ctx, c, start)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/jws"
+
 	"store.example/agentstore/corpus/botauth"
 	"store.example/agentstore/corpus/conformance"
 	"store.example/agentstore/corpus/exchange"
@@ -68,7 +68,7 @@ func TestKeysAreFetchedThroughTheGuard(t *testing.T) {
 	})))
 	offer := func(host string) string {
 		k := attest.SpecimenKey()
-		jws, err := jws.SignOffer(k, attest.DIDURL(host, k.KID()), jws.Offer{Version: 1, ResourceURL: "https://" +
+		jws, err := attest.SignOffer(k, attest.DIDURL(host, k.KID()), attest.Offer{Version: 1, ResourceURL: "https://" +
 			host + "/x", Scheme: "exact", Network: "eip155:8453",
 			Asset: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", PayTo: "0x000000000000000000000000000000000000dEaD",
 			Amount: "1", ValidUntil: 4102444800})

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/corpus/visible"
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/templates/drawing"
@@ -69,9 +69,9 @@ func recordBadge(held Held, now time.Time) []byte {
 	if held.Tier != nil {
 		said = held.Tier.Line
 		switch held.Tier.Name {
-		case tier.TierStanding, tier.TierEstablished:
+		case derive.TierStanding, derive.TierEstablished:
 			colour = "#46591c"
-		case tier.TierBroken:
+		case derive.TierBroken:
 			colour = "#a01f2c"
 		}
 		if held.Passport != nil {

@@ -11,8 +11,8 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/conformance"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/walk"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
 )
@@ -73,7 +73,7 @@ func fetched(d *Desk, w http.ResponseWriter, r *http.Request, c conformance.Chec
 	if err != nil {
 		return conformance.Report{}, nil, err
 	}
-	report, recording, err := read(d, r.Context(), c, walk.Start{Kinds: []string{"did"}})
+	report, recording, err := read(d, r.Context(), c, fetch.WalkStart{Kinds: []string{"did"}})
 	if err != nil {
 		return conformance.Report{}, nil, failed(err)
 	}
@@ -86,7 +86,7 @@ func fetched(d *Desk, w http.ResponseWriter, r *http.Request, c conformance.Chec
 }
 
 // read walks for an instrument that is not shared, within the bound of walks under way.
-func read[R any](d *Desk, ctx context.Context, c probe.Checker[R], start walk.Start) (R, walk.Recording, error) {
+func read[R any](d *Desk, ctx context.Context, c probe.Checker[R], start fetch.WalkStart) (R, fetch.Recording, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, d.cfg.Time+turn, errBusy)
 	defer cancel()
 	select {
@@ -94,10 +94,10 @@ func read[R any](d *Desk, ctx context.Context, c probe.Checker[R], start walk.St
 		defer func() { <-d.slots }()
 	case <-ctx.Done():
 		var none R
-		return none, walk.Recording{}, context.Cause(ctx)
+		return none, fetch.Recording{}, context.Cause(ctx)
 	}
 	start.Time = cmp.Or(start.Time, d.cfg.Time)
-	return walk.Run(ctx, d.cfg.Client, c, start)
+	return fetch.Walk(ctx, d.cfg.Client, c, start)
 }
 
 func (d *Desk) fixtures(w http.ResponseWriter, _ *http.Request) error {

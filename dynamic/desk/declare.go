@@ -16,7 +16,7 @@ import (
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/walk"
+
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/problem"
@@ -149,7 +149,7 @@ func (d *Desk) declare(w http.ResponseWriter, r *http.Request) error {
 // declared reads, records and says what follows.
 func (d *Desk) declared(ctx context.Context, host string, at time.Time) (Declaring, error) {
 	report, _, err := read(d, ctx, doors.Checker{Host: host},
-		walk.Start{URL: doors.Start(host), Kinds: []string{"get"}})
+		fetch.WalkStart{URL: doors.Start(host), Kinds: []string{"get"}})
 	if err != nil {
 		return Declaring{}, failed(err)
 	}

@@ -25,7 +25,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/walk"
+
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/budget"
 	"store.example/agentstore/dynamic/challenge"
@@ -65,7 +65,7 @@ func Budgets() []budget.Limit {
 
 // Client makes the desk's requests; *fetch.Client is one.
 type Client interface {
-	walk.Client
+	fetch.Asker
 	// Check says whether a URL would be contacted, without contacting it.
 	Check(ctx context.Context, raw string, rule fetch.Rule) error
 }
@@ -75,20 +75,10 @@ type Config struct {
 	BaseURL string
 	Site    content.Editions
 	DB      ledger.DB
-	Secret  []byte // the store's, at least 32 bytes: what owners of addresses sign derives from it
 	Budgets *budget.Set
 	Client  Client
-	// Key signs the directory of the keys that sign our requests, and the conformance fixtures.
-	Key *attest.Key
-	// Ring are the published keys, current and retired, by which what this store signed is judged.
-	Ring attest.Ring
-	// Walker signs the requests of the census and stands in the directory beside Key; nil, or Key,
-	// for none of its own.
-	Walker *attest.Key
+	DeskKeys
 	Record Record // what the signed record holds
-	// Nodes read the accounts without which what is signed at a door does not settle; nil: nobody
-	// is asked.
-	Nodes walk.Nodes
 	// Archive is the record that discovery lists; nil for none.
 	Archive *archive.Archive
 	Roster  Roster                   // what the census of the week does; nil where there is none
@@ -96,11 +86,31 @@ type Config struct {
 	Keep    *Drawer                  // where raw recordings are kept, nil for nowhere
 	Chrome  func() *templates.Chrome // of the pages that are rendered on request
 	Log     *slog.Logger             // nil: nothing is logged
+	Walking
+}
+
+// DeskKeys are by what is signed and judged.
+type DeskKeys struct {
+	Secret []byte // the store's, at least 32 bytes: what owners of addresses sign derives from it
+	// Key signs the directory of the keys that sign our requests, and the conformance fixtures.
+	Key *attest.Key
+	// Ring are the published keys, current and retired, by which what this store signed is judged.
+	Ring attest.Ring
+	// Walker signs the requests of the census and stands in the directory beside Key; nil, or Key,
+	// for none of its own.
+	Walker *attest.Key
+}
+
+// Walking is how doors are walked.
+type Walking struct {
+	// Nodes read the accounts without which what is signed at a door does not settle; nil: nobody
+	// is asked.
+	Nodes fetch.Nodes
 	// Share is how long a finished probe answers others who ask for the same URL; 0 is
 	// DefaultShare.
 	Share time.Duration
-	// Time bounds one walk; 0 is walk.DefaultTime. Half a minute more includes the wait for its
-	// turn, which a handler's time must allow.
+	// Time bounds one walk; 0 is fetch.DefaultWalkTime. Half a minute more includes the wait for
+	// its turn, which a handler's time must allow.
 	Time time.Duration
 	// Walks bounds how many doors are walked at once, and with it memory; 0 is DefaultWalks. More
 	// wait.
@@ -151,7 +161,7 @@ func New(cfg Config) (*Desk, error) {
 	}
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	lookTime := cmp.Or(cfg.Time, probe.MaxTime)
-	cfg.Share, cfg.Time = cmp.Or(cfg.Share, DefaultShare), cmp.Or(cfg.Time, walk.DefaultTime)
+	cfg.Share, cfg.Time = cmp.Or(cfg.Share, DefaultShare), cmp.Or(cfg.Time, fetch.DefaultWalkTime)
 	if !cfg.Budgets.Has(BudgetHost) {
 		return nil, fmt.Errorf("opening the desk: there is no budget %s", BudgetHost)
 	}

@@ -16,11 +16,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"store.example/agentstore/corpus/attest/base58"
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/walk"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/desk"
 	"store.example/agentstore/dynamic/feed"
@@ -312,7 +312,7 @@ func TestDrawerIsBoundedAndPrivate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rec, err := walk.Decode(raw)
+		rec, err := fetch.DecodeRecording(raw)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -338,7 +338,7 @@ func TestDrawerIsBoundedAndPrivate(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := d.Put("https://inside.example.com/", probe.Report{Version: "v2", Verdict: probe.Ready},
-			walk.Recording{Checker: "preflight/v2", Private: true}); err != nil {
+			fetch.Recording{Checker: "preflight/v2", Private: true}); err != nil {
 			t.Fatal(err)
 		}
 		if r := d.Last("https://inside.example.com/"); r != nil {
@@ -422,8 +422,8 @@ func TestProvenanceIsProvedOnce(t *testing.T) {
 	}{
 		{"EVM", evm.Address().String(), "eip191",
 			func(m string) string { return "0x" + hex.EncodeToString(evm.Sign(wallet.PersonalHash(m))) }},
-		{"Solana", base58.Encode(seed.Public().(ed25519.PublicKey)), "ed25519",
-			func(m string) string { return base58.Encode(ed25519.Sign(seed, []byte(m))) }},
+		{"Solana", networks.EncodeBase58(seed.Public().(ed25519.PublicKey)), "ed25519",
+			func(m string) string { return networks.EncodeBase58(ed25519.Sign(seed, []byte(m))) }},
 	} {
 		code, _, doc := exchangeWith(t, h, httptest.NewRequest("GET", "/api/provenance/self?address="+who.address, nil))
 		if code != 200 || doc["single_use"] != true {

@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/walk"
 )
 
 // Drawer keeps raw recordings of walks in a folder that is never published: what a door really
@@ -25,7 +25,7 @@ import (
 // goroutines at once.
 //
 // A file is <sha256 of the URL, 32 hex>-<unix nanoseconds>-<battery>-<verdict>.recording, in the
-// form of walk.Recording. One that was made inside a private corpus ends in .private.recording and
+// form of fetch.Recording. One that was made inside a private corpus ends in .private.recording and
 // is never told of.
 type Drawer struct {
 	dir      *os.Root
@@ -126,7 +126,7 @@ func parseKept(name string) (keptFile, bool) {
 }
 
 // Put keeps a recording with what was made of it.
-func (d *Drawer) Put(url string, r probe.Report, rec walk.Recording) error {
+func (d *Drawer) Put(url string, r probe.Report, rec fetch.Recording) error {
 	raw, err := rec.Encode()
 	if err != nil {
 		return fmt.Errorf("keeping a recording: %w", err)

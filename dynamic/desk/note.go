@@ -11,11 +11,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/challenge"
 	"store.example/agentstore/dynamic/feed"

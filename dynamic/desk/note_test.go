@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/desk"
 	"store.example/agentstore/dynamic/feed"

@@ -11,7 +11,7 @@ import (
 	"store.example/agentstore/corpus/botauth"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/walk"
+
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/problem"
@@ -42,7 +42,7 @@ const codeSpent = "budget_spent"
 // look is one walk and what was made of it.
 type look struct {
 	report    probe.Report
-	recording walk.Recording
+	recording fetch.Recording
 	checker   *probe.Preflight // that made the report
 }
 
@@ -100,7 +100,7 @@ func (d *Desk) declaration(ctx context.Context, raw string) (probe.Declaration, 
 
 // walkLive makes the requests, in turn with other walks.
 func (d *Desk) walkLive(ctx context.Context, checker *probe.Preflight, url string) (look, error) {
-	report, recording, err := read(d, ctx, checker, walk.Start{URL: url, Time: d.lookTime, Nodes: d.cfg.Nodes})
+	report, recording, err := read(d, ctx, checker, fetch.WalkStart{URL: url, Time: d.lookTime, Nodes: d.cfg.Nodes})
 	if err != nil {
 		return look{}, err
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"store.example/agentstore/content/api"
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/challenge"
 	"store.example/agentstore/dynamic/ledger"

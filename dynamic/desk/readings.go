@@ -6,8 +6,8 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/botauth"
+	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/onpage"
-	"store.example/agentstore/corpus/walk"
 	"store.example/agentstore/dynamic/route"
 )
 
@@ -52,7 +52,7 @@ func (d *Desk) botAuth(w http.ResponseWriter, r *http.Request) error {
 		u.Path = botauth.Path
 	}
 	report, shared, err := readShared(d, r.Context(), "bot-auth "+u.String(), botauth.Checker{URL: u.String()},
-		walk.Start{URL: u.String()})
+		fetch.WalkStart{URL: u.String()})
 	if err != nil {
 		return d.unread(w, r, rl, err)
 	}
@@ -71,7 +71,8 @@ func (d *Desk) page(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	report, shared, err := readShared(d, r.Context(), "onpage "+door, onpage.Checker{URL: door}, walk.Start{URL: door})
+	report, shared, err := readShared(d, r.Context(), "onpage "+door, onpage.Checker{URL: door},
+		fetch.WalkStart{URL: door})
 	if err != nil {
 		return d.unread(w, r, rl, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"store.example/agentstore/corpus/walk"
+	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/dynamic/desk"
 )
 
@@ -70,7 +70,7 @@ func TestRecordingsAreShownToTheOwnerAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec, err := walk.Decode(raw)
+	rec, err := fetch.DecodeRecording(raw)
 	if err != nil || rec.Start != u || rec.Exchanges[0].Response.Header.Get("X-Only-The-Owner") == "" {
 		t.Errorf("%+v %v", rec, err)
 	}

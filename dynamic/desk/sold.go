@@ -16,13 +16,13 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/accounts"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/signable"
+
 	"store.example/agentstore/corpus/doors"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/visible"
-	"store.example/agentstore/corpus/walk"
+
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
@@ -234,7 +234,7 @@ func (d *Desk) doorOf(ctx context.Context, host string) (string, probe.Declarati
 		return held.LastProbed.URL, none, nil
 	}
 	file, _, err := read(d, ctx, doors.Checker{Host: host},
-		walk.Start{URL: doors.Start(host), Kinds: []string{"get"}})
+		fetch.WalkStart{URL: doors.Start(host), Kinds: []string{"get"}})
 	if err != nil {
 		return "", none, unreadTarget(refused(err))
 	}
@@ -273,7 +273,7 @@ type reported struct {
 func (a ask) reading(said ...reported) (*goods.Reading, error) {
 	r := &goods.Reading{Target: a.target, Host: a.host, Verdict: said[0].verdict}
 	for _, s := range said {
-		raw, err := signable.Of(s.report, cmp.Or(s.limit, maxFinding), visible.Text)
+		raw, err := attest.Signable(s.report, cmp.Or(s.limit, maxFinding), visible.Text)
 		if err != nil {
 			return nil, fmt.Errorf("reporting %s: %w", s.checker, err)
 		}
@@ -362,6 +362,6 @@ func (d *Desk) soldSpot(ctx context.Context, a ask) (*goods.Reading, error) {
 // run reads with a checker, within a time.
 func run[R any](ctx context.Context, d *Desk, c probe.Checker[R], at string, limit time.Duration,
 	kinds ...string) (R, []exchange.Exchange, error) {
-	report, recording, err := read(d, ctx, c, walk.Start{URL: at, Kinds: kinds, Time: limit})
+	report, recording, err := read(d, ctx, c, fetch.WalkStart{URL: at, Kinds: kinds, Time: limit})
 	return report, recording.Exchanges, refused(err)
 }

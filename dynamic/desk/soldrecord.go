@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/signable"
+
 	"store.example/agentstore/corpus/visible"
 )
 
@@ -31,6 +31,6 @@ func (s Sold) Address(ctx context.Context, address string) (json.RawMessage, []s
 	if err != nil {
 		return nil, nil, err
 	}
-	raw, err := signable.Of(reading, maxLooked, visible.Text)
+	raw, err := attest.Signable(reading, maxLooked, visible.Text)
 	return json.RawMessage(raw), cannotTell, err
 }

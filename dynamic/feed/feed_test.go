@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
+	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
 )
@@ -127,8 +127,8 @@ func TestEveryKindComesBackWhole(t *testing.T) {
 		t.Errorf("the same observations again: %v", err)
 	}
 	// The handover that is told is in the ring of after it.
-	report, err := audit.Record(t.Context(), os.DirFS(w.Dir), handedOver(t, w.Ring),
-		audit.RecordOptions{Judge: judge.Batteries{}})
+	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), handedOver(t, w.Ring),
+		verify.RecordOptions{Judge: judge.Batteries{}})
 	if report.Words.Kept != 3 {
 		t.Errorf("%+v texts", report.Words)
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
 )

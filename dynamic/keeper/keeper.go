@@ -1,6 +1,6 @@
 // Package keeper is what the keeper of a store reads and decides by: what waits for the human
 // today, what is owed, what was sold, and whether ledger and chains agree. It knows no HTTP:
-// package web shows it, and cmd prints it.
+// package keeper shows it, and cmd prints it.
 //
 // It reads the till and the ledger, and moves no purchase. What strangers wrote passes through
 // package visible on its way to a screen.

@@ -47,7 +47,7 @@ func (d *Doors) buy(q *request, item, path string, args jsontext.Value) (any, er
 	case err != nil:
 		return nil, err
 	case a.Status == http.StatusPaymentRequired:
-		return unpaid(q, a.Body, a.Carrier.Meta)
+		return q.revision.unpaid(q, a.Body, a.Carrier.Meta)
 	}
 	return delivered(a), nil
 }
@@ -97,12 +97,14 @@ func delivered(a *counter.Answer) *result {
 	return out
 }
 
-// unpaid answers with terms, in the form that the caller chose. They stand once: a model reads what
-// it costs and what to do, its client the rest.
-func unpaid(q *request, body []byte, beside pay.Meta) (any, error) {
-	if !q.asResult {
-		return nil, &jsonrpc.Error{Code: codePayment, Message: "Payment required", Data: with(body, beside)}
-	}
+// termsAsError answers with terms in an error.
+func termsAsError(body []byte, beside pay.Meta) error {
+	return &jsonrpc.Error{Code: codePayment, Message: "Payment required", Data: with(body, beside)}
+}
+
+// termsAsResult answers with terms in a result. They stand once: a model reads what it costs and
+// what to do, its client the rest.
+func termsAsResult(body []byte, beside pay.Meta) (any, error) {
 	var told struct {
 		Detail string `json:"detail"`
 		Next   string `json:"next_step"`
@@ -148,7 +150,7 @@ func (d *Doors) refused(q *request, path string, e *problem.Error, a *counter.An
 			Message: "The outcome of this payment is not known yet. " +
 				"Send the same call with the same payment again; sign no other."}
 	case status == http.StatusPaymentRequired:
-		return unpaid(q, doc, beside)
+		return q.revision.unpaid(q, doc, beside)
 	}
 	out := failed(doc)
 	out.meta = beside
@@ -169,13 +171,16 @@ func (d *Doors) outcomeUnknown() *jsonrpc.Error {
 		"payment is not known. Send the same call with the same payment again; sign no other."}
 }
 
+// unused says of a payment that nobody looked at it.
+var unused = problem.Payment{Billed: "no", Retry: "same_payment",
+	NextStep: "This call did not use the payment that came along. Correct it and send the same payment."}
+
 // wrong answers arguments that are not looked at further.
 func (d *Doors) wrong(q *request, path, field, why string) (any, error) {
 	e := &problem.Error{Code: "invalid_input", Fields: []problem.Field{{Field: field, Problem: why}},
 		Detail: field + " " + why + "."}
 	if counter.Paying(q.Meta) {
-		e.Payment = &problem.Payment{Billed: "no", Retry: "same_payment",
-			NextStep: "This call did not use the payment that came along. Correct it and send the same payment."}
+		e.Payment = &unused
 	}
 	return d.problem(path, e)
 }

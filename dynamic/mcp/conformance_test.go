@@ -19,9 +19,20 @@ import (
 
 // stateless are the scenarios of the conformance suite that no door without sessions, streams,
 // prompts and completions can pass.
-var stateless = []string{"completion-complete", "tools-call-with-logging", "tools-call-with-progress",
-	"tools-call-sampling", "tools-call-elicitation", "resources-subscribe", "resources-unsubscribe",
-	"prompts-get-simple", "prompts-get-with-args", "prompts-get-embedded-resource", "prompts-get-with-image"}
+var stateless = map[string][]string{
+	"2025-06-18": {"completion-complete", "tools-call-with-logging", "tools-call-with-progress",
+		"tools-call-sampling", "tools-call-elicitation", "resources-subscribe", "resources-unsubscribe",
+		"prompts-get-simple", "prompts-get-with-args", "prompts-get-embedded-resource", "prompts-get-with-image"},
+	"2026-07-28": {"completion-complete", "tools-call-with-progress", "prompts-list", "prompts-get-simple",
+		"prompts-get-with-args", "prompts-get-embedded-resource", "prompts-get-with-image",
+		"caching", // for its list of prompts alone
+		"input-required-result-missing-input-response", "input-required-result-ignore-extra-params",
+		"input-required-result-basic-elicitation", "input-required-result-basic-sampling",
+		"input-required-result-basic-list-roots", "input-required-result-request-state",
+		"input-required-result-multiple-input-requests", "input-required-result-multi-round",
+		"input-required-result-non-tool-request", "input-required-result-result-type",
+		"input-required-result-tampered-state", "input-required-result-capability-check"},
+}
 
 // fixtures are the tools that the suite calls by name.
 func fixtures() []*tool {
@@ -36,6 +47,8 @@ func fixtures() []*tool {
 			MIMEType: "audio/wav"}}},
 		"test_embedded_resource":      {Content: []sdk.Content{embedded}},
 		"test_multiple_content_types": {Content: []sdk.Content{text("text"), image, embedded}},
+		"test_streaming_elicitation":  {Content: []sdk.Content{text("There is nothing to ask.")}},
+		"test_logging_tool":           {Content: []sdk.Content{text("There is nothing to log.")}},
 		"test_error_handling":         {IsError: true, Content: []sdk.Content{text("This tool returns an error.")}},
 	}
 	var out []*tool
@@ -43,7 +56,10 @@ func fixtures() []*tool {
 		out = append(out, &tool{Name: name, Description: name, InputSchema: schemaOf(nil),
 			call: func(*Doors, *request) (any, error) { return r, nil }})
 	}
-	return out
+	lacking := fault(-32021, "this tool wants to sample")
+	lacking.Data = json.RawMessage(`{"requiredCapabilities":{"sampling":{}}}`)
+	return append(out, &tool{Name: "test_missing_capability", Description: "x", InputSchema: schemaOf(nil),
+		call: func(*Doors, *request) (any, error) { return nil, lacking }})
 }
 
 // The conformance suite, with the names that it calls mounted, fails in what a door without
@@ -53,15 +69,18 @@ func TestConformance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(Config{BaseURL: "http://127.0.0.1", Site: site,
+	server := httptest.NewUnstartedServer(nil)
+	defer server.Close()
+	d, err := New(Config{BaseURL: "http://" + server.Listener.Addr().String(), Site: site,
 		Serve: func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "text") },
 		Buy:   func(context.Context, counter.Request) (*counter.Answer, error) { return nil, context.Canceled }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.order = fixtures()
-	read := methods["resources/read"]
-	methods["resources/read"] = func(d *Doors, q *request) (any, error) {
+	read := readIt.call
+	fixed := readIt
+	fixed.call = func(d *Doors, q *request) (any, error) {
 		c := &sdk.ResourceContents{URI: q.URI, MIMEType: "text/plain", Text: "text"}
 		switch {
 		case q.URI == "test://static-binary":
@@ -73,8 +92,14 @@ func TestConformance(t *testing.T) {
 		}
 		return map[string]any{"contents": []*sdk.ResourceContents{c}}, nil
 	}
-	t.Cleanup(func() { methods["resources/read"] = read })
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	// No tool of ours wants a client to be able to do something.
+	revision2026.status[-32021] = http.StatusBadRequest
+	t.Cleanup(func() { delete(revision2026.status, -32021) })
+	for _, r := range revisions {
+		r.methods["resources/read"] = fixed
+		t.Cleanup(func() { r.methods["resources/read"] = readIt })
+	}
+	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.WriteHeader(http.StatusMethodNotAllowed)
 			return
@@ -82,10 +107,12 @@ func TestConformance(t *testing.T) {
 		if err := d.serve(places[0], w, r.WithContext(route.With(r.Context(), &route.Request{}))); err != nil {
 			t.Error(err)
 		}
-	}))
-	defer server.Close()
-	if said, err := clients.ConformMCP(t, server.URL+"/mcp", stateless, "--spec-version", "2025-06-18"); err != nil {
-		t.Errorf("%v\n%s", err, said)
+	})
+	server.Start()
+	for _, r := range revisions {
+		if said, err := clients.ConformMCP(t, r.name, server.URL+"/mcp", stateless[r.name]); err != nil {
+			t.Errorf("%s: %v\n%s", r.name, err, said)
+		}
 	}
 }
 

@@ -1,34 +1,44 @@
-// Package mcp is the store's doors for agents that speak the Model Context Protocol, revision
-// 2025-06-18, over HTTP: every POST is one JSON-RPC message and its answer one JSON body. No
-// session is kept and nothing is pushed. A thousand paid calls that wait for the chain take some 60
-// kB each, their clients' side included (TestManyOpenCalls).
+// Package mcp is the store's doors for agents that speak the Model Context Protocol over HTTP, in
+// revision 2025-06-18 or 2026-07-28: every POST is one JSON-RPC message and its answer one JSON
+// body. No session is kept and nothing is pushed. A thousand paid calls that wait for the chain
+// take some 60 kB each, their clients' side included (TestManyOpenCalls).
 //
 //	POST /mcp            the free tools, the paid tools, seven resources
 //	POST /mcp/verifier   the five free tools that check things
 //	POST /mcp/docs       the resources, and get_document; also at /mcp.md
 //
+// A request names its revision in MCP-Protocol-Version, and in its _meta from 2026-07-28 on; who
+// names none speaks 2025-06-18. What differs between the two is a row of revisions. Fields of the
+// header that repeat the body are held against it in both.
+//
 // No tool is written by hand. A free tool is a route whose row names one: a call becomes a request
 // to that route and is answered by the server in process, with its validation, budgets, limits and
 // metrics. A paid tool is a good of the shelf, or a page that is paid for: a call goes to
 // [store.example/agentstore/dynamic/counter.Counter.Buy], which is what the HTTP routes answer
-// from, so that the two are one order at one till.
+// from, so that the two are one order at one till. None has an outputSchema, against which a client
+// would hold the terms.
 //
 // A payment stands in params._meta and its receipt in the result's _meta, by the names of its
-// protocol. What an unpaid call is answered depends on the caller, whom a door without sessions
-// cannot know:
+// protocol, whatever the revision. What an unpaid call is answered depends on it:
 //
-//	POST /mcp                  error 402, the terms in error.data (stock clients hand it to the application)
-//	POST /mcp?unpaid=result    a result with isError, the terms in structuredContent and _meta (stock
-//	                           x402 and MPP clients pay on it); also _meta {"store/unpaid":"result"}
+//	2025-06-18                       error 402, the terms in error.data (stock clients hand it to the
+//	                                 application)
+//	the same, at ?unpaid=result or   a result with isError, the terms in structuredContent and _meta
+//	with _meta "store/unpaid"        (stock x402 and MPP clients pay on it)
+//	2026-07-28                       the same result
+//	2026-07-28, where the client     a result of type payment_required
+//	announces org.x402/payment
 //
 // A settlement whose outcome is not known yet is error -32000 without terms, whatever the caller
-// chose: who is given terms signs again.
+// chose: who is given terms signs again. Every other error says that nothing was billed, where a
+// payment came along.
 //
 // The transport is our own, and the types are those of the official Go SDK. The SDK's own handler
 // with a tool that does nothing takes half as much processor time again as this door with the
-// store's route behind it; it also gives back other ids than it got where they are no int64, takes
-// what follows the message, answers an unknown method in plain text, and lets a panic of a tool end
-// the process.
+// store's route behind it. In version 1.8.0 it also gives back other ids than it got where they are
+// no int64, takes what follows the message and the last of two members of one name, answers what is
+// no JSON in plain text, lists tools by name alone, has no result of another type, and lets a panic
+// of a tool end the process, in both revisions.
 package mcp
 
 import (
@@ -39,6 +49,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -134,18 +145,24 @@ func (d *Doors) Rows() []route.Row {
 func faces() []route.Face[*Doors] {
 	var out []route.Face[*Doors]
 	for _, p := range places {
-		out = append(out, route.Face[*Doors]{
+		face := route.Face[*Doors]{
 			Name: p.route, Method: http.MethodPost, Pattern: cmp.Or(p.path, p.Path), Tags: []string{"agents"},
 			Serve: api.Private, Summary: p.summary,
 			Description: p.Purpose + " One JSON-RPC 2.0 message in, one out: streamable HTTP without sessions or " +
-				"streams, MCP revision " + api.MCPRevision + ". /mcp.md says how tools are paid for.",
+				"streams, MCP revisions " + strings.Join(api.MCPRevisions, " and ") +
+				". /mcp.md says how tools are paid for.",
 			Params: []api.Param{
 				{Name: "unpaid", In: api.QueryP, Type: "string", MaxLength: 6, Enum: []string{"error", "result"},
 					Description: "result answers an unpaid call with a result that stock x402 and MPP clients " +
 						"pay " +
 						"on, in place of error 402"},
-				{Name: "MCP-Protocol-Version", In: api.Header, Type: "string", MaxLength: 40,
-					Description: api.MCPRevision + ", or left out"},
+				{Name: headerRevision, In: api.Header, Type: "string", MaxLength: maxRevision,
+					Description: strings.Join(api.MCPRevisions, " or ") + "; left out it is " + api.MCP2025},
+				{Name: headerMethod, In: api.Header, Type: "string", MaxLength: maxHeader,
+					Description: "the method of the message, required by revision " + api.MCP2026},
+				{Name: headerName, In: api.Header, Type: "string", MaxLength: maxHeader,
+					Description: "the name of the tool that is called, or the uri of the resource that is read, " +
+						"required by the same"},
 			},
 			Body: &api.Body{ContentType: api.JSON, Schema: messageSchema(), Limit: bodyLimit,
 				Description: "one JSON-RPC message"},
@@ -157,6 +174,8 @@ func faces() []route.Face[*Doors] {
 					Description: "No message of this protocol: a JSON-RPC error"},
 				{Status: http.StatusBadRequest, ContentType: "application/problem+json",
 					Description: "An input of the address is not valid"},
+				{Status: http.StatusNotFound, ContentType: api.JSON, Schema: answerSchema(),
+					Description: "No such method, in revision " + api.MCP2026 + ": a JSON-RPC error"},
 				{Status: http.StatusForbidden, ContentType: api.JSON, Schema: answerSchema(),
 					Description: "A page of another origin, or a foreign Host: a JSON-RPC error"},
 				{Status: http.StatusRequestEntityTooLarge, ContentType: "application/problem+json",
@@ -164,8 +183,16 @@ func faces() []route.Face[*Doors] {
 				{Status: http.StatusUnsupportedMediaType, ContentType: "application/problem+json",
 					Description: "The message is not JSON"},
 			},
-			Handle: func(d *Doors, w http.ResponseWriter, r *http.Request) error { return d.serve(p, w, r) },
-		})
+			ValidateLate: true,
+		}
+		face.Handle = func(d *Doors, w http.ResponseWriter, r *http.Request) error {
+			if bad := route.Validate(r, &face.Route); bad != nil {
+				bad.Payment = &unused // where one is in the body, which nobody has read
+				return bad
+			}
+			return d.serve(p, w, r)
+		}
+		out = append(out, face)
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/counter"
@@ -13,20 +14,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
-
-// methods is every method that is answered. Those of features that the doors do not have are there
-// for clients that ask all the same.
-var methods = map[string]func(*Doors, *request) (any, error){
-	"initialize":               (*Doors).initialize,
-	"ping":                     nothing,
-	"logging/setLevel":         nothing,
-	"tools/list":               (*Doors).listTools,
-	"tools/call":               (*Doors).callTool,
-	"resources/list":           (*Doors).listResources,
-	"resources/read":           (*Doors).readResource,
-	"resources/templates/list": empty("resourceTemplates"),
-	"prompts/list":             empty("prompts"),
-}
 
 func nothing(*Doors, *request) (any, error) { return json.RawMessage(`{}`), nil }
 
@@ -54,11 +41,14 @@ func (d *Doors) answer(q *request) (result any, err error) {
 			result, err = nil, d.ours(q)
 		}
 	}()
-	f := methods[q.method]
-	if f == nil {
+	m := q.revision.methods[q.method]
+	if err := q.revision.admit(q, m); err != nil {
+		return nil, err
+	}
+	if m.call == nil {
 		return nil, fault(codeMethodNotFound, "there is no method of this name here")
 	}
-	result, err = f(d, q)
+	result, err = m.call(d, q)
 	if _, said := err.(*jsonrpc.Error); err == nil || said {
 		return result, err
 	}
@@ -76,16 +66,39 @@ func (d *Doors) ours(q *request) *jsonrpc.Error {
 }
 
 func (d *Doors) initialize(q *request) (any, error) {
+	return &sdk.InitializeResult{ProtocolVersion: q.revision.name, Capabilities: q.capabilities(),
+		ServerInfo: q.place.implementation(), Instructions: q.instructions()}, nil
+}
+
+func (d *Doors) discover(q *request) (any, error) {
+	caps := q.capabilities()
+	if q.place.sells() {
+		caps.Extensions = map[string]any{extensionPayment: struct{}{}}
+	}
+	return map[string]any{"supportedVersions": api.MCPRevisions, "capabilities": caps,
+		"instructions": q.instructions()}, nil
+}
+
+// sells reports whether tools of a door are paid for.
+func (p *place) sells() bool { return p.Name == api.MCPDoors[0].Name }
+
+func (p *place) implementation() *sdk.Implementation {
+	return &sdk.Implementation{Name: p.Name, Title: p.Title, Version: api.ContractVersion}
+}
+
+func (q *request) capabilities() *sdk.ServerCapabilities {
 	caps := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
 	if q.place.resources {
 		caps.Resources = &sdk.ResourceCapabilities{}
 	}
-	if q.place.Name == api.MCPDoors[0].Name {
+	if q.place.sells() {
 		// draft-payment-transport-mcp: which payments the tools take.
 		caps.Experimental = map[string]any{"payment": map[string]any{"methods": map[string]any{
 			"evm": map[string]any{"intents": []string{"charge"}}}}}
 	}
-	return &sdk.InitializeResult{ProtocolVersion: api.MCPRevision, Capabilities: caps,
-		ServerInfo:   &sdk.Implementation{Name: q.place.Name, Title: q.place.Title, Version: api.ContractVersion},
-		Instructions: instructions[q.place.Name]}, nil
+	return caps
+}
+
+func (q *request) instructions() string {
+	return strings.Replace(instructions[q.place.Name], "{unpaid}", q.revision.unpaidWords, 1)
 }

@@ -54,7 +54,7 @@ func (d *Doors) readResource(q *request) (any, error) {
 }
 
 func (d *Doors) noResource(q *request) error {
-	e := fault(codeNoResource, "there is no such resource: resources/list has those that there are")
+	e := fault(q.revision.noResource, "there is no such resource: resources/list has those that there are")
 	e.Data, _ = json.Marshal(map[string]string{"uri": q.URI})
 	return e
 }

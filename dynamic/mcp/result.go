@@ -3,7 +3,6 @@ package mcp
 import (
 	"encoding/json"
 	"encoding/json/jsontext"
-	"maps"
 	"slices"
 
 	"store.example/agentstore/dynamic/pay"
@@ -14,30 +13,22 @@ import (
 // result is that of a tool, an [sdk.CallToolResult] on the wire. It is written here because what it
 // holds is JSON already, and twice: the SDK would parse and copy it five times on its way out.
 type result struct {
+	kind       string // where it is not complete: terms are structured alone
 	failed     bool
 	before     string        // a text before the others, "" for none
 	text       []byte        // of the answer
 	more       []sdk.Content // beside it
 	structured []byte        // JSON, nil for none
-	meta       pay.Meta
+	meta       pay.Meta      // which is written beside it
 }
 
 // marshal writes the result.
 func (r *result) marshal() (json.RawMessage, error) {
-	b := make([]byte, 0, 256+5*len(r.text)/2+len(r.structured))
-	b = append(b, '{')
-	if len(r.meta) > 0 {
-		b = append(b, `"_meta":{`...)
-		for i, name := range slices.Sorted(maps.Keys(r.meta)) {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = quote(b, []byte(name))
-			b = append(append(b, ':'), r.meta[name]...)
-		}
-		b = append(b, "},"...)
+	if r.kind == kindPayment {
+		return slices.Concat([]byte(`{"paymentRequired":`), r.structured, []byte("}")), nil
 	}
-	b = append(b, `"content":[`...)
+	b := make([]byte, 0, 256+5*len(r.text)/2+len(r.structured))
+	b = append(b, `{"content":[`...)
 	if r.before != "" {
 		b = append(quote(append(b, `{"type":"text","text":`...), []byte(r.before)), "},"...)
 	}

@@ -1,15 +1,20 @@
 package mcp
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"encoding/json/jsontext"
 	jsonx "encoding/json/v2"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -20,15 +25,15 @@ import (
 const (
 	codePayment         = 402    // the terms are in data
 	codeUnknown         = -32000 // the outcome of a payment is not known, or it is one that no terms follow
-	codeNoResource      = -32002 // MCP 2025-06-18
-	codeWrongRevision   = -32022
+	codeHeaders         = -32020 // the header is not what the body says (2026-07-28)
+	codeWrongRevision   = -32022 // (2026-07-28)
 	codeParse           = jsonrpc.CodeParseError
 	codeInvalidRequest  = jsonrpc.CodeInvalidRequest
 	codeMethodNotFound  = jsonrpc.CodeMethodNotFound
 	codeInvalidParams   = jsonrpc.CodeInvalidParams
 	codeInternal        = jsonrpc.CodeInternalError
-	maxID               = 256 // bytes, as it came
-	headerRevision      = "MCP-Protocol-Version"
+	maxID               = 256      // bytes, as it came
+	maxMeta             = 64 << 10 // bytes of _meta, as it came
 	messageNotJSONOrTwo = "the body is not one JSON object in which no member stands twice"
 )
 
@@ -53,16 +58,23 @@ type params struct {
 	Meta      pay.Meta       `json:"_meta"`
 }
 
-// request is a message that is answered.
+// request is a message, as far as it could be read.
 type request struct {
 	params
-	method string
-	http   *http.Request
-	place  *place
+	id       jsontext.Value // what the answer carries, byte for byte as it came; null for none
+	method   string
+	silent   bool // it is not answered
+	revision *revision
+	http     *http.Request
+	place    *place
 	// asResult: an unpaid call is answered with a result.
 	asResult bool
-	agent    *route.Agent // who signed the body, nil for nobody
+	// paysByExtension: the client takes terms as a result of the extension org.x402/payment.
+	paysByExtension bool
+	agent           *route.Agent // who signed the body, nil for nobody
 }
+
+var null = jsontext.Value("null")
 
 // metaUnpaid is the member of _meta that asks for terms in a result.
 const metaUnpaid = "store/unpaid"
@@ -71,12 +83,13 @@ func fault(code int64, format string, args ...any) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// read takes a message apart, strictly. It returns nil and no error for what is not answered. id is
-// what the answer carries, byte for byte as it came, and null where there is none.
-func (d *Doors) read(p *place, r *http.Request, body []byte) (q *request, id jsontext.Value, bad *jsonrpc.Error) {
-	null := jsontext.Value("null")
+// read takes a message apart, strictly. The request that it gives back holds what could be read,
+// also beside an error.
+func (d *Doors) read(p *place, r *http.Request, body []byte) (*request, error) {
+	q := &request{id: null, revision: oldest, http: r, place: p,
+		asResult: route.Inputs(r).String("unpaid") == "result"}
 	if v := jsontext.Value(body); v.Kind() == '[' {
-		return nil, null, fault(codeInvalidRequest, "batches are not taken: send one message")
+		return q, fault(codeInvalidRequest, "batches are not taken: send one message")
 	}
 	var m message[*params]
 	var wrong bool // params that are not what they should be
@@ -84,9 +97,9 @@ func (d *Doors) read(p *place, r *http.Request, body []byte) (q *request, id jso
 		var loose message[jsontext.Value]
 		if jsonx.Unmarshal(body, &loose) != nil {
 			if v := jsontext.Value(body); v.IsValid() && v.Kind() == '{' {
-				return nil, null, fault(codeInvalidRequest, "a member of the message is of the wrong type")
+				return q, fault(codeInvalidRequest, "a member of the message is of the wrong type")
 			}
-			return nil, null, fault(codeParse, messageNotJSONOrTwo)
+			return q, fault(codeParse, messageNotJSONOrTwo)
 		}
 		wrong = true
 		m = message[*params]{JSONRPC: loose.JSONRPC, ID: loose.ID, Method: loose.Method, Result: loose.Result,
@@ -94,29 +107,40 @@ func (d *Doors) read(p *place, r *http.Request, body []byte) (q *request, id jso
 	}
 	switch {
 	case m.JSONRPC != "2.0":
-		return nil, null, fault(codeInvalidRequest, `jsonrpc must be "2.0"`)
-	case m.ID == nil && m.Method != "":
-		return nil, nil, nil // a notification: nothing is done for one that nobody answers
-	case m.Method == "" && (m.Result != nil || m.Error != nil):
-		return nil, nil, nil // an answer, though we asked nothing
+		return q, fault(codeInvalidRequest, `jsonrpc must be "2.0"`)
+	case m.ID == nil && m.Method != "", // a notification: nothing is done for one that nobody answers
+		m.Method == "" && (m.Result != nil || m.Error != nil): // an answer, though we asked nothing
+		q.silent = true
+		return q, q.speak()
 	case !goodID(m.ID):
-		return nil, null, fault(codeInvalidRequest, "id must be a string of at most %d bytes or an integer", maxID)
-	case m.Method == "":
-		return nil, m.ID, fault(codeInvalidRequest, "the message has no method")
-	case wrong:
-		return nil, m.ID, fault(codeInvalidParams, "params must be an object with members of the right types")
+		return q, fault(codeInvalidRequest, "id must be a string of at most %d bytes or an integer", maxID)
 	}
-	q = &request{method: m.Method, http: r, place: p, asResult: route.Inputs(r).String("unpaid") == "result"}
+	q.id, q.method = m.ID, m.Method
+	switch {
+	case m.Method == "":
+		return q, fault(codeInvalidRequest, "the message has no method")
+	case wrong:
+		return q, fault(codeInvalidParams, "params must be an object with members of the right types")
+	}
 	if m.Params != nil {
 		q.params = *m.Params
 	}
 	if q.Meta == nil {
 		q.Meta = make(pay.Meta)
 	}
+	var bad error
+	size := 0
 	for name, value := range m.Meta {
-		if _, have := q.Meta[name]; !have {
-			q.Meta[name] = value
+		if _, have := q.Meta[name]; have {
+			bad = fault(codeInvalidParams, "a member stands in params._meta and in _meta beside params: send it once")
 		}
+		q.Meta[name] = value
+	}
+	for name, value := range q.Meta {
+		size += len(name) + len(value)
+	}
+	if size > maxMeta {
+		bad = fault(codeInvalidParams, "_meta is longer than %d bytes", maxMeta)
 	}
 	if a := route.Of(r).Agent; a.SignedBody(r.Header, body) {
 		q.agent = a
@@ -124,7 +148,7 @@ func (d *Doors) read(p *place, r *http.Request, body []byte) (q *request, id jso
 	if string(q.Meta[metaUnpaid]) == `"result"` {
 		q.asResult = true
 	}
-	return q, m.ID, nil
+	return q, cmp.Or(q.speak(), bad)
 }
 
 // goodID reports whether an id can be given back as it came: a string, or an integer.
@@ -145,52 +169,71 @@ func goodID(id jsontext.Value) bool {
 // serve answers one POST.
 func (d *Doors) serve(p *place, w http.ResponseWriter, r *http.Request) error {
 	if why := d.foreign(r); why != "" {
-		return write(w, http.StatusForbidden, nil, nil, fault(codeInvalidRequest, "%s", why))
-	}
-	if v := r.Header.Get(headerRevision); v != "" && v != api.MCPRevision {
-		e := fault(codeWrongRevision, "this door speaks revision %s alone", api.MCPRevision)
-		e.Data, _ = json.Marshal(map[string]any{"supported": []string{api.MCPRevision}, "requested": v})
-		return write(w, http.StatusBadRequest, nil, nil, e)
+		q := &request{id: null, revision: oldest}
+		return q.write(w, http.StatusForbidden, nil, fault(codeInvalidRequest, "%s", why))
 	}
 	body, err := route.ReadBody(r)
+	if e, said := errors.AsType[*problem.Error](err); said {
+		e.Payment = &unused
+	}
 	if err != nil {
 		return err
 	}
-	q, id, bad := d.read(p, r, body)
+	q, err := d.read(p, r, body)
+	var value any
 	switch {
-	case bad != nil && string(id) != "null":
-		return write(w, http.StatusOK, id, nil, bad)
-	case bad != nil:
-		return write(w, http.StatusBadRequest, nil, nil, bad)
-	case q == nil:
+	case err != nil:
+	case q.silent:
 		w.WriteHeader(http.StatusAccepted)
 		return nil
+	default:
+		value, err = d.answer(q)
 	}
-	result, err := d.answer(q)
-	return write(w, http.StatusOK, id, result, err)
+	status := http.StatusOK
+	if e, said := errors.AsType[*jsonrpc.Error](err); said {
+		status = cmp.Or(q.revision.status[e.Code], status)
+	}
+	if string(q.id) == "null" {
+		status = http.StatusBadRequest
+	}
+	return q.write(w, status, value, err)
 }
 
 // write writes an answer. An error that is no *jsonrpc.Error is a fault of ours.
-func write(w http.ResponseWriter, status int, id jsontext.Value, result any, err error) error {
-	member, value := `,"result":`, result
-	if err != nil {
+func (q *request) write(w http.ResponseWriter, status int, value any, err error) error {
+	name, beside := `,"result":`, []pay.Member(nil)
+	if err == nil {
+		beside = q.revision.beside(q, value)
+	} else {
 		e, ok := err.(*jsonrpc.Error)
 		if !ok {
 			e = fault(codeInternal, "something went wrong here")
 		}
-		member, value = `,"error":`, e
+		if e.Code != codePayment && e.Code != codeUnknown && (q.Meta == nil || counter.Paying(q.Meta)) {
+			e.Data = withUnused(e.Data)
+		}
+		name, value = `,"error":`, e
 	}
 	b, bad := encode(value)
 	if bad != nil {
 		return bad
 	}
-	if id == nil {
-		id = jsontext.Value("null")
+	out := make([]byte, 0, len(b)+len(q.id)+512)
+	out = append(append(append(out, `{"jsonrpc":"2.0","id":`...), q.id...), name...)
+	out = append(out, b[:len(b)-1]...)
+	for _, m := range beside {
+		out = m.Append(out)
 	}
-	out := make([]byte, 0, len(b)+len(id)+64)
-	out = append(append(append(out, `{"jsonrpc":"2.0","id":`...), id...), member...)
-	out = append(append(out, b...), '}')
-	return route.Send(w, status, api.JSON, out) // a client that left comes back with the same call
+	return route.Send(w, status, api.JSON, append(out, "}}"...)) // a client that left comes back with the same call
+}
+
+// withUnused adds to the data of an error that the payment which came along, if any, was not used.
+func withUnused(data []byte) []byte {
+	b, _ := json.Marshal(unused)
+	if len(data) == 0 {
+		return b
+	}
+	return append(append(bytes.Clone(data[:len(data)-1]), ','), b[1:]...)
 }
 
 // encode marshals an answer; what is JSON already is taken as it is.

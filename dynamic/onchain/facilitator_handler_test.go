@@ -20,7 +20,6 @@ import (
 	"store.example/agentstore/dynamic/rail/evm"
 	"store.example/agentstore/dynamic/rail/facilitator"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // service is a facilitator of ours on a chain that seals by itself.
@@ -59,7 +58,7 @@ func serviceWith(t *testing.T, o chaintest.Options, reverts int64) *service {
 func (s *service) start(t *testing.T) {
 	t.Helper()
 	rails := append([]rail.Rail{s.rail}, s.more...)
-	g, err := gas.New(gas.Config{DB: s.db, Rails: rails, Subsidy: -1, Reverts: s.reverts})
+	g, err := settle.NewGasGuard(settle.GasConfig{DB: s.db, Rails: rails, Subsidy: -1, Reverts: s.reverts})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +375,7 @@ func TestFacilitatorSupported(t *testing.T) {
 // settle for everybody, spend any amount of gas, or fall at the first payment.
 func TestHandlerNeedsAllItStandsOn(t *testing.T) {
 	s := openService(t)
-	g, err := gas.New(gas.Config{DB: s.db, Rails: []rail.Rail{s.rail}})
+	g, err := settle.NewGasGuard(settle.GasConfig{DB: s.db, Rails: []rail.Rail{s.rail}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/facilitator"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // dead is a network whose nodes do not answer.
@@ -51,7 +50,7 @@ func TestNumberOfADeadProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	rails := []rail.Rail{s.rail}
-	g, err := gas.New(gas.Config{DB: s.db, Rails: rails, Subsidy: -1})
+	g, err := settle.NewGasGuard(settle.GasConfig{DB: s.db, Rails: rails, Subsidy: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/settle/open"
+	"store.example/agentstore/dynamic/settle"
 )
 
 // blind is a rail that cannot read what a payer has.
@@ -31,7 +31,7 @@ func TestFundsThatCannotBeRead(t *testing.T) {
 	b := new(blind)
 	s := newShop(t, shopOptions{buyers: 1, rail: func(r rail.Rail) rail.Rail { b.Rail = r; return b }})
 	pay := s.sign(s.challenge("/api/buy/hello"), 0, s.net.Buyers[0], nil)
-	other := open.Payment{ID: "other", Network: "eip155:8453", Payer: s.net.Buyers[0].Address.Hex(), Nonce: "0x1",
+	other := settle.OpenPayment{ID: "other", Network: "eip155:8453", Payer: s.net.Buyers[0].Address.Hex(), Nonce: "0x1",
 		Amount: 1}
 	update := func(f func(ledger.Tx) error) {
 		t.Helper()
@@ -39,13 +39,13 @@ func TestFundsThatCannotBeRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	update(func(tx ledger.Tx) error { return open.Reserve(tx, other, time.Hour) })
+	update(func(tx ledger.Tx) error { return settle.ReserveOpen(tx, other, time.Hour) })
 	r := s.present("/api/buy/hello", pay)
 	s.want("beside another payment", r, http.StatusServiceUnavailable, "settlement_unavailable")
 	if b.asked.Load() == 0 || r.Str("billed") != "no" || r.Str("retry") != "same_payment" ||
 		r.Header.Get("Retry-After") != "5" {
 		t.Errorf("asked %d times: %s, to be tried again after %q s", b.asked.Load(), r.Raw, r.Header.Get("Retry-After"))
 	}
-	update(func(tx ledger.Tx) error { return open.Leave(tx, other) })
+	update(func(tx ledger.Tx) error { return settle.LeaveOpen(tx, other) })
 	s.want("by itself", s.present("/api/buy/hello", pay), http.StatusOK, "")
 }

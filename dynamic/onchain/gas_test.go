@@ -21,7 +21,7 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
 	"store.example/agentstore/dynamic/rail/railtest"
-	"store.example/agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/settle"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/till/tilltest"
 
@@ -169,7 +169,7 @@ func TestHiccupAtTheDraft(t *testing.T) {
 
 // closely is a guard that reads its networks all the time.
 func closely(c *till.Config) {
-	g, err := gas.New(gas.Config{DB: c.DB, Rails: c.Rails, Every: 50 * time.Millisecond, Log: c.Log})
+	g, err := settle.NewGasGuard(settle.GasConfig{DB: c.DB, Rails: c.Rails, Every: 50 * time.Millisecond, Log: c.Log})
 	if err != nil {
 		panic(err)
 	}
@@ -380,7 +380,7 @@ func TestBudgetSpentTakesWhoIsKnown(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, shopOptions{chain: chaintest.Options{Code: [][]byte{token.Turncoat, token.Burner}},
 		config: func(c *till.Config) {
-			g, err := gas.New(gas.Config{DB: c.DB, Rails: c.Rails, Reverts: oneRevert})
+			g, err := settle.NewGasGuard(settle.GasConfig{DB: c.DB, Rails: c.Rails, Reverts: oneRevert})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -25,8 +25,6 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/till/tilltest"
-	"store.example/agentstore/dynamic/upstream"
-	"store.example/agentstore/dynamic/vault"
 )
 
 // ownFiles are the files that ownSite sells, by where they lie.
@@ -69,7 +67,7 @@ func ownSite(ask string) (*content.Site, error) {
 }
 
 // asking asks one address on loopback.
-func asking(at string) (*upstream.Upstreams, error) {
+func asking(at string) (*goods.Proxied, error) {
 	u, err := url.Parse(at)
 	if err != nil {
 		return nil, err
@@ -79,13 +77,14 @@ func asking(at string) (*upstream.Upstreams, error) {
 		return nil, err
 	}
 	c, err := fetch.New(fetch.Config{UserAgent: "store/1 (+https://store.example)", Unsigned: true, Unrecorded: true,
-		MaxBytes: goods.MaxAnswer, Timeout: upstream.MaxTime, PerHost: upstream.AtOnce,
+		MaxBytes: goods.MaxAnswer, Timeout: goods.UpstreamMaxTime, PerHost: goods.AtOnce,
 		Allow: &fetch.Allow{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 			Ports: []uint16{uint16(port)}}})
 	if err != nil {
 		return nil, err
 	}
-	return upstream.New([]upstream.Allowed{{Prefix: at, Client: c, Header: http.Header{"Authorization": {"Bearer k"}}}})
+	return goods.NewUpstreams([]goods.AllowedUpstream{{Prefix: at, Client: c,
+		Header: http.Header{"Authorization": {"Bearer k"}}}})
 }
 
 // asks is an upstream that does as it is told, and remembers who asked.
@@ -145,7 +144,7 @@ func ownShop(t *testing.T, buyers int) (*shop, *asks) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := vault.Dir(t.TempDir())
+	v := goods.Vault(t.TempDir())
 	for _, f := range site.Files() {
 		if err := v.Keep(f, strings.NewReader(ownFiles[f.Path])); err != nil {
 			t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/jws"
 )
 
 // The offer in a challenge says what accepts says, under the store's key, in the one version there
@@ -36,13 +35,13 @@ func TestTheOfferIsSigned(t *testing.T) {
 		t.Fatalf("%s: %v", raw, err)
 	}
 	now := time.Now().Unix()
-	o, err := jws.OpenOffer(ch.Extensions["offer-receipt"].Info.Offers[0].Signature,
+	o, err := attest.OpenOffer(ch.Extensions["offer-receipt"].Info.Offers[0].Signature,
 		func(string) (ed25519.PublicKey, error) { return attest.SpecimenKey().Public(), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := ch.Accepts[0]
-	want := jws.Offer{Version: 1, ResourceURL: ch.Resource.URL, Scheme: a.Scheme, Network: a.Network, Asset: a.Asset,
+	want := attest.Offer{Version: 1, ResourceURL: ch.Resource.URL, Scheme: a.Scheme, Network: a.Network, Asset: a.Asset,
 		PayTo: a.PayTo, Amount: a.Amount, ValidUntil: o.ValidUntil}
 	if o != want {
 		t.Errorf("signed %+v, want %+v", o, want)

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/devnet/svm"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/pay/x402"

@@ -16,7 +16,6 @@ import (
 
 	"store.example/agentstore/cmd/devnet/street"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
@@ -24,7 +23,8 @@ import (
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
-	"store.example/agentstore/corpus/walk"
+	"store.example/agentstore/corpus/verify"
+
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/ledger/bolt"
 	"store.example/agentstore/dynamic/roster"
@@ -154,7 +154,7 @@ func lists(lines ...string) []census.Source {
 func (w *world) config(sources ...census.Source) census.Config {
 	client := w.client()
 	return census.Config{
-		Owner: rand.Text(), Store: w.store, Client: client, Nodes: walk.Nodes{networks.Solana: street.Node},
+		Owner: rand.Text(), Store: w.store, Client: client, Nodes: fetch.Nodes{networks.Solana: street.Node},
 		Control: census.Control{URL: controlDoor, Client: client},
 		Sources: sources, Record: w.record, Writer: w.writer, Workers: 32, Shard: 16, Batch: 16, Lease: time.Minute,
 		Now:     func() time.Time { return w.now },
@@ -210,8 +210,8 @@ func (w *world) round(sequence int64) record.Round {
 // verify demands that a stranger accepts the record.
 func (w *world) verify() {
 	w.t.Helper()
-	report, err := audit.Record(context.Background(), os.DirFS(w.writer.Dir), w.writer.Ring,
-		audit.RecordOptions{Judge: judge.Batteries{}})
+	report, err := verify.Record(context.Background(), os.DirFS(w.writer.Dir), w.writer.Ring,
+		verify.RecordOptions{Judge: judge.Batteries{}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/roster"
@@ -147,8 +147,8 @@ func TestOneLotForAll(t *testing.T) {
 					t.Errorf("turn %d, %s: beyond the cap %v", i, host, out)
 				}
 			}
-			report, err := audit.Record(t.Context(), os.DirFS(w.writer.Dir), w.writer.Ring,
-				audit.RecordOptions{Judge: judge.Batteries{}})
+			report, err := verify.Record(t.Context(), os.DirFS(w.writer.Dir), w.writer.Ring,
+				verify.RecordOptions{Judge: judge.Batteries{}})
 			if err != nil || len(report.Problems) > 0 || report.Lots.Block != 1 || report.Observations != 1 {
 				t.Errorf("%+v, %d observations, %v, %v", report.Lots, report.Observations, report.Problems, err)
 			}

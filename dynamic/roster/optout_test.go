@@ -13,12 +13,11 @@ import (
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/walk"
 )
 
 // filed is a client by which some hosts serve a file of their own.
 type filed struct {
-	walk.Client
+	fetch.Asker
 	now   func() time.Time
 	files map[string]string // by host
 
@@ -39,7 +38,7 @@ func (f *filed) Do(ctx context.Context, req exchange.Request, rule fetch.Rule) (
 			f.mu.Unlock()
 		}
 	}
-	return f.Client.Do(ctx, req, rule)
+	return f.Asker.Do(ctx, req, rule)
 }
 
 // A host whose own file asks for it is not walked: its row says so, with evidence that a stranger
@@ -49,7 +48,7 @@ func TestWhoOptsOutIsNotWalked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	out, quoted, elsewhere := hostOf("ready-many"), hostOf("ready-bare"), hostOf("ready-dual")
-	f := &filed{Client: w.client(), now: func() time.Time { return w.now }, asked: map[string]int{},
+	f := &filed{Asker: w.client(), now: func() time.Time { return w.now }, asked: map[string]int{},
 		files: map[string]string{out: `{"census":"no","payTo":"0x1"}`, quoted: `{"census":"never"}`, elsewhere: ""}}
 	run := func() map[string]record.Row {
 		cfg := w.config(lists(urls("ready-many", "ready-bare", "ready-dual")...)...)

@@ -21,7 +21,7 @@ import (
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/walk"
+
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/roster"
 )
@@ -48,12 +48,12 @@ func (w *world) quick() census.Config {
 
 // breaking is a client whose requests fail from the n-th on.
 type breaking struct {
-	walk.Client
+	fetch.Asker
 	left *atomic.Int64
 }
 
 func (b breaking) Do(ctx context.Context, req exchange.Request, rule fetch.Rule) (exchange.Exchange, error) {
-	x, err := b.Client.Do(ctx, req, rule)
+	x, err := b.Asker.Do(ctx, req, rule)
 	if b.left.Add(-1) < 0 {
 		x.Response, x.Error = exchange.Response{}, exchange.Error{Stage: exchange.StageConnect, Text: "no route"}
 	}
@@ -182,7 +182,7 @@ func TestVanishedHostIsRevisited(t *testing.T) {
 
 // slow is a client that says when a walk begins, and goes on when it may.
 type slow struct {
-	walk.Client
+	fetch.Asker
 	begun chan string
 	goOn  chan struct{}
 }
@@ -190,7 +190,7 @@ type slow struct {
 func (s slow) Do(ctx context.Context, req exchange.Request, rule fetch.Rule) (exchange.Exchange, error) {
 	s.begun <- req.URL
 	<-s.goOn
-	return s.Client.Do(ctx, req, rule)
+	return s.Asker.Do(ctx, req, rule)
 }
 
 func TestStoppedCensusGoesOn(t *testing.T) {
@@ -473,13 +473,13 @@ func TestScriptedCensusIsTheSame(t *testing.T) {
 }
 
 // recordingsOf reads the entries of a file of raw recordings up to one that is cut off, by host.
-func recordingsOf(t *testing.T, name string) map[string]walk.Recording {
+func recordingsOf(t *testing.T, name string) map[string]fetch.Recording {
 	t.Helper()
 	raw, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]walk.Recording{}
+	all := map[string]fetch.Recording{}
 	for {
 		var head struct {
 			Host  string `json:"host"`
@@ -489,7 +489,7 @@ func recordingsOf(t *testing.T, name string) map[string]walk.Recording {
 		if !ok || json.Unmarshal(line, &head) != nil || head.Bytes > len(rest) {
 			return all
 		}
-		if all[head.Host], err = walk.Decode(rest[:head.Bytes]); err != nil {
+		if all[head.Host], err = fetch.DecodeRecording(rest[:head.Bytes]); err != nil {
 			t.Fatal(err)
 		}
 		raw = rest[head.Bytes:]

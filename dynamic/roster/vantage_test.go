@@ -22,7 +22,6 @@ import (
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/walk"
 )
 
 // elsewhere is a week that was walked here and is not sealed, and a walker at another place.
@@ -74,7 +73,7 @@ func (e *elsewhere) roster() *census.VantageRoster {
 
 // walk is what the walker hands over, if it reaches doors by a client and its control door by
 // another.
-func (e *elsewhere) walk(client, control walk.Client) []byte {
+func (e *elsewhere) walk(client, control fetch.Asker) []byte {
 	e.t.Helper()
 	cfg := e.config()
 	cfg.Client, cfg.Control.Client, cfg.Sources = client, control, nil
@@ -106,7 +105,7 @@ func (e *elsewhere) seal() (census.VantageReport, map[string]record.Row) {
 
 // shut is a client to which one host does not answer.
 type shut struct {
-	walk.Client
+	fetch.Asker
 	host string
 	now  func() time.Time
 }
@@ -116,7 +115,7 @@ func (s shut) Do(ctx context.Context, req exchange.Request, rule fetch.Rule) (ex
 		return exchange.Exchange{Request: req, StartedAt: s.now(),
 			Error: exchange.Error{Stage: exchange.StageConnect, Text: "connection refused"}}, nil
 	}
-	return s.Client.Do(ctx, req, rule)
+	return s.Asker.Do(ctx, req, rule)
 }
 
 // A second place that sees the same stands beside each row; where it sees something else, the row

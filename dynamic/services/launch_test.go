@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/buyer"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"

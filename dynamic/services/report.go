@@ -6,7 +6,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/signable"
+
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/visible"
@@ -93,7 +93,7 @@ func report(rec LaunchRecord, proof *rail.Proof) (attest.Audit, error) {
 			Final: true}
 	}
 	verdict := s.verdict(proof != nil)
-	raw, err := signable.Of(f, maxFinding, visible.Text)
+	raw, err := attest.Signable(f, maxFinding, visible.Text)
 	if err != nil {
 		return attest.Audit{}, fmt.Errorf("reporting a purchase: %w", err)
 	}

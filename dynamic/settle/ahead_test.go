@@ -11,7 +11,6 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // asked is a ledger that notes what an Update reads and nobody said ahead: a server would be asked
@@ -82,7 +81,7 @@ func TestWhatStoringReadsIsAskedForAtOnce(t *testing.T) {
 	n := accounted{&several{changed: make(chan struct{})}}
 	db := &asked{DB: ledger.NewMem(ledger.MemOptions{})}
 	rails := []rail.Rail{n}
-	g, err := gas.New(gas.Config{DB: db, Rails: rails})
+	g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: rails})
 	if err != nil {
 		t.Fatal(err)
 	}

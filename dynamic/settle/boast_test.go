@@ -13,7 +13,6 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // boastful is several with a node that once says of its account that far more is mined than is.
@@ -67,7 +66,7 @@ func falseCount(t *testing.T, when int, by uint64) {
 	n := &boastful{several: &several{changed: make(chan struct{})}, when: when, by: by}
 	db := ledger.NewMem(ledger.MemOptions{})
 	rails := []rail.Rail{n}
-	g, err := gas.New(gas.Config{DB: db, Rails: rails})
+	g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: rails})
 	if err != nil {
 		t.Fatal(err)
 	}

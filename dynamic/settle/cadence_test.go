@@ -13,7 +13,6 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // cadence is a network with a block a second and several accounts, whose node takes its time to
@@ -137,7 +136,7 @@ func pace(t *testing.T, n *cadence, within time.Duration) (rate, each, waited fl
 		n.dice = rand.New(rand.NewPCG(2, 1))
 		n.mined, n.waits = make([]uint64, n.of), make([]int, n.of)
 		db := ledger.NewMem(ledger.MemOptions{Calm: true})
-		g, err := gas.New(gas.Config{DB: db, Rails: []rail.Rail{n}})
+		g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: []rail.Rail{n}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,14 +9,13 @@ import (
 
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // held is what was set aside for a member of one transaction.
 type held struct {
 	Tx     string `json:"tx"`
 	Member int    `json:"member,omitzero"`
-	gas.Held
+	GasHeld
 }
 
 // Ending is why nothing more is signed for a payment.
@@ -32,11 +31,11 @@ var ErrReverted = errors.New("settle: its settlements reverted")
 // why.
 func Ended(err error) (Ending, bool) {
 	refusal, ok := errors.AsType[*rail.Refusal](err)
-	_, spent := errors.AsType[*gas.Spent](err)
+	_, spent := errors.AsType[*GasSpent](err)
 	switch {
 	case ok:
 		return Ending{refusal.Reason, refusal.Payer}, true
-	case errors.Is(err, gas.ErrDear):
+	case errors.Is(err, ErrGasDear):
 		return Ending{Reason: "settlement_costs_more_than_paid"}, true
 	case errors.Is(err, rail.ErrNoGas), errors.Is(err, rail.ErrFees):
 		return Ending{Reason: "settlement_unavailable"}, true
@@ -72,11 +71,11 @@ func (d *Driver) redraft(ctx context.Context, r rail.Rail, s *Settlement, member
 	reverts, payers := s.reverted(member)
 	last := &rail.Refusal{Reason: r.Info().Reverted, Message: "its settlement reverted", Err: ErrReverted,
 		Payer: payers}
-	if !gas.MayDraft(m.Mark.Local || m.Mark.Code != "", reverts, s.numbers(member)) {
+	if !MayDraft(m.Mark.Local || m.Mark.Code != "", reverts, s.numbers(member)) {
 		return nil, last
 	}
 	draft, err := r.Draft(ctx, []*rail.Payment{&m.Payment})
-	if err == nil && !gas.MayDraft(draft.Price().Code != "", reverts, s.numbers(member)) {
+	if err == nil && !MayDraft(draft.Price().Code != "", reverts, s.numbers(member)) {
 		return nil, last // it has code by now
 	}
 	return draft, err
@@ -142,7 +141,7 @@ func (d *Driver) pay(tx ledger.Tx, s *Settlement, sent Sent, price rail.Price) e
 			return &rail.Apart{Which: []int{i}, Err: err}
 		case err != nil:
 			return err
-		case h != (gas.Held{Day: h.Day}):
+		case h != (GasHeld{Day: h.Day}):
 			s.Held = append(s.Held, held{sent.ID, i, h})
 		}
 	}
@@ -155,7 +154,7 @@ func (d *Driver) pay(tx ledger.Tx, s *Settlement, sent Sent, price rail.Price) e
 func (d *Driver) Landed(tx ledger.Tx, s *Settlement, member string) error {
 	i := s.member(member)
 	m := s.Members[i]
-	var back []gas.Held
+	var back []GasHeld
 	if s.ID != "" {
 		now, err := d.Read(tx, s.ID)
 		if err != nil {
@@ -181,10 +180,10 @@ func (s *Settlement) holds(member int) bool {
 }
 
 // takeHeld is what is held for a member, for which nothing is held then.
-func (s *Settlement) takeHeld(member int) (all []gas.Held) {
+func (s *Settlement) takeHeld(member int) (all []GasHeld) {
 	s.Held = slices.DeleteFunc(s.Held, func(h held) bool {
 		if h.Member == member {
-			all = append(all, h.Held)
+			all = append(all, h.GasHeld)
 		}
 		return h.Member == member
 	})
@@ -270,13 +269,13 @@ func (s *Settlement) counted(tx string, member int) bool {
 
 // takeHeldOf takes what is held for a member of one transaction. A replacement has the place of
 // what it replaced.
-func (s *Settlement) takeHeldOf(tx string, member int) (of gas.Held) {
+func (s *Settlement) takeHeldOf(tx string, member int) (of GasHeld) {
 	place := placeOf(s.Sent[s.sent(tx)])
 	s.Held = slices.DeleteFunc(s.Held, func(h held) bool {
 		k := s.sent(h.Tx)
 		mine := h.Member == member && k >= 0 && placeOf(s.Sent[k]) == place
 		if mine {
-			of = h.Held
+			of = h.GasHeld
 		}
 		return mine
 	})

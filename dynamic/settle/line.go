@@ -9,7 +9,6 @@ import (
 
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // line is where orders of one network wait for room among the transactions under way, first come
@@ -255,7 +254,7 @@ func (d *Driver) room(r rail.Rail, l *line) (v room, err error) {
 		v, proven = room{}, nil
 		var ahead []ledger.Range
 		for _, w := range asked {
-			ahead = append(ahead, gas.ProvenReads(network, w.Members[0].Payment.Payer))
+			ahead = append(ahead, ProvenReads(network, w.Members[0].Payment.Payer))
 		}
 		for _, a := range accounts {
 			ahead = append(ahead, numbered(network, a.Address)...)

@@ -12,7 +12,6 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // broke is several with a second account, which has room and no gas: no draft names it.
@@ -43,7 +42,7 @@ func TestRoomOfAnAccountWithoutGas(t *testing.T) {
 		defer cancel()
 		n := &broke{several: &several{changed: make(chan struct{})}, most: 1000, enough: cancel}
 		db := ledger.NewMem(ledger.MemOptions{Calm: true})
-		g, err := gas.New(gas.Config{DB: db, Rails: []rail.Rail{n}})
+		g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: []rail.Rail{n}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,6 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // torn is a network that says something else of each payment, and on which nothing can be replaced.
@@ -50,7 +49,7 @@ func TestANumberIsNotFilledUnderWhoWaits(t *testing.T) {
 			n := &torn{several: &several{changed: make(chan struct{})}, says: map[string]rail.State{"payer-0": first,
 				"payer-1": second}}
 			db := ledger.NewMem(ledger.MemOptions{})
-			g, err := gas.New(gas.Config{DB: db, Rails: []rail.Rail{n}})
+			g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: []rail.Rail{n}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +112,7 @@ func TestWhoMerelyWaitsIsTold(t *testing.T) {
 	} {
 		n := &advised{several: &several{changed: make(chan struct{})}, finding: c.finding}
 		db := ledger.NewMem(ledger.MemOptions{})
-		g, err := gas.New(gas.Config{DB: db, Rails: []rail.Rail{n}})
+		g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: []rail.Rail{n}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,6 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // revertTold is a network on which the first transactions for a payer with code revert.
@@ -61,7 +60,7 @@ func (n *revertTold) Explain(context.Context, *rail.Payment, rail.Revert) (rail.
 type landing struct {
 	heard
 	d *settle.Driver
-	g *gas.Guard
+	g *settle.GasGuard
 }
 
 func (l *landing) Heard(ctx context.Context, s *settle.Settlement, m settle.Member, n settle.News) (bool, error) {
@@ -79,7 +78,7 @@ func TestTheLossIsWhatWasBurnt(t *testing.T) {
 			n := &revertTold{several: &several{changed: make(chan struct{})}, reverts: reverts,
 				price: rail.Price{Cost: 100, Most: 5000, Code: "code"}}
 			db := ledger.NewMem(ledger.MemOptions{})
-			g, err := gas.New(gas.Config{DB: db, Rails: []rail.Rail{n}, Reverts: 100_000})
+			g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: []rail.Rail{n}, Reverts: 100_000})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +151,7 @@ func TestWhatWouldEndOthersIsLookedInto(t *testing.T) {
 		n := &emptied{&several{changed: make(chan struct{}), poor: "payer"}}
 		db := ledger.NewMem(ledger.MemOptions{})
 		rails := []rail.Rail{n}
-		g, err := gas.New(gas.Config{DB: db, Rails: rails})
+		g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: rails})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +170,7 @@ func TestWhatWouldEndOthersIsLookedInto(t *testing.T) {
 		if err := d.Drive(t.Context(), s, &landing{d: d, g: g}); err != nil {
 			t.Fatal(err)
 		}
-		if _, out := errors.AsType[*gas.Outage](g.Take(t.Context(), "test:several", 1000, 0)); !out {
+		if _, out := errors.AsType[*settle.GasOutage](g.Take(t.Context(), "test:several", 1000, 0)); !out {
 			t.Error("the next payment is taken by an account that is known to be empty")
 		}
 	})

@@ -38,7 +38,7 @@
 //	relayer/<network>/<address>/next                 the account's next sequence number
 //	relayer/<network>/<address>/skipped/<number>     a span of numbers that nobody was given, and where it ends
 //	relayer/<network>/<address>/signed/<number>      the settlement that signed for it last, of the newest ones
-//	budget/gas-…                                     what may be spent; see package gas
+//	budget/gas-…                                     what may be spent; see GasGuard
 //
 // An example, for an owner whose payments have a record of their own:
 //
@@ -64,7 +64,6 @@ import (
 
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // Settlement is the record of one settlement.
@@ -131,7 +130,7 @@ type News struct {
 type Config struct {
 	DB    ledger.DB
 	Rails []rail.Rail
-	Gas   *gas.Guard
+	Gas   *GasGuard
 	Log   *slog.Logger
 	// Pause is the longest time between two looks at a settlement that is driven; 0 is 1 s.
 	Pause time.Duration

@@ -13,7 +13,6 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // several is a network of no known kind that settles any number of payments in one transaction. A
@@ -145,7 +144,7 @@ func TestSeveralMembersInOneTransaction(t *testing.T) {
 		t.Run("left out: "+poor, func(t *testing.T) {
 			n := &several{changed: make(chan struct{}), poor: poor}
 			db := ledger.NewMem(ledger.MemOptions{})
-			g, err := gas.New(gas.Config{DB: db, Rails: []rail.Rail{n}})
+			g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: []rail.Rail{n}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,7 +15,6 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // blocks is several with blocks that the test seals. Of what it drafts it refuses to put certain
@@ -102,7 +101,7 @@ type queue struct {
 	t     *testing.T
 	n     *blocks
 	db    *ledger.Mem
-	gas   *gas.Guard
+	gas   *settle.GasGuard
 	d     *settle.Driver
 	wg    sync.WaitGroup
 	mu    sync.Mutex
@@ -125,7 +124,7 @@ func newQueue(t *testing.T) *queue {
 func (q *queue) use(r rail.Rail) {
 	q.t.Helper()
 	var err error
-	if q.gas, err = gas.New(gas.Config{DB: q.db, Rails: []rail.Rail{r}}); err != nil {
+	if q.gas, err = settle.NewGasGuard(settle.GasConfig{DB: q.db, Rails: []rail.Rail{r}}); err != nil {
 		q.t.Fatal(err)
 	}
 	if q.d, err = settle.New(settle.Config{DB: q.db, Rails: []rail.Rail{r}, Gas: q.gas}); err != nil {
@@ -329,7 +328,7 @@ func TestWhoIsRefusedSinksNobody(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		synctest.Wait()
 		q.wg.Wait()
-		if !errors.Is(q.errs["gone"], moved) || !errors.Is(q.errs["dear"], gas.ErrDear) || q.errs["odd"] != nil {
+		if !errors.Is(q.errs["gone"], moved) || !errors.Is(q.errs["dear"], settle.ErrGasDear) || q.errs["odd"] != nil {
 			t.Errorf("told were %v", q.errs)
 		}
 		for i := range 5 {

@@ -10,7 +10,6 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // readings counts what is read of a ledger.
@@ -48,7 +47,7 @@ func TestUnfinishedReadsWhatIsOpen(t *testing.T) {
 	n := &several{changed: make(chan struct{})}
 	db := &readings{DB: ledger.NewMem(ledger.MemOptions{})}
 	rails := []rail.Rail{n}
-	g, err := gas.New(gas.Config{DB: db, Rails: rails})
+	g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: rails})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,7 @@ import (
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/settle/checks"
-	"store.example/agentstore/dynamic/settle/open"
+	"store.example/agentstore/dynamic/settle"
 )
 
 // Order is a request to buy something, as a counter read it.
@@ -200,7 +199,7 @@ type matched struct {
 
 // holder names whose idempotency slots an order opens.
 func (o *matched) holder() string {
-	return open.Holder(o.p.payment.Network, o.p.payment.Payer, o.local)
+	return settle.Holder(o.p.payment.Network, o.p.payment.Payer, o.local)
 }
 
 func (o *matched) amount() int64 { return amountOf(o.terms.Amount) }
@@ -257,7 +256,7 @@ const expiring = 60
 
 // notVerified answers a payment that its rail did not accept.
 func (t *Till) notVerified(ctx context.Context, o *matched, err error) (*Sale, error) {
-	if busy, ok := errors.AsType[*checks.Busy](err); ok {
+	if busy, ok := errors.AsType[*settle.ChecksBusy](err); ok {
 		return nil, (&Error{Code: CodeManyRefused, Retry: busy.Retry}).paid("no", "after")
 	}
 	refusal, refused := errors.AsType[*rail.Refusal](err)

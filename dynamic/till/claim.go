@@ -9,8 +9,7 @@ import (
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/settle/gas"
-	"store.example/agentstore/dynamic/settle/open"
+	"store.example/agentstore/dynamic/settle"
 )
 
 // SlotWindow is how long a resolved purchase keeps its idempotency slot. One that is not resolved
@@ -46,13 +45,13 @@ func claimIn(tx ledger.Tx, p *rail.Payment) (Claim, bool, error) {
 // at once does not find out only by a claim that fails. Of a contract, which is not known for one
 // yet, it finds nothing, and the claim does.
 func (t *Till) known(ctx context.Context, p *Presented) (c Claim, found bool, err error) {
-	holder := open.Holder(p.payment.Network, p.payment.Payer, false)
+	holder := settle.Holder(p.payment.Network, p.payment.Payer, false)
 	err = t.view(ctx, func(tx ledger.Tx) error {
-		ledger.Ahead(tx, ledger.At(authKey(p.payment)), open.Reads(holder))
+		ledger.Ahead(tx, ledger.At(authKey(p.payment)), settle.OpenReads(holder))
 		if c, found, err = claimIn(tx, p.payment); err != nil || found {
 			return err
 		}
-		p.beside, err = open.Nonces(tx, p.payment.Network, holder)
+		p.beside, err = settle.OpenNonces(tx, p.payment.Network, holder)
 		return err
 	})
 	return c, found, err
@@ -74,7 +73,7 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 	var p *Purchase
 	var rep *repeated
 	reads := o.reads(id)
-	err := t.admit(ctx, o, func(tx ledger.Tx, a *open.Admission) error {
+	err := t.admit(ctx, o, func(tx ledger.Tx, a *settle.Admission) error {
 		p, rep = nil, nil
 		ledger.Ahead(tx, reads...)
 		if shut, err := isClosed(tx, o.p.payment.Network); err != nil || shut {
@@ -133,9 +132,9 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 
 // reads is what the transaction that claims reads of an order.
 func (o *matched) reads(id string) []ledger.Range {
-	return append(gas.Reads(o.at, o.p.payment.Network, o.p.payment.Payer),
+	return append(settle.GasReads(o.at, o.p.payment.Network, o.p.payment.Payer),
 		ledger.At(ledger.ClosedKey()), ledger.At(authKey(o.p.payment)), ledger.At(slotKey(o.holder(), o.key)),
-		ledger.At(recentKey(o)), ledger.In(ledger.NotSettled(o.p.payment.Payer)), open.Reads(o.holder()),
+		ledger.At(recentKey(o)), ledger.In(ledger.NotSettled(o.p.payment.Payer)), settle.OpenReads(o.holder()),
 		ledger.At(ledger.TaskKey(jobPurchase, id)))
 }
 

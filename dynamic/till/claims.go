@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/challenge"
 	"store.example/agentstore/dynamic/ledger"
 )

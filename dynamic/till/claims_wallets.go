@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 )
 
 // A walletKind is how the wallets of one namespace of CAIP-2 sign in (CAIP-122). Each has its row

@@ -10,12 +10,12 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/jws"
+
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/settle"
 )
 
 // CounterPatron is the ledger counter of patron numbers: sequential, without gaps.
@@ -38,7 +38,7 @@ func (t *Till) credit(ctx context.Context, p *Purchase, from []State, to State, 
 	certID := attest.NewID(prefixCert)
 	kid := t.signer().KID()
 	settlement := p.settling()
-	reads := append(gas.Reads(t.cfg.Now(), p.Payment.Network, p.Payment.Payer),
+	reads := append(settle.GasReads(t.cfg.Now(), p.Payment.Network, p.Payment.Payer),
 		ledger.At(ledger.CreditKey(p.Payment.Network, proof.Tx, proof.LogIndex)),
 		ledger.At(ledger.SettlementKey(settlement.ID)), ledger.At(ledger.ClosedKey()),
 		ledger.At(ledger.CounterKey(CounterPatron)))
@@ -337,7 +337,7 @@ func (t *Till) delivery(p *Purchase) (*Delivery, *attest.Key, error) {
 	if p.Account != nil {
 		return d, key, nil
 	}
-	d.Receipt, err = jws.SignReceipt(key, t.KeyURL(key), jws.Receipt{
+	d.Receipt, err = attest.SignReceipt(key, t.KeyURL(key), attest.Receipt{
 		Version: 1, Network: p.Payment.Network, ResourceURL: t.cfg.BaseURL + offer.Path, Payer: p.Payment.Payer,
 		IssuedAt: p.Proof.BlockTime.Unix(), Transaction: p.Proof.Tx,
 	})

@@ -9,7 +9,6 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // waitingFlights is how many flights may wait for the chain, for each that may be under way.
@@ -71,7 +70,7 @@ func (t *Till) fly(id string, p *Purchase, left ...func()) {
 		defer cancel()
 		var err error
 		if f.end, err = t.drive(ctx, id, p); err != nil && !errors.Is(err, errMoved) &&
-			!errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, gas.ErrUnchecked) {
+			!errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, settle.ErrGasUnchecked) {
 			// The worker comes back to it; nothing is lost, but somebody should know.
 			t.cfg.Log.Error("purchase stopped on its way", "purchase", id, "err", err)
 		}

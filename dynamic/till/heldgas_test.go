@@ -10,7 +10,7 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
+
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -18,7 +18,7 @@ import (
 // settlements' records, and how many things those hold.
 func (m *model) lost() (lost, reverts int64, held int) {
 	m.t.Helper()
-	g, err := gas.New(gas.Config{DB: m.db, Rails: []rail.Rail{fakeRail{m.chain}}})
+	g, err := settle.NewGasGuard(settle.GasConfig{DB: m.db, Rails: []rail.Rail{fakeRail{m.chain}}})
 	if err != nil {
 		m.t.Fatal(err)
 	}

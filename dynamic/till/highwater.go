@@ -14,8 +14,8 @@ import (
 	"sync"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/jws"
-	"store.example/agentstore/corpus/filelock"
+
+	"store.example/agentstore/corpus/durable"
 	"store.example/agentstore/dynamic/account"
 )
 
@@ -91,7 +91,7 @@ func OpenHighWater(path string, key *attest.Key) (*HighWaterFile, error) {
 func (h *HighWaterFile) open(path string) error {
 	// The lock is of the open file and ends with it. What another process is writing must not be
 	// cut off, so it comes first.
-	if err := filelock.TryLock(h.file); errors.Is(err, filelock.ErrHeld) {
+	if err := durable.TryLock(h.file); errors.Is(err, durable.ErrLocked) {
 		return ErrHighWaterInUse
 	} else if err != nil {
 		return fmt.Errorf("locking it: %w", err)
@@ -141,7 +141,7 @@ func (m HighMark) line(key *attest.Key) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	jws, err := jws.Sign(key, key.KID(), payload)
+	jws, err := attest.SignJWS(key, key.KID(), payload)
 	return jws + "\n", err
 }
 
@@ -190,7 +190,7 @@ func (h *HighWaterFile) write(line string) error {
 // Close gives the file up. The lock is let go by name: a child that this process is starting just
 // now holds a copy of the file until it runs its program, and the lock lives as long as a copy.
 func (h *HighWaterFile) Close() error {
-	return errors.Join(filelock.Unlock(h.file), h.file.Close())
+	return errors.Join(durable.Unlock(h.file), h.file.Close())
 }
 
 // Unreadable says which lines of a high-water file cannot be read, or are not signed by a key of
@@ -244,7 +244,7 @@ func ReadHighWater(path string, ring attest.Ring) ([]HighMark, error) {
 		}
 		bad.Of = n
 		var m HighMark
-		opened, err := jws.Open(strings.TrimSuffix(line, "\n"), resolver(ring))
+		opened, err := attest.OpenJWS(strings.TrimSuffix(line, "\n"), resolver(ring))
 		if err == nil {
 			err = json.Unmarshal(opened.Payload, &m)
 		}

@@ -17,8 +17,8 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/railtest"
-	"store.example/agentstore/dynamic/settle/checks"
-	"store.example/agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/settle"
+
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/till/tilltest"
 )
@@ -62,10 +62,10 @@ func empties(c *fakeChain, p fakePayload) { c.poor[p.Payer] = true }
 // The table of the package comment has the figures that the tests hold the store to.
 func TestPackageCommentStatesWhatHostilePayersCost(t *testing.T) {
 	t.Parallel()
-	coded, all := gas.Most(gas.DefaultReverts)
+	coded, all := settle.MostReverts(settle.DefaultReverts)
 	for what, n := range map[string][2]int64{"payers with code": {coded, railtest.MostLost},
-		"all payers": {all, railtest.MostLostPlain}, "refused payments": {checks.DefaultProcess, railtest.MostChecked},
-		"refused payments at a time": {checks.Places, railtest.MostAtOnce},
+		"all payers": {all, railtest.MostLostPlain}, "refused payments": {settle.DefaultProcess, railtest.MostChecked},
+		"refused payments at a time": {settle.Places, railtest.MostAtOnce},
 		"answered payments":          {till.MaxAnswered, railtest.MostAnswered}} {
 		if n[0] != n[1] {
 			t.Errorf("the limit of %s is %d, stated is %d", what, n[0], n[1])

@@ -8,7 +8,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/paidpage"
+
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
@@ -99,8 +99,8 @@ func Pages(key *attest.Key) Shelf {
 		url := site.Config.BaseURL + i.Path()
 		p := goods.PageDelivered{Title: i.Title, URL: url, Published: i.Date.Format(time.DateOnly),
 			Body: site.Expand(i.Body)}
-		salt := paidpage.Salt(key, url, p.Body)
-		p.Salt, p.Digest = salt.String(), paidpage.Digest(salt, p.Body).String()
+		salt := attest.PaidPageSalt(key, url, p.Body)
+		p.Salt, p.Digest = salt.String(), attest.PaidPageDigest(salt, p.Body).String()
 		p.HowToCheck = "digest is the SHA-256 of the 32 bytes of salt and the bytes of body behind them; " +
 			site.Config.BaseURL + i.Publication.Index + ".json has it signed."
 		return &Offer{ID: id, Path: i.Path(), About: i.Publication.Index, Name: i.Title, Description: i.Summary,

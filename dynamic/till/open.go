@@ -8,7 +8,7 @@ import (
 
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
-	"store.example/agentstore/dynamic/settle/open"
+	"store.example/agentstore/dynamic/settle"
 )
 
 // counts reports whether a purchase is among the open payments of its payer: one that may still be
@@ -28,23 +28,23 @@ func (t *Till) list(tx ledger.Tx, p *Purchase) error {
 		return nil
 	}
 	p.listed = counts
-	counted := open.Of(p.ID, &p.Payment, p.Mark)
+	counted := settle.OpenPaymentOf(p.ID, &p.Payment, p.Mark)
 	counted.Amount = p.Amount
 	if !counts {
-		return open.Leave(tx, counted)
+		return settle.LeaveOpen(tx, counted)
 	}
 	if _, k, err := t.order(p); err == nil && k.Counted {
 		counted.Unit = unit(k, p.Item)
 	}
-	return open.Enter(tx, counted)
+	return settle.EnterOpen(tx, counted)
 }
 
 // unit is of what a payer may hold one at a time: the good, or all goods of its kind.
 func unit(k goods.Kind, item string) string { return cmp.Or(k.Unit, item) }
 
 // admission is an order's way past the bounds of open payments.
-func (t *Till) admission(o *matched) *open.Admission {
-	a := &open.Admission{Proven: t.cfg.Gas.Proven, Network: o.p.payment.Network,
+func (t *Till) admission(o *matched) *settle.Admission {
+	a := &settle.Admission{Proven: t.cfg.Gas.Proven, Network: o.p.payment.Network,
 		Payer: o.p.payment.Payer,
 		Nonce: o.p.payment.Nonce, Amount: o.amount(), Local: o.local, Beside: o.p.beside}
 	if o.offer.Kind.Counted {
@@ -55,18 +55,18 @@ func (t *Till) admission(o *matched) *open.Admission {
 
 // admit runs the transaction that claims, which checks the admission, until there is room for the
 // order or its wait is over. It holds no place among those under way meanwhile.
-func (t *Till) admit(ctx context.Context, o *matched, f func(ledger.Tx, *open.Admission) error) error {
+func (t *Till) admit(ctx context.Context, o *matched, f func(ledger.Tx, *settle.Admission) error) error {
 	a := t.admission(o)
 	err := t.gate.Admit(ctx, a, o.p.rail, t.cfg.OpenWait, func(ctx context.Context) error {
 		ctx, cancel := ledgerContext(ctx)
 		defer cancel()
 		return t.cfg.DB.Update(ctx, func(tx ledger.Tx) error { return f(tx, a) })
 	})
-	if full, ok := errors.AsType[*open.NoRoom](err); ok {
+	if full, ok := errors.AsType[*settle.NoRoom](err); ok {
 		return (&Error{Code: Code(full.Why), Retry: 2 * time.Second, Item: full.Unit, Count: full.N}).paid("no",
 			"same_payment")
 	}
-	if unread, ok := errors.AsType[*open.Unread](err); ok {
+	if unread, ok := errors.AsType[*settle.Unread](err); ok {
 		return unreadable(unread.Err)
 	}
 	return err

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/settle"
 )
 
 // What a buyer is told while a network, or every network, takes no payment.
@@ -40,7 +40,7 @@ const outRetry = 30 * time.Second
 // whileOut answers a payment whose network takes none at present. Nothing is claimed, but a buyer
 // who comes back with the key of an earlier purchase gets that.
 func (t *Till) whileOut(ctx context.Context, o *matched, err error) (*Sale, error) {
-	outage, ok := errors.AsType[*gas.Outage](err)
+	outage, ok := errors.AsType[*settle.GasOutage](err)
 	if !ok {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (t *Till) refuseOrOut(ctx context.Context, o *matched, refusal *rail.Refusa
 
 // spent turns the guard's refusal of a payer into an answer.
 func spent(err error) error {
-	s, ok := errors.AsType[*gas.Spent](err)
+	s, ok := errors.AsType[*settle.GasSpent](err)
 	if !ok {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/paidpage"
 )
 
 // Who knows a page's digest and guesses its text learns nothing without the salt, and the salt of
@@ -21,8 +20,8 @@ func TestDigestsTellNothingOfGuesses(t *testing.T) {
 	salts := make(map[string]bool)
 	for _, i := range site.IssuesOf("zodiac") {
 		body, url := site.Expand(i.Body), site.Config.BaseURL+i.Path()
-		salt := paidpage.Salt(key, url, body)
-		digest := paidpage.Digest(salt, body).String()
+		salt := attest.PaidPageSalt(key, url, body)
+		digest := attest.PaidPageDigest(salt, body).String()
 		for _, guess := range []string{body, url + body, i.Title + body, i.Summary + "\n\n" + body} {
 			if sum := sha256.Sum256([]byte(guess)); hex.EncodeToString(sum[:]) == digest {
 				t.Fatalf("%s: the digest has no salt", i.ID)

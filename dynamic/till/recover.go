@@ -10,7 +10,7 @@ import (
 
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/schedule"
-	"store.example/agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/settle"
 )
 
 // The till's due work (package schedule): purchases that lie, by their ids, which save keeps in the
@@ -165,7 +165,7 @@ func (t *Till) resume(ctx context.Context) error {
 func (t *Till) lookAt(ctx context.Context, task schedule.Task) error {
 	_, err := t.drive(ctx, task.ID, nil)
 	// of the last the guard tells
-	for _, waits := range []error{errMoved, errFlies, context.DeadlineExceeded, gas.ErrUnchecked} {
+	for _, waits := range []error{errMoved, errFlies, context.DeadlineExceeded, settle.ErrGasUnchecked} {
 		if errors.Is(err, waits) {
 			return nil
 		}

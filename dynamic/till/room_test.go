@@ -3,15 +3,15 @@ package till_test
 import (
 	"testing"
 
-	"store.example/agentstore/dynamic/settle/open"
+	"store.example/agentstore/dynamic/settle"
 	"store.example/agentstore/dynamic/till"
 )
 
-// TestReasonsForNoRoomAreCodes: what package open says reaches the counter as it is.
+// TestReasonsForNoRoomAreCodes: what package settle says reaches the counter as it is.
 func TestReasonsForNoRoomAreCodes(t *testing.T) {
-	for why, code := range map[open.Why]till.Code{
-		open.HoldsUnit: till.CodeHoldsUnit, open.ManyOpen: till.CodeManyOpen, open.ManyCoded: till.CodeManyCoded,
-		open.FundsMoving: till.CodeFundsMoving, open.OneAtATime: till.CodeOneAtATime,
+	for why, code := range map[settle.Why]till.Code{
+		settle.HoldsUnit: till.CodeHoldsUnit, settle.ManyOpen: till.CodeManyOpen, settle.ManyCoded: till.CodeManyCoded,
+		settle.FundsMoving: till.CodeFundsMoving, settle.OneAtATime: till.CodeOneAtATime,
 	} {
 		if string(why) != string(code) {
 			t.Errorf("%s is not %s", why, code)

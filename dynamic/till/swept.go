@@ -9,7 +9,7 @@ import (
 
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/settle"
 )
 
 // Where the reading of what arrives begins, and how far it is (M13). Money may arrive from the
@@ -97,7 +97,7 @@ func (t *Till) beginReading(ctx context.Context, r rail.Rail) error {
 		return nil
 	}
 	b.failed = time.Now()
-	if !errors.Is(b.err, gas.ErrUnchecked) { // of that the guard tells
+	if !errors.Is(b.err, settle.ErrGasUnchecked) { // of that the guard tells
 		t.cfg.Log.Warn("where to begin reading what arrives is not noted, and nothing is sold there until it is",
 			"network", r.Info().Network, "err", b.err)
 	}

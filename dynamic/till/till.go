@@ -120,13 +120,18 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/checks"
-	"store.example/agentstore/dynamic/settle/gas"
-	"store.example/agentstore/dynamic/settle/open"
 )
 
-// Config is what a till stands on. All fields but the last group are required.
+// Config is what a till stands on.
 type Config struct {
+	Basis
+	Makers
+	Waits
+	Listeners
+}
+
+// Basis is what every till needs.
+type Basis struct {
 	BaseURL string           // https://store.example, without a slash at the end
 	Site    content.Editions // what is sold; a purchase keeps to what it was claimed under
 	Shelves []Shelf          // where what is sold is found; nil means those of the table
@@ -137,7 +142,17 @@ type Config struct {
 	Ring    attest.Ring
 	Secret  []byte // at least 32 bytes: challenge nonces and status tokens derive from it
 	Log     *slog.Logger
+	// Exclusive says that no other process uses the ledger, so that whatever lies there at start
+	// was left by us.
+	Exclusive bool
+	// HighWater keeps what must not be given twice outside the ledger (M13); nil keeps nothing.
+	HighWater HighWater
+	// Now is the wall clock by which challenges are dated; nil is time.Now. Tests put it forward.
+	Now func() time.Time
+}
 
+// Waits are how long is waited, and for how many.
+type Waits struct {
 	// SettleWait is how long a buyer's request waits for the chain before it is answered "unknown";
 	// 0 means 45 s.
 	SettleWait time.Duration
@@ -155,20 +170,23 @@ type Config struct {
 	// MaxInFlight bounds the purchases under way in this process; 0 means 512. One that only waits
 	// for the chain is not counted (M16).
 	MaxInFlight int
+}
+
+// Makers are what some goods and the settling of all of them take. What is nil is not sold.
+type Makers struct {
 	// Gas decides what may be spent on settling; nil is one with the defaults. Run keeps it up to
 	// date.
-	Gas *gas.Guard
-	// Exclusive says that no other process uses the ledger, so that whatever lies there at start
-	// was left by us.
-	Exclusive bool
-	// HighWater keeps what must not be given twice outside the ledger (M13); nil keeps nothing.
-	HighWater HighWater
+	Gas *settle.GasGuard
 	// Tell has word sent of what is completed; nil sends none.
 	Tell func(tx ledger.Tx, n goods.Notice) error
 	// Files hold what goods of files are made of; nil sells none of them.
 	Files goods.Files
 	// Upstreams ask the addresses whose answers are sold; nil sells none of them.
 	Upstreams goods.Upstreams
+}
+
+// Listeners are told of what happens; nil tells nobody.
+type Listeners struct {
 	// Outcome is told of each purchase that came to rest, by network and state; nil tells nobody.
 	Outcome func(network string, s State)
 	// Money is told of the same, with what was paid, in atomic units; nil tells nobody.
@@ -180,8 +198,6 @@ type Config struct {
 	// Late is told of each piece of due work that is begun, and how long after its time; nil tells
 	// nobody.
 	Late func(t schedule.Task, late time.Duration)
-	// Now is the wall clock by which challenges are dated; nil is time.Now. Tests put it forward.
-	Now func() time.Time
 	// AfterStep is called when a journal step is durable, with its name. Tests stop the process
 	// there.
 	AfterStep func(step string)
@@ -199,14 +215,14 @@ type Till struct {
 
 	offers sync.Map // id → *found
 	reads  *budget.Set
-	checks checks.Checks
+	checks settle.Checks
 	uses   uses
 
 	mu      sync.Mutex
 	flights map[string]*flight // purchases being driven in this process; guarded by mu
 	under   map[string]int     // network → payments taken here that are being settled; guarded by mu
 	busy    int                // of the flights, how many do not merely wait for the chain; guarded by mu
-	gate    open.Gate          // of payments that wait for room
+	gate    settle.OpenGate    // of payments that wait for room
 	closing atomic.Bool
 	shut    atomic.Pointer[map[string]bool] // networks that were not reopened after a restore, as far as Run knows
 }
@@ -250,7 +266,8 @@ func New(cfg Config) (*Till, error) {
 		t.byNet[r.Info().Network], t.begun[r.Info().Network] = r, &beginning{turn: make(chan struct{}, 1)}
 	}
 	if cfg.Gas == nil {
-		if t.cfg.Gas, err = gas.New(gas.Config{DB: cfg.DB, Rails: cfg.Rails, Log: cfg.Log}); err != nil {
+		if t.cfg.Gas, err = settle.NewGasGuard(settle.GasConfig{DB: cfg.DB, Rails: cfg.Rails,
+			Log: cfg.Log}); err != nil {
 			return nil, fmt.Errorf("till: %w", err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/schedule"
-	"store.example/agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/settle"
 )
 
 // Money that no purchase credits (M13). A payment can arrive that the ledger knows nothing of: its
@@ -87,7 +87,7 @@ func owe(tx ledger.Tx, info rail.Info, tr rail.Transfer, state State, reason str
 // puts the next reading.
 func (t *Till) sweep(ctx context.Context, task schedule.Task) error {
 	more, err := t.sweepNetwork(ctx, task, t.byNet[task.ID])
-	if errors.Is(err, gas.ErrUnchecked) {
+	if errors.Is(err, settle.ErrGasUnchecked) {
 		return nil // of that the guard tells
 	}
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/services"
-	"store.example/agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/settle"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/till/tilltest"
 )
@@ -246,7 +246,7 @@ func (p *process) open(ctx context.Context) error {
 		return err
 	}
 	r := mortalRail{fakeRail{w.chain}, p}
-	guard, err := gas.New(gas.Config{DB: db, Rails: []rail.Rail{r}, Every: 6 * time.Hour})
+	guard, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: []rail.Rail{r}, Every: 6 * time.Hour})
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/jws"
+
 	"store.example/agentstore/corpus/did"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
@@ -209,7 +209,7 @@ func (d *Desk) proveDID(ctx context.Context, v *VerifiedIdentity, id *Identity, 
 func signatureBytes(s string) ([]byte, error) {
 	b, err := hex.DecodeString(strings.TrimPrefix(s, "0x"))
 	if err != nil {
-		b, err = jws.DecodeBase64URL(s)
+		b, err = attest.DecodeBase64URL(s)
 	}
 	if err != nil || len(b) != 64 {
 		return nil, errors.New("the signature is not base64url or hex of 64 bytes")

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/visitors"
 )

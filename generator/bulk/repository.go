@@ -18,7 +18,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
-	"store.example/agentstore/corpus/attest/sshsig"
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/generator/publish"
@@ -154,7 +154,7 @@ func (r *repository) open() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := sshsig.Verify(body, []byte(head.PGPSignature), r.rec.Ring()); err != nil {
+	if err := attest.VerifySSH(body, []byte(head.PGPSignature), r.rec.Ring()); err != nil {
 		return fmt.Errorf("%w: commit %s: %w; hint: put the repository back as it was published", ErrHistory,
 			head.Hash, err)
 	}

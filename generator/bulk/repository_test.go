@@ -21,8 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/sshsig"
-	"store.example/agentstore/corpus/audit"
+
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
@@ -30,6 +29,7 @@ import (
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
+	"store.example/agentstore/corpus/verify"
 )
 
 const (
@@ -39,7 +39,7 @@ const (
 
 func repositoryOptions() RepositoryOptions {
 	return RepositoryOptions{Name: committer, Email: email,
-		Signer: sshsig.NewSigner(attest.SpecimenKeyFor(attest.PurposeGit))}
+		Signer: attest.NewSSHSigner(attest.SpecimenKeyFor(attest.PurposeGit))}
 }
 
 func commitTo(t testing.TB, w *seal.Writer, dir string) RepositoryReport {
@@ -211,7 +211,7 @@ func verifyClone(t *testing.T, w *seal.Writer, clone string) {
 		strings.Contains(out, "warning") || strings.Contains(out, "dangling") {
 		t.Errorf("fsck says %s", out)
 	}
-	signers, err := sshsig.AllowedSigners(email, attest.SpecimenRing())
+	signers, err := attest.AllowedSigners(email, attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,8 +226,8 @@ func verifyClone(t *testing.T, w *seal.Writer, clone string) {
 			t.Errorf("verify-commit says %s", out)
 		}
 	}
-	report, err := audit.Record(t.Context(), os.DirFS(clone), attest.SpecimenRing(),
-		audit.RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
+	report, err := verify.Record(t.Context(), os.DirFS(clone), attest.SpecimenRing(),
+		verify.RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("our verifier says %v, %v", report.Problems, err)
 	}
@@ -354,8 +354,8 @@ func TestCloneAndPull(t *testing.T) {
 	// Every commit is the record as it was then: it verifies by itself.
 	for commit := range strings.FieldsSeq(git(t, clone, "rev-list", "HEAD")) {
 		git(t, clone, "checkout", "-q", commit)
-		report, err := audit.Record(t.Context(), os.DirFS(clone), attest.SpecimenRing(),
-			audit.RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
+		report, err := verify.Record(t.Context(), os.DirFS(clone), attest.SpecimenRing(),
+			verify.RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
 		if err != nil || len(report.Problems) > 0 {
 			t.Errorf("%s: %v, %v", git(t, clone, "log", "-1", "--format=%s"), report.Problems, err)
 		}

@@ -19,13 +19,12 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/tlog"
-	"store.example/agentstore/generator/bucket"
 )
 
 // BucketInput says which tree is put into which folder of an object store. The folder is the tree's
 // alone. Site, PublicPools, Corpus, Ring, Workers and Progress are as in GitInput.
 type BucketInput struct {
-	Bucket      *bucket.Bucket
+	Bucket      *Bucket
 	Tree        string
 	Site        *content.Site
 	PublicPools bool
@@ -78,7 +77,7 @@ func ToBucket(ctx context.Context, in BucketInput) (BucketReport, error) {
 type bucketPublication struct {
 	in      BucketInput
 	private *Private
-	there   map[string]bucket.Object
+	there   map[string]BucketObject
 	files   []bucketFile
 	leaving []string // in the bucket, by path
 	report  BucketReport
@@ -108,7 +107,7 @@ const (
 )
 
 func openBucketPublication(ctx context.Context, in BucketInput) (*bucketPublication, error) {
-	p := &bucketPublication{in: in, there: make(map[string]bucket.Object)}
+	p := &bucketPublication{in: in, there: make(map[string]BucketObject)}
 	if in.Site != nil && !in.PublicPools {
 		feed, err := observations(in.Corpus, in.Ring)
 		if err != nil {
@@ -198,7 +197,7 @@ func (p *bucketPublication) read(ctx context.Context) error {
 			}
 		}
 		old, ok := p.there[f.path]
-		f.same = ok && old.Size == int64(len(body)) && old.MD5 == bucket.Sum(body)
+		f.same = ok && old.Size == int64(len(body)) && old.MD5 == ObjectSum(body)
 		return nil
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"syscall"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/filelock"
+	"store.example/agentstore/corpus/durable"
 )
 
 // A served site is a folder of trees and a pointer:
@@ -344,9 +344,9 @@ func removeFlat(siteDir string) error {
 // a server that reads a tree, or another build, has it otherwise. Where folders cannot be locked, a
 // server has as long to follow the pointer as the last trees are kept.
 func take(dir *os.File) (bool, error) {
-	err := filelock.TryLock(dir)
+	err := durable.TryLock(dir)
 	switch {
-	case errors.Is(err, filelock.ErrHeld):
+	case errors.Is(err, durable.ErrLocked):
 		return false, nil
 	case errors.Is(err, errors.ErrUnsupported), runtime.GOOS == "windows":
 		return true, nil

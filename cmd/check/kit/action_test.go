@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/check/kit"
-	"store.example/agentstore/cmd/check/purchase"
+
 	"store.example/agentstore/cmd/devnet/action"
 )
 
@@ -94,7 +94,7 @@ func TestAction(t *testing.T) {
 		t.Errorf("no input for the flags %q", missing)
 	}
 	if most := fmt.Sprintf("signs %d payments at the most, of which a door that charges once settles %d",
-		purchase.Payments(), purchase.Orders()); !strings.Contains(a.Text, most) {
+		kit.Payments(), kit.Orders()); !strings.Contains(a.Text, most) {
 		t.Errorf("max-usd does not say that it %s", most)
 	}
 	for name := range a.Defaults {

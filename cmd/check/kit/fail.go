@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 
-	"store.example/agentstore/cmd/check/purchase"
 	"store.example/agentstore/corpus/probe"
 )
 
@@ -30,7 +29,7 @@ func failOn(list string) ([]string, error) {
 		}
 	}
 	known := []string{advisory, anyPurchase}
-	for _, c := range purchase.Checks() {
+	for _, c := range Checks() {
 		known = append(known, c.Name)
 	}
 	for _, v := range worst {
@@ -110,7 +109,7 @@ func baseline(file string) (map[string]paidReport, error) {
 }
 
 // worseRows returns the names of rows that are bad now and were not in the baseline.
-func worseRows(now, before []purchase.Row, named []string) []string {
+func worseRows(now, before []Row, named []string) []string {
 	was := badRows(before, named)
 	return slices.DeleteFunc(badRows(now, named), func(name string) bool { return slices.Contains(was, name) })
 }

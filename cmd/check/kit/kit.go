@@ -2,7 +2,7 @@
 // check share: a battery run on live doors or on a saved recording, as text, JSON, SARIF or JUnit,
 // with an exit code for a build. It judges with corpus/probe alone, so it says what the store says;
 // it needs no store, no key and, for a recording, no network. Where it is given a wallet it also
-// buys, with cmd/check/purchase.
+// buys, as purchase.go says.
 package kit
 
 import (
@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/args"
-	"store.example/agentstore/cmd/check/purchase"
+
 	"store.example/agentstore/corpus/probe"
 )
 
@@ -54,30 +54,45 @@ const page = "https://store.example/try"
 
 // settings are the flags.
 type settings struct {
-	battery, sarif, junit, at, save, exchange, failOn  string
-	discoverHost, baselineFile, method, data           string
-	pay, maxUSD, rpc, payNetwork, payProtocol, journal string
-	solanaRPC                                          string
-	json, local                                        bool
-	contact, networks, ports, ca                       string
-	headers                                            http.Header
-	timeout                                            time.Duration
-	hostsFile                                          string
+	asking
+	paying
+	told
 
-	body  []byte          // of -data
-	buyer purchase.Config // wallet and node of -pay
-	max   int64           // of -max-usd, in atomic USDC
+	body  []byte         // of -data
+	buyer PurchaseConfig // wallet and node of -pay
+	max   int64          // of -max-usd, in atomic USDC
 
 	named []string // of -fail-on
 	find  findings
 	base  map[string]paidReport // nil without a baseline
 }
 
+// asking is what is asked and how.
+type asking struct {
+	battery, exchange, discoverHost, method, data string
+	contact, networks, ports, ca                  string
+	headers                                       http.Header
+	timeout                                       time.Duration
+	hostsFile                                     string
+	local                                         bool
+}
+
+// paying is how a purchase is made, where one is.
+type paying struct {
+	pay, maxUSD, rpc, payNetwork, payProtocol, journal, solanaRPC string
+}
+
+// told is how the answer is told.
+type told struct {
+	sarif, junit, at, save, failOn, baselineFile string
+	json                                         bool
+}
+
 // found is what is known of one door.
 type found struct {
 	report  probe.Report
 	private bool
-	bought  []purchase.Row // nil where nothing was to be bought
+	bought  []Row // nil where nothing was to be bought
 }
 
 // Run is the whole command; name is how it was called. It returns the exit code.
@@ -149,8 +164,8 @@ func (s *settings) flags(name string, stderr io.Writer) *flag.FlagSet {
 			"solana-keygen writes: buy at the one URL, see good, settlement and receipt, and lose the answer to a " +
 			"payment in seven ways"},
 		{&s.maxUSD, "max-usd", "0.10", fmt.Sprintf("the most that -pay may spend in all; to see to everything "+
-			"it signs %d payments at the most, of which a door that charges once settles %d", purchase.Payments(),
-			purchase.Orders())},
+			"it signs %d payments at the most, of which a door that charges once settles %d", Payments(),
+			Orders())},
 		{&s.payProtocol, "pay-protocol", "", "the protocol that -pay pays by, x402 or mpp; else x402"},
 		{&s.payNetwork, "pay-network", "", "the network (CAIP-2) that -pay pays on; else the first that it can"},
 		{&s.rpc, "rpc", "", "node of that EVM network, asked what was charged; without one the door's words count"},

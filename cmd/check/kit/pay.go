@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"store.example/agentstore/cmd/check/purchase"
 	"store.example/agentstore/corpus/probe"
 )
 
@@ -30,8 +29,8 @@ func (s *settings) checkPay(urls []string) (err error) {
 			}
 		}
 		return nil
-	case s.payProtocol != "" && s.payProtocol != purchase.ByX402 && s.payProtocol != purchase.ByMPP:
-		return fmt.Errorf("-pay-protocol %.20q: it takes %s or %s", s.payProtocol, purchase.ByX402, purchase.ByMPP)
+	case s.payProtocol != "" && s.payProtocol != ByX402 && s.payProtocol != ByMPP:
+		return fmt.Errorf("-pay-protocol %.20q: it takes %s or %s", s.payProtocol, ByX402, ByMPP)
 	case len(urls) != 1:
 		return errors.New("-pay takes one URL: each door costs money")
 	}
@@ -44,7 +43,7 @@ func (s *settings) checkPay(urls []string) (err error) {
 	if s.buyer.RPC = s.rpc; s.buyer.Solana == nil {
 		return nil
 	}
-	if s.rpc != "" || s.payProtocol == purchase.ByMPP {
+	if s.rpc != "" || s.payProtocol == ByMPP {
 		return errors.New("-pay: a wallet of Solana pays by x402, and its node is that of -solana-rpc")
 	}
 	s.buyer.RPC = s.solanaRPC
@@ -87,14 +86,14 @@ func (s *settings) purchases(ctx context.Context, f *found) error {
 		cfg.Transport = &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
 			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
 	}
-	rows, err := purchase.Run(ctx, cfg)
+	rows, err := RunPurchases(ctx, cfg)
 	f.bought = rows
 	return err
 }
 
 // badRows returns the names of rows that failed, or were kept from being made, and are among those
 // of -fail-on.
-func badRows(rows []purchase.Row, named []string) (bad []string) {
+func badRows(rows []Row, named []string) (bad []string) {
 	for _, r := range rows {
 		if r.State == probe.Fail && (slices.Contains(named, anyPurchase) || slices.Contains(named, r.Name)) ||
 			r.State == probe.NotReached && r.BlockedBy != "" && slices.Contains(named, r.Name) {
@@ -107,7 +106,7 @@ func badRows(rows []purchase.Row, named []string) (bad []string) {
 // paidReport is what -json writes of a door at which something was bought.
 type paidReport struct {
 	probe.Report
-	Purchase []purchase.Row `json:"purchase"`
+	Purchase []Row `json:"purchase"`
 }
 
 // shown is a report as -json writes it.
@@ -119,7 +118,7 @@ func (f found) shown() any {
 }
 
 // boughtText writes the rows of a purchase.
-func boughtText(b *bytes.Buffer, rows []purchase.Row) {
+func boughtText(b *bytes.Buffer, rows []Row) {
 	if len(rows) > 0 {
 		b.WriteString("\n  bought:\n")
 	}

@@ -16,8 +16,8 @@ import (
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/walk"
-	"store.example/agentstore/dynamic/rail/rpc"
+
+	"store.example/agentstore/dynamic/rail"
 )
 
 // read judges the recording, or walks to each door in turn. What could be read is returned beside
@@ -112,7 +112,7 @@ func (s *settings) readOne(ctx context.Context, client *fetch.Client, d door) (f
 		return found{}, err
 	}
 	checker.ReadsAccounts(accounts.Reader{}, nodes.Networks()...)
-	report, recording, err := walk.Run(ctx, client, checker, walk.Start{URL: d.url, PlainHTTP: s.local,
+	report, recording, err := fetch.Walk(ctx, client, checker, fetch.WalkStart{URL: d.url, PlainHTTP: s.local,
 		PostBody: string(s.body), Nodes: nodes})
 	if err != nil || s.save == "" {
 		return found{report: report, private: recording.Private}, err
@@ -128,15 +128,15 @@ func (s *settings) readOne(ctx context.Context, client *fetch.Client, d door) (f
 }
 
 // nodes are those that are asked for accounts: the seller's own, if there is one.
-func (s *settings) nodes() (walk.Nodes, error) {
+func (s *settings) nodes() (fetch.Nodes, error) {
 	if s.solanaRPC == "" {
 		return nil, nil
 	}
-	cluster, err := rpc.New([]string{s.solanaRPC}, accounts.MaxAnswer)
+	cluster, err := rail.NewNodes([]string{s.solanaRPC}, accounts.MaxAnswer)
 	if err != nil {
 		return nil, fmt.Errorf("-solana-rpc: %w", err)
 	}
-	return walk.Nodes{networks.Solana: cluster.Raw}, nil
+	return fetch.Nodes{networks.Solana: cluster.Raw}, nil
 }
 
 // rejudge judges a saved recording. The same file and battery give the same bytes on any day.
@@ -145,7 +145,7 @@ func (s *settings) rejudge(stderr io.Writer) (found, error) {
 	if err != nil {
 		return found{}, fmt.Errorf("reading the recording: %w", err)
 	}
-	recording, err := walk.Decode(raw)
+	recording, err := fetch.DecodeRecording(raw)
 	if err != nil {
 		return found{}, err
 	}

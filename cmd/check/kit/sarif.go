@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"store.example/agentstore/cmd/check/purchase"
 	"store.example/agentstore/corpus/probe"
 )
 
@@ -97,7 +96,7 @@ func sarif(all []found, battery, at string) sarifLog {
 	// A verdict that no check stands for.
 	rule(string(probe.MethodUnresolved), "error", probe.Doc{Title: "The door says how it is asked",
 		Reason: "It refused GET and named no other method, so nothing could be judged."}, advisoryFix(otherMethod))
-	for _, c := range purchase.Checks() {
+	for _, c := range Checks() {
 		rule(c.Name, "error", probe.Doc{Title: c.Title, Reason: c.Reason}, c.Fix)
 	}
 	for _, f := range all {

@@ -17,7 +17,8 @@ import (
 // MCPOptions says who calls tools over MCP and how they are paid for.
 type MCPOptions struct {
 	Key      string
-	Dialect  string // x402 or mppx
+	Revision string // that the client may speak, 2026-07-28; "" is one that speaks none after 2025-11-25
+	Dialect  string // x402, x402-extension or mppx
 	Network  string // of x402, as in Options
 	SpendOff bool   // lifts the x402 client's own limit of 1 USD
 	Encoded  bool   // x402 payments go as base64 text
@@ -51,21 +52,27 @@ type MCPDoor struct {
 // CallMCP calls tools of a door with the stock TypeScript client, each as NAME or NAME=JSON.
 func CallMCP(t testing.TB, o MCPOptions, door string, calls ...string) []MCPAnswer {
 	t.Helper()
-	env := map[string]string{"KEY": o.Key, "DIALECT": o.Dialect, "NETWORK": o.Network,
+	env := map[string]string{"KEY": o.Key, "REVISION": o.Revision, "DIALECT": o.Dialect, "NETWORK": o.Network,
 		"SPEND": where(o.SpendOff, "off"), "ENCODED": where(o.Encoded, "1"), "AT_ONCE": where(o.AtOnce, "1"),
 		"TRIES": strconv.Itoa(max(o.Tries, 1)), "TIMEOUT": where(o.Timeout > 0, strconv.FormatInt(o.Timeout, 10))}
 	return run[MCPAnswer](t, "mcp", env, len(calls), append([]string{door}, calls...)...)
 }
 
-// ListMCP lists what a door has with the stock TypeScript client.
-func ListMCP(t testing.TB, door string) MCPDoor {
+// ListMCP lists what a door has with the stock TypeScript client of a revision, as in MCPOptions.
+func ListMCP(t testing.TB, revision, door string) MCPDoor {
 	t.Helper()
-	return run[MCPDoor](t, "mcp", map[string]string{}, 1, door)[0]
+	return run[MCPDoor](t, "mcp", map[string]string{"REVISION": revision}, 1, door)[0]
 }
 
-// ConformMCP runs the MCP conformance suite against a door. failures are the scenarios that may
-// fail and must; said is what the suite says. The error is nil where exactly those fail.
-func ConformMCP(t testing.TB, door string, failures []string, args ...string) (said string, err error) {
+// conformance is the MCP conformance suite by revision: its package, and what says all that the
+// revision requires.
+var conformance = map[string][2]string{"2025-06-18": {"conformance", "--spec-version"},
+	"2026-07-28": {"conformance-0.2", "--requirements"}}
+
+// ConformMCP runs the MCP conformance suite of a revision against a door, all of it where no args
+// say otherwise. failures are the scenarios that may fail and must; said is what the suite says.
+// The error is nil where exactly those fail.
+func ConformMCP(t testing.TB, revision, door string, failures []string, args ...string) (said string, err error) {
 	t.Helper()
 	baseline := filepath.Join(t.TempDir(), "baseline.yml")
 	var text strings.Builder
@@ -76,7 +83,11 @@ func ConformMCP(t testing.TB, door string, failures []string, args ...string) (s
 	if err := os.WriteFile(baseline, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	all := []string{"node_modules/@modelcontextprotocol/conformance/dist/index.js", "server", "--url", door}
+	by := conformance[revision]
+	if len(args) == 0 {
+		args = []string{by[1], revision}
+	}
+	all := []string{"node_modules/@modelcontextprotocol/" + by[0] + "/dist/index.js", "server", "--url", door}
 	if len(failures) > 0 {
 		all = append(all, "--expected-failures", baseline)
 	}

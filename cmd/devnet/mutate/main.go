@@ -35,10 +35,7 @@ type subject struct {
 
 // subjects is the table of what is tried.
 var subjects = []subject{
-	{dir: "dynamic/settle", tests: []string{"dynamic/settle/gas", "dynamic/rail/facilitator", "dynamic/till",
-		"dynamic/onchain"}},
-	{dir: "dynamic/settle/open", tests: []string{"dynamic/till", "dynamic/onchain"}},
-	{dir: "dynamic/settle/gas", tests: []string{"dynamic/till", "dynamic/onchain"}},
+	{dir: "dynamic/settle", tests: []string{"dynamic/rail/facilitator", "dynamic/till", "dynamic/onchain"}},
 	{dir: "dynamic/mcp"},
 	{dir: "dynamic/rail", tests: []string{"dynamic/rail/facilitator", "dynamic/rail/evm", "dynamic/till",
 		"dynamic/onchain"}},
@@ -52,12 +49,11 @@ var subjects = []subject{
 	{dir: "dynamic/schedule", tests: []string{"dynamic/till", "dynamic/onchain"}},
 	{dir: "dynamic/ledger", tests: []string{"dynamic/ledger/bolt"}},
 	{dir: "corpus/attest", tests: []string{"corpus/record"}},
-	{dir: "corpus/attest/filetree", tests: []string{"corpus/attest", "corpus/record"}},
 	{dir: "corpus/derive", tests: []string{"generator"}},
-	{dir: "corpus/fetch", tests: []string{"corpus/walk"}},
+	{dir: "corpus/fetch"},
 	{dir: "corpus/record", files: []string{"row.go", "round.go", "hosts.go", "evidence.go", "cover.go"},
-		tests: []string{"corpus/audit"}},
-	{dir: "corpus/seal", tests: []string{"corpus/record", "corpus/audit"}},
+		tests: []string{"corpus/verify"}},
+	{dir: "corpus/seal", tests: []string{"corpus/record", "corpus/verify"}},
 	// Its tests are the slowest, and the last for whatever it uses.
 	{dir: "dynamic/till", tests: []string{"dynamic/onchain"}},
 }

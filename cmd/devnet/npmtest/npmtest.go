@@ -18,7 +18,7 @@ import (
 	"strings"
 	"sync"
 
-	"store.example/agentstore/corpus/filelock"
+	"store.example/agentstore/corpus/durable"
 )
 
 // TB is what of testing.TB is needed here, so that a program that links this package links no
@@ -164,7 +164,7 @@ func Modules(dir string) (string, error) {
 		return "", err
 	}
 	defer turn.Close()
-	if err := filelock.Lock(turn); err != nil { // one process installs, the others wait for it
+	if err := durable.Lock(turn); err != nil { // one process installs, the others wait for it
 		return "", fmt.Errorf("locking %s: %w", turn.Name(), err)
 	}
 	node, err := FindNode()

@@ -15,10 +15,10 @@ import (
 
 	"store.example/agentstore/cmd/devnet/street"
 	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/walk"
 	"store.example/agentstore/dynamic/roster"
 )
 
@@ -40,7 +40,7 @@ func (m *maker) census(ctx context.Context, week int) (record.Round, error) {
 	w := m.writer()
 	rec := func() (*record.Record, error) { return record.Open(os.DirFS(m.dir), w.Ring) }
 	cfg := census.Config{
-		Owner: "first", Store: m.store, Client: m.client, Nodes: walk.Nodes{networks.Solana: street.Node},
+		Owner: "first", Store: m.store, Client: m.client, Nodes: fetch.Nodes{networks.Solana: street.Node},
 		Control: census.Control{URL: "https://" + controlHost + "/paid", Client: m.own},
 		Sources: []census.Source{
 			census.Declared("declared doors", nil),
@@ -178,7 +178,7 @@ func (m *maker) walk(ctx context.Context, url string) (probe.Report, probe.Judge
 	if err != nil {
 		return probe.Report{}, probe.Judgement{}, err
 	}
-	report, recording, err := walk.Run(ctx, m.client, checker, walk.Start{URL: url})
+	report, recording, err := fetch.Walk(ctx, m.client, checker, fetch.WalkStart{URL: url})
 	if err != nil {
 		return probe.Report{}, probe.Judgement{}, err
 	}

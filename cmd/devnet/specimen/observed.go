@@ -12,7 +12,6 @@ import (
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/walk"
 )
 
 // stamp of an observation.
@@ -33,8 +32,8 @@ func (m *maker) monday(ctx context.Context, week int) ([]record.Observation, err
 	if host == "" {
 		return nil, nil
 	}
-	report, _, err := walk.Run(ctx, m.client, doors.Checker{Host: host},
-		walk.Start{URL: doors.Start(host), Kinds: []string{"get"}})
+	report, _, err := fetch.Walk(ctx, m.client, doors.Checker{Host: host},
+		fetch.WalkStart{URL: doors.Start(host), Kinds: []string{"get"}})
 	if err != nil {
 		return nil, fmt.Errorf("reading what %s declares: %w", host, err)
 	}

@@ -12,10 +12,10 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/verify"
 )
 
 // committed is where the repository has the record.
@@ -97,8 +97,8 @@ func TestTheRecordIsTheSameToTheByte(t *testing.T) {
 }
 
 func TestTheCommittedRecordIsGood(t *testing.T) {
-	report, err := audit.Record(t.Context(), os.DirFS(committed), attest.SpecimenRingBefore(),
-		audit.RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
+	report, err := verify.Record(t.Context(), os.DirFS(committed), attest.SpecimenRingBefore(),
+		verify.RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestTheCommittedRecordIsGood(t *testing.T) {
 
 // judgedByV2 demands that every round is of battery v2, and that the record holds what its verdicts
 // rest on, which was judged again. That it gave their own words is what problems are reported of.
-func judgedByV2(t *testing.T, r *record.Record, report audit.RecordReport) {
+func judgedByV2(t *testing.T, r *record.Record, report verify.RecordReport) {
 	t.Helper()
 	for _, round := range r.Rounds() {
 		if round.Battery != probe.V2 {
@@ -191,7 +191,7 @@ func TestAnotherSiteHasTheRoundsAlone(t *testing.T) {
 		Ring: ring}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := audit.Record(t.Context(), os.DirFS(dir), ring, audit.RecordOptions{Judge: judge.Batteries{}})
+	report, err := verify.Record(t.Context(), os.DirFS(dir), ring, verify.RecordOptions{Judge: judge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 || report.Rounds != 12 || report.Observations != 0 ||
 		report.Origin != "127.0.0.1:4020/corpus" {
 		t.Errorf("%+v, %v", report, err)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/jws"
+
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
 )
@@ -257,8 +257,8 @@ func (t *terms) signed(v *visit) []any {
 			continue
 		}
 		text := func(o object, name string) string { s, _ := o[name].(string); return s }
-		jws, err := jws.SignOffer(v.street.seller, attest.DIDURL(v.Host, v.street.seller.KID()),
-			jws.Offer{Version: 1, ResourceURL: text(resource, "url"),
+		jws, err := attest.SignOffer(v.street.seller, attest.DIDURL(v.Host, v.street.seller.KID()),
+			attest.Offer{Version: 1, ResourceURL: text(resource, "url"),
 				Scheme: text(e, "scheme"), Network: text(e, "network"), Asset: text(e, "asset"),
 				PayTo: text(e, "payTo"), Amount: text(e, "amount"), ValidUntil: v.now().Unix() + 120})
 		if err != nil {

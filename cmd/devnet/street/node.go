@@ -7,8 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"store.example/agentstore/corpus/attest/base58"
-	"store.example/agentstore/corpus/attest/spl"
+	"store.example/agentstore/corpus/networks"
 )
 
 // Node answers a walker's question to a node of Solana for the five accounts of an entry: its mint,
@@ -25,11 +24,11 @@ func Node(_ context.Context, question []byte) ([]byte, error) {
 	if len(asked.Params) == 0 || json.Unmarshal(asked.Params[0], &keys) != nil || len(keys) != 5 {
 		return nil, errors.New("a question for something else than five accounts")
 	}
-	mint, err := base58.ParseAccount(keys[0])
+	mint, err := networks.ParseSolanaAccount(keys[0])
 	if err != nil {
 		return nil, fmt.Errorf("reading the mint: %w", err)
 	}
-	payTo, err := base58.ParseAccount(keys[2])
+	payTo, err := networks.ParseSolanaAccount(keys[2])
 	if err != nil {
 		return nil, fmt.Errorf("reading payTo: %w", err)
 	}
@@ -38,11 +37,11 @@ func Node(_ context.Context, question []byte) ([]byte, error) {
 	copy(tokens, mint[:])
 	copy(tokens[32:], payTo[:])
 	return json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "result": map[string]any{"value": []any{
-		held(spl.Token, ofMint), held(spl.Key{}, nil), nil, held(spl.Token, tokens), nil}}})
+		held(networks.SPLToken, ofMint), held(networks.SolanaKey{}, nil), nil, held(networks.SPLToken, tokens), nil}}})
 }
 
 // held is an account as a node tells of it.
-func held(owner spl.Key, data []byte) map[string]any {
-	return map[string]any{"lamports": 2_039_280, "owner": base58.Encode(owner[:]),
+func held(owner networks.SolanaKey, data []byte) map[string]any {
+	return map[string]any{"lamports": 2_039_280, "owner": networks.EncodeBase58(owner[:]),
 		"data": []string{base64.StdEncoding.EncodeToString(data), "base64"}}
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/base58"
+
 	"store.example/agentstore/corpus/networks"
 )
 
@@ -269,7 +269,7 @@ func Address(network, who string) string {
 		return "0x" + hex.EncodeToString(sum[12:])
 	}
 	sum[0] |= 0x80 // so that no zero leads
-	return base58.Encode(sum[:])
+	return networks.EncodeBase58(sum[:])
 }
 
 // listed are the roles that a list names in a week, by their hosts.

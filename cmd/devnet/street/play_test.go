@@ -14,7 +14,6 @@ import (
 	"store.example/agentstore/corpus/doors"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/walk"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -240,8 +239,8 @@ func TestDiscoveryFilesHaveTheirShapes(t *testing.T) {
 			err == nil {
 			t.Errorf("%s: %v, %v in %s", shape, found, err, x.Response.Body)
 		}
-		report, _, err := walk.Run(t.Context(), c, doors.Checker{Host: r.Host},
-			walk.Start{URL: doors.Start(r.Host), Kinds: []string{"get"}})
+		report, _, err := fetch.Walk(t.Context(), c, doors.Checker{Host: r.Host},
+			fetch.WalkStart{URL: doors.Start(r.Host), Kinds: []string{"get"}})
 		if err != nil || report.File.Shape != told[shape] {
 			t.Errorf("%s is read as %+v, %v", shape, report, err)
 		}

@@ -10,7 +10,6 @@ import (
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/onpage"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/walk"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -25,7 +24,7 @@ type said struct {
 func read[R any](t *testing.T, c *fetch.Client, checker probe.Checker[R], url string,
 	words func(R) (string, []string)) said {
 	t.Helper()
-	r, recording, err := walk.Run(t.Context(), c, checker, walk.Start{URL: url})
+	r, recording, err := fetch.Walk(t.Context(), c, checker, fetch.WalkStart{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}

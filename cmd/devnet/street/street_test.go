@@ -25,7 +25,6 @@ import (
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/walk"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -80,7 +79,7 @@ func declaration(t testing.TB, c *fetch.Client, d Door) probe.Declaration {
 }
 
 // look walks to a door under v2 and judges the same recording under v1, from its file form.
-func look(t testing.TB, c *fetch.Client, d Door) (v1, v2 probe.Report, recording walk.Recording, err error) {
+func look(t testing.TB, c *fetch.Client, d Door) (v1, v2 probe.Report, recording fetch.Recording, err error) {
 	t.Helper()
 	url := d.URL()
 	if d.Spelled != "" {
@@ -94,8 +93,9 @@ func look(t testing.TB, c *fetch.Client, d Door) (v1, v2 probe.Report, recording
 		return v1, v2, recording, err
 	}
 	checker.ReadsAccounts(accounts.Reader{}, networks.Solana)
-	v2, recording, err = walk.Run(t.Context(), c, checker, walk.Start{URL: url, PlainHTTP: d.Plain, Time: patience,
-		Nodes: walk.Nodes{networks.Solana: Node}})
+	v2, recording, err = fetch.Walk(t.Context(), c, checker, fetch.WalkStart{URL: url, PlainHTTP: d.Plain,
+		Time:  patience,
+		Nodes: fetch.Nodes{networks.Solana: Node}})
 	if err != nil {
 		return v1, v2, recording, err
 	}
@@ -103,7 +103,7 @@ func look(t testing.TB, c *fetch.Client, d Door) (v1, v2 probe.Report, recording
 	if err != nil {
 		return v1, v2, recording, err
 	}
-	kept, err := walk.Decode(raw)
+	kept, err := fetch.DecodeRecording(raw)
 	if err != nil {
 		return v1, v2, recording, err
 	}
@@ -236,7 +236,7 @@ func TestManyWalksHoldLittle(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, recording, err := walk.Run(t.Context(), c, checker, walk.Start{URL: url, Time: patience})
+			_, recording, err := fetch.Walk(t.Context(), c, checker, fetch.WalkStart{URL: url, Time: patience})
 			if err != nil {
 				return err
 			}
@@ -317,8 +317,8 @@ func TestOffersVerify(t *testing.T) {
 		t.Fatalf("%d offers in %s", len(offers), raw)
 	}
 	for _, o := range offers {
-		r, _, err := walk.Run(t.Context(), c, conformance.Checker{Request: conformance.Request{Artifact: o.Signature},
-			At: x.StartedAt}, walk.Start{Kinds: []string{"did"}})
+		r, _, err := fetch.Walk(t.Context(), c, conformance.Checker{Request: conformance.Request{Artifact: o.Signature},
+			At: x.StartedAt}, fetch.WalkStart{Kinds: []string{"did"}})
 		if err != nil || r.Verdict != conformance.Conforms || r.KeyResolution != conformance.ResolvedWeb ||
 			r.Live == nil || !*r.Live {
 			t.Errorf("%v, %s", err, encode(r))

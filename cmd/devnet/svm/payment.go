@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 )
 
 // Payment is one of the scheme exact as the stock client makes it (x402 3.3): a message of version

@@ -11,7 +11,7 @@ import (
 	"os"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/corpus/visible"
 )
 
@@ -175,7 +175,7 @@ func artifact(name string, keys []byte) (Report, error) {
 	if keys == nil {
 		return CheckArtifact(raw, nil)
 	}
-	ring, err := audit.TrustedKeys(keys, nil)
+	ring, err := verify.TrustedKeys(keys, nil)
 	if err != nil {
 		return nil, err
 	}

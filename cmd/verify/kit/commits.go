@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/verify"
 )
 
 // The bounds of a history: one commit a day for three hundred years, and a long message.
@@ -23,7 +23,7 @@ const (
 
 // commits yields the commits of a clone by git; nil where there is none, or no git to ask. Git
 // reads them, as the packs it keeps them in are its own; what is signed is checked without it.
-func commits(ctx context.Context, dir string) iter.Seq2[audit.Commit, error] {
+func commits(ctx context.Context, dir string) iter.Seq2[verify.Commit, error] {
 	place := filepath.Join(dir, ".git")
 	if info, err := os.Lstat(place); err != nil || !info.IsDir() {
 		return nil
@@ -42,10 +42,10 @@ func commits(ctx context.Context, dir string) iter.Seq2[audit.Commit, error] {
 			"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_GRAFT_FILE=" + os.DevNull, "PATH=" + os.Getenv("PATH")}
 		return cmd
 	}
-	return func(yield func(audit.Commit, error) bool) {
+	return func(yield func(verify.Commit, error) bool) {
 		ids, err := git("rev-list", fmt.Sprintf("--max-count=%d", maxCommits), "HEAD", "--").Output()
 		if err != nil {
-			yield(audit.Commit{}, fmt.Errorf("git rev-list: %w", err))
+			yield(verify.Commit{}, fmt.Errorf("git rev-list: %w", err))
 			return
 		}
 		// What is read is not held: a pack may hold more than there is memory.
@@ -56,7 +56,7 @@ func commits(ctx context.Context, dir string) iter.Seq2[audit.Commit, error] {
 			err = cat.Start()
 		}
 		if err != nil {
-			yield(audit.Commit{}, fmt.Errorf("git cat-file: %w", err))
+			yield(verify.Commit{}, fmt.Errorf("git cat-file: %w", err))
 			return
 		}
 		defer func() {
@@ -74,16 +74,16 @@ func commits(ctx context.Context, dir string) iter.Seq2[audit.Commit, error] {
 }
 
 // readCommit reads what git cat-file --batch says of one commit.
-func readCommit(in *bufio.Reader, id string) (audit.Commit, error) {
+func readCommit(in *bufio.Reader, id string) (verify.Commit, error) {
 	var size int
 	head, err := in.ReadString('\n')
 	if err == nil {
 		_, err = fmt.Sscanf(head, id+" commit %d\n", &size)
 	}
 	if err != nil || size < 0 || size > maxCommit {
-		return audit.Commit{}, fmt.Errorf("reading commit %s: git says %.100q", id, head)
+		return verify.Commit{}, fmt.Errorf("reading commit %s: git says %.100q", id, head)
 	}
 	raw := make([]byte, size+1) // and a line's end
 	_, err = io.ReadFull(in, raw)
-	return audit.Commit{ID: id, Raw: raw[:size]}, err
+	return verify.Commit{ID: id, Raw: raw[:size]}, err
 }

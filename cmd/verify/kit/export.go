@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"store.example/agentstore/corpus/audit"
-	"store.example/agentstore/corpus/bundle"
+	"store.example/agentstore/corpus/verify"
+
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/visible"
 )
@@ -21,7 +21,7 @@ func (s *settings) export(dir string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var wants []bundle.Want
+	var wants []verify.Want
 	var artifacts [][]byte
 	for _, what := range s.exports {
 		if raw, err := os.ReadFile(what); err == nil {
@@ -37,7 +37,7 @@ func (s *settings) export(dir string, stdout, stderr io.Writer) error {
 		}
 		wants = append(wants, w)
 	}
-	b, err := bundle.Export(rec, keys, wants)
+	b, err := verify.Export(rec, keys, wants)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (s *settings) export(dir string, stdout, stderr io.Writer) error {
 		return err
 	}
 	// What is handed on must hold.
-	r, err := bundle.Verify(raw, bundle.Options{Judge: s.judge})
+	r, err := verify.VerifyBundle(raw, verify.BundleOptions{Judge: s.judge})
 	if err != nil {
 		return err
 	}
@@ -73,10 +73,10 @@ func (s *settings) export(dir string, stdout, stderr io.Writer) error {
 // openSource opens the record in a folder and reads its keys. A folder with keys alone has no
 // record, which is nil then.
 func openSource(dir string) (*record.Record, []byte, error) {
-	tree := audit.Plain(os.DirFS(dir))
-	found, ok := audit.FindRecord(tree)
+	tree := verify.Plain(os.DirFS(dir))
+	found, ok := verify.FindRecord(tree)
 	if !ok {
-		keys, err := fs.ReadFile(tree, audit.SigningKeyFile)
+		keys, err := fs.ReadFile(tree, verify.SigningKeyFile)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s holds neither a record nor keys: %w", dir, err)
 		}
@@ -86,7 +86,7 @@ func openSource(dir string) (*record.Record, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ring, err := audit.TrustedKeys(keys, nil)
+	ring, err := verify.TrustedKeys(keys, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -95,9 +95,9 @@ func openSource(dir string) (*record.Record, []byte, error) {
 }
 
 // want reads host, host@SEQUENCE or host@WEEK.
-func want(r *record.Record, what string) (bundle.Want, error) {
+func want(r *record.Record, what string) (verify.Want, error) {
 	host, at, placed := strings.Cut(what, "@")
-	w := bundle.Want{Host: strings.ToLower(host)}
+	w := verify.Want{Host: strings.ToLower(host)}
 	if !placed {
 		return w, known(r, w.Host)
 	}

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/durable"
-	"store.example/agentstore/corpus/monitor"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/verify"
 )
 
 // The bounds of one step.
@@ -56,13 +56,13 @@ func (s *settings) wellCalled(flags *flag.FlagSet) bool {
 func (s *settings) step(ctx context.Context, stdout, stderr io.Writer) (code int, err error) {
 	ctx, stop := context.WithTimeout(ctx, maxStep)
 	defer stop()
-	o := monitor.Options{Hosts: s.hosts, Policy: s.policy, AsOf: s.asOf, Now: time.Now()}
+	o := verify.FollowOptions{Hosts: s.hosts, Policy: s.policy, AsOf: s.asOf, Now: time.Now()}
 	if s.ring != "" {
 		if o.Ring, err = os.ReadFile(s.ring); err != nil {
 			return ExitTrouble, err
 		}
 	}
-	source, err := monitor.Get(ctx, s.follow)
+	source, err := verify.OpenLogSource(ctx, s.follow)
 	if err != nil {
 		return ExitTrouble, err
 	}
@@ -73,14 +73,14 @@ func (s *settings) step(ctx context.Context, stdout, stderr io.Writer) (code int
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	held, err := readFile(s.remember, maxRemembered)
-	var before *monitor.State
+	var before *verify.FollowState
 	if err == nil {
-		before, err = monitor.ParseState(held)
+		before, err = verify.ParseFollowState(held)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return ExitTrouble, fmt.Errorf("%s: %w", s.remember, err)
 	}
-	report, next, err := monitor.Step(source, before, o)
+	report, next, err := verify.Follow(source, before, o)
 	report.Requests, report.Bytes = source.Fetched()
 	if err != nil {
 		return ExitTrouble, err
@@ -110,7 +110,7 @@ func (s *settings) step(ctx context.Context, stdout, stderr io.Writer) (code int
 
 // evidence keeps what shows that a log forked: both heads, each in a file of its own, and the
 // report.
-func (s *settings) evidence(folder *durable.Folder, name string, r monitor.Report, stderr io.Writer) error {
+func (s *settings) evidence(folder *durable.Folder, name string, r verify.FollowReport, stderr io.Writer) error {
 	raw, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (s *settings) evidence(folder *durable.Folder, name string, r monitor.Repor
 }
 
 // call runs the program of -exec. What a stranger wrote reaches it by its standard input alone.
-func (s *settings) call(ctx context.Context, event string, r monitor.Report, stderr io.Writer) error {
+func (s *settings) call(ctx context.Context, event string, r verify.FollowReport, stderr io.Writer) error {
 	if s.exec == "" {
 		return nil
 	}

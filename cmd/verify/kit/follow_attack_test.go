@@ -17,10 +17,10 @@ import (
 	"testing/fstest"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/monitor"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/verify"
 )
 
 // onDoor are the flags of who follows the host of watched.
@@ -65,7 +65,7 @@ func TestFollowTellsAFork(t *testing.T) {
 		s.evidence(t, size)
 		called, err := os.ReadFile(out)
 		event, body, _ := strings.Cut(string(called), "\n")
-		var told monitor.Report
+		var told verify.FollowReport
 		if err := json.Unmarshal([]byte(body), &told); err != nil || told.Fork == nil || event != "fork 0" {
 			t.Errorf("the program was told %q, %v", called, err)
 		}
@@ -86,7 +86,7 @@ func (s *site) evidence(t *testing.T, size int64) {
 		t.Fatalf("kept are %v, %v", kept, err)
 	}
 	var heads []tlog.Checkpoint
-	var report monitor.Report
+	var report verify.FollowReport
 	for _, file := range kept {
 		raw, err := os.ReadFile(file)
 		if err != nil {
@@ -317,11 +317,11 @@ func TestWhatIsRememberedIsWhole(t *testing.T) {
 	for i := 0; i < len(good); i += 97 {
 		spoilt := []byte(good)
 		spoilt[i] ^= 1
-		if _, err := monitor.ParseState(spoilt); err == nil {
+		if _, err := verify.ParseFollowState(spoilt); err == nil {
 			t.Fatalf("byte %d changed is taken", i)
 		}
 	}
-	state, err := monitor.ParseState([]byte(good))
+	state, err := verify.ParseFollowState([]byte(good))
 	if err != nil {
 		t.Fatal(err)
 	}

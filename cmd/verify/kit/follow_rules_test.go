@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/rule"
 	"store.example/agentstore/corpus/seal"
+	"store.example/agentstore/corpus/verify"
 )
 
 // TestFollowKeepsTheRulesOfAClone has whoever holds all keys break a rule of a new round, or of
@@ -66,7 +66,7 @@ func TestFollowKeepsTheRulesOfAClone(t *testing.T) {
 		forgeHeader(t, w, 3, c.forge)
 		s.show(recordtest.MapFS(t, w.Dir))
 		s.want(string(c.rule), 3, []string{"(rule " + string(c.rule) + ")"}, onDoor...)
-		r, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{})
+		r, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{})
 		if err != nil || len(r.Problems) == 0 || r.Problems[0].Rule != c.rule {
 			t.Errorf("a check of the clone says %v, want %s: %v", r.Problems, c.rule, err)
 		}

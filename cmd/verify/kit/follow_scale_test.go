@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"store.example/agentstore/corpus/monitor"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/verify"
 )
 
 // TestFollowManyHosts steps over a round of more hosts than a part and a tile hold, and TestSoak…
@@ -68,7 +68,7 @@ func followMany(t *testing.T, n int) (slowest time.Duration) {
 		code := Run(t.Context(), "verify", nil, []string{"-follow", server.URL, "-remember", state, "-host",
 			"h000000007.example", "-host", lacking, "-host", "never.example", "-json"}, &out, &errs)
 		took := time.Since(began)
-		report := decode[monitor.Report](t, out.String())
+		report := decode[verify.FollowReport](t, out.String())
 		t.Logf("round %d of %d hosts: a step of %v, %d requests, %d bytes", sequence+1, n, took, report.Requests,
 			report.Bytes)
 		slowest = max(slowest, took)

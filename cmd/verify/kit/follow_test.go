@@ -17,12 +17,12 @@ import (
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/judge"
-	"store.example/agentstore/corpus/monitor"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/verify"
 )
 
 // site serves the folder of a record as it is at the moment, and a monitor follows it.
@@ -143,7 +143,7 @@ func TestFollow(t *testing.T) {
 	}, hosts...)
 	between(t, w, s)
 	code, out := s.follow(append(hosts, "-json")...)
-	if report := decode[monitor.Report](t, out); code != 0 || len(report.Hosts) != 2 || report.Requests != 3 {
+	if report := decode[verify.FollowReport](t, out); code != 0 || len(report.Hosts) != 2 || report.Requests != 3 {
 		t.Errorf("as JSON: exit %d, %d requests: %s", code, report.Requests, out)
 	}
 	s.want("a week that is not there", 4, []string{"UNPROVEN: anything as of 2026-W43: its newest round is 5"},

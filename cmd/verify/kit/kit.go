@@ -1,7 +1,7 @@
 // Package kit is the command line of the stranger's verifier, which the binary verify and the verb
 // store verify share, and the check that the verifier in a browser makes: of a clone of a published
 // store or of its record, or of one exported bundle, with no network and no server code. It judges
-// with corpus and corpus/bundle alone.
+// with corpus and corpus/verify alone.
 package kit
 
 import (
@@ -21,8 +21,8 @@ import (
 
 	"store.example/agentstore/cmd/args"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/audit"
-	"store.example/agentstore/corpus/bundle"
+	"store.example/agentstore/corpus/verify"
+
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/corpus/visible"
@@ -88,7 +88,7 @@ func Run(ctx context.Context, name string, judge record.Judge, words []string, s
 	flags.Func("as-of", "ISO week, such as 2026-W47, up to which rounds are demanded: what ends before it is unproven",
 		func(v string) error {
 			s.asOf = v
-			return audit.CheckAsOf(v)
+			return verify.CheckAsOf(v)
 		})
 	flags.BoolVar(&s.json, "json", false, "print the report as JSON")
 	flags.BoolVar(&s.single, "artifact", false, "FILE is a signed artifact as the store gave it: a certificate, a "+
@@ -183,7 +183,7 @@ type Report interface {
 
 // verify checks what an argument names, prints the report and returns the exit code.
 func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Writer) (int, error) {
-	o := audit.CloneOptions{AsOf: s.asOf, Judge: s.judge,
+	o := verify.CloneOptions{AsOf: s.asOf, Judge: s.judge,
 		Witnesses: s.witnesses, Policy: s.policy, Now: time.Now(), Progress: progress(stderr)}
 	var err error
 	if s.ring != "" {
@@ -192,7 +192,7 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 		}
 	}
 	if s.remember != "" {
-		if o.Remembered, err = audit.ReadRemembered(s.remember); err != nil {
+		if o.Remembered, err = verify.ReadRemembered(s.remember); err != nil {
 			return ExitTrouble, err
 		}
 	}
@@ -215,12 +215,12 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 					"%s", name, filepath.Join(name, "current"))
 			}
 		}
-		var clone audit.CloneReport
+		var clone verify.CloneReport
 		o.Commits = commits(ctx, name)
-		clone, err = audit.Clone(ctx, os.DirFS(name), o)
+		clone, err = verify.Clone(ctx, os.DirFS(name), o)
 		report = clone
-	} else if info.Size() > bundle.MaxSize && !strings.HasSuffix(name, ".zip") {
-		return ExitTrouble, fmt.Errorf("%s: %d bytes, and a bundle has at most %d", name, info.Size(), bundle.MaxSize)
+	} else if info.Size() > verify.MaxBundle && !strings.HasSuffix(name, ".zip") {
+		return ExitTrouble, fmt.Errorf("%s: %d bytes, and a bundle has at most %d", name, info.Size(), verify.MaxBundle)
 	} else {
 		var raw []byte
 		if raw, err = os.ReadFile(name); err == nil {
@@ -228,7 +228,7 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 		}
 	}
 	_, proof := report.(ProofReport)
-	if clone, ok := report.(audit.CloneReport); err == nil && !proof && (len(s.witnesses) > 0 || s.policy != nil) {
+	if clone, ok := report.(verify.CloneReport); err == nil && !proof && (len(s.witnesses) > 0 || s.policy != nil) {
 		if !ok {
 			return ExitTrouble, fmt.Errorf("%s is no clone, and holds no cosignatures: name the witness or the policy "+
 				"with a clone", name)
@@ -237,7 +237,7 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 			return ExitTrouble, fmt.Errorf("%s holds no record that a witness could have seen", name)
 		}
 	}
-	if errors.Is(err, bundle.ErrMalformed) {
+	if errors.Is(err, verify.ErrBundle) {
 		fmt.Fprintf(stdout, "%s: NOT verified: %s\n", name, said(err))
 		return ExitRefused, nil
 	}
@@ -255,7 +255,7 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 		_, err = fmt.Fprintf(stderr, "note: this program knows no battery and judged no verdict again; `store verify "+
 			"%s` does all of this and that\n", visible.Text(name))
 	}
-	if clone, ok := report.(audit.CloneReport); ok && err == nil && clone.Sound() && s.remember != "" &&
+	if clone, ok := report.(verify.CloneReport); ok && err == nil && clone.Sound() && s.remember != "" &&
 		clone.Record != nil {
 		err = clone.Record.Remember(s.remember)
 	}
@@ -274,34 +274,34 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 	return ExitVerified, err
 }
 
-// Check checks the bytes of a bundle or of a zip file of a clone. The error is bundle.ErrMalformed
+// Check checks the bytes of a bundle or of a zip file of a clone. The error is verify.ErrBundle
 // for what is neither.
-func Check(ctx context.Context, raw []byte, o audit.CloneOptions) (Report, error) {
+func Check(ctx context.Context, raw []byte, o verify.CloneOptions) (Report, error) {
 	if !bytes.HasPrefix(raw, []byte("PK")) {
-		r, err := bundle.Verify(raw, bundle.Options{Ring: o.Ring, Remembered: o.Remembered, AsOf: o.AsOf,
+		r, err := verify.VerifyBundle(raw, verify.BundleOptions{Ring: o.Ring, Remembered: o.Remembered, AsOf: o.AsOf,
 			Difficulty: o.Difficulty, Judge: o.Judge})
 		return r, err
 	}
 	tree, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
 	if err != nil {
-		return nil, fmt.Errorf("%w, and no zip file: %w", bundle.ErrMalformed, err)
+		return nil, fmt.Errorf("%w, and no zip file: %w", verify.ErrBundle, err)
 	}
 	if problems := astray(tree); len(problems) > 0 {
-		return audit.CloneReport{Trusted: len(o.Ring) > 0, LeftOut: []string{},
+		return verify.CloneReport{Trusted: len(o.Ring) > 0, LeftOut: []string{},
 			Problems: problems}, nil
 	}
-	r, err := audit.Clone(ctx, within(tree), o)
+	r, err := verify.Clone(ctx, within(tree), o)
 	return r, err
 }
 
 // astray are the entries of a zip file that would not stand where they are read, or not once: names
 // that lead out of it, names twice, and what is neither a file nor a folder. Programs that unpack
 // such a file differ in what they make of it.
-func astray(z *zip.Reader) (out []audit.Problem) {
+func astray(z *zip.Reader) (out []verify.Problem) {
 	seen := make(map[string]bool, len(z.File))
 	for _, f := range z.File {
 		problem := func(detail string) {
-			out = append(out, audit.Problem{Path: f.Name, Kind: attest.ProblemAdded, Detail: detail})
+			out = append(out, verify.Problem{Path: f.Name, Kind: attest.ProblemAdded, Detail: detail})
 		}
 		switch name := strings.TrimSuffix(f.Name, "/"); {
 		case !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\\x00"):

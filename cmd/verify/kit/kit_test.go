@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/verify"
 )
 
 // TestWhatLeadsOutOfAZipFileIsRefused: programs that unpack such a file differ in what they make of
@@ -45,16 +45,16 @@ func TestWhatLeadsOutOfAZipFileIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := Check(t.Context(), raw.Bytes(),
-			audit.CloneOptions{Judge: judge.Batteries{}})
+			verify.CloneOptions{Judge: judge.Batteries{}})
 		if err != nil {
 			t.Errorf("%q: %v", c.name, err)
 			continue
 		}
-		named := slices.ContainsFunc(r.(audit.CloneReport).Problems, func(p audit.Problem) bool {
+		named := slices.ContainsFunc(r.(verify.CloneReport).Problems, func(p verify.Problem) bool {
 			return strings.Contains(c.name, p.Path) && p.Kind == "added" && p.Detail != ""
 		})
 		if !r.Refused() || named == c.ok {
-			t.Errorf("%q of mode %s: %v", c.name, c.mode, r.(audit.CloneReport).Problems)
+			t.Errorf("%q of mode %s: %v", c.name, c.mode, r.(verify.CloneReport).Problems)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/corpus/visible"
 )
 
@@ -24,9 +24,9 @@ type ProofReport struct {
 	Index  int64  `json:"index"` // of the leaf
 	Size   int64  `json:"size"`  // of the checkpoint
 	// Leaf holds the exact bytes of the leaf.
-	Leaf     string              `json:"leaf"`
-	Quorum   *audit.QuorumReport `json:"quorum,omitempty"` // of -policy
-	Problems []string            `json:"problems"`
+	Leaf     string               `json:"leaf"`
+	Quorum   *verify.QuorumReport `json:"quorum,omitempty"` // of -policy
+	Problems []string             `json:"problems"`
 }
 
 // Sound implements Report.
@@ -82,7 +82,7 @@ func CheckProof(raw, leaf []byte, ring *attest.Ring, policy *tlog.Policy) (Proof
 		err = tlog.CheckInclusion(p.Hashes, c.Size, c.Root, p.Index, attest.LeafHash(leaf))
 	}
 	if err == nil && policy != nil {
-		r.Quorum, err = audit.Quorum(*policy, c, others)
+		r.Quorum, err = verify.Quorum(*policy, c, others)
 	}
 	if err != nil {
 		r.Problems = append(r.Problems, err.Error())
@@ -109,7 +109,7 @@ func (s *settings) checkProof(name string, keys []byte) (Report, error) {
 	}
 	var ring *attest.Ring
 	if keys != nil {
-		known, err := audit.TrustedKeys(keys, nil)
+		known, err := verify.TrustedKeys(keys, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -14,8 +14,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/cmd/verify/kit"
-	"store.example/agentstore/corpus/audit"
-	"store.example/agentstore/corpus/bundle"
+	"store.example/agentstore/corpus/verify"
 )
 
 // found is what a check found, as text.
@@ -30,7 +29,7 @@ type found struct {
 // answer checks files that are in memory: one without a folder in its name as kit.Check does, and
 // others as a clone. What is not even a bundle is not sound; the error is for what could not be
 // read.
-func answer(ctx context.Context, files map[string][]byte, o audit.CloneOptions) (found, error) {
+func answer(ctx context.Context, files map[string][]byte, o verify.CloneOptions) (found, error) {
 	var name string
 	var raw []byte
 	for name, raw = range files {
@@ -44,7 +43,7 @@ func answer(ctx context.Context, files map[string][]byte, o audit.CloneOptions) 
 		}
 	}
 	report, err := kit.Check(ctx, raw, o)
-	if errors.Is(err, bundle.ErrMalformed) {
+	if errors.Is(err, verify.ErrBundle) {
 		return found{Text: fmt.Sprintf("%s: NOT verified: %v\n", name, err), Report: "null"}, nil
 	}
 	if err != nil {
@@ -55,7 +54,7 @@ func answer(ctx context.Context, files map[string][]byte, o audit.CloneOptions) 
 	encoded, err := json.MarshalIndent(report, "", "  ")
 	out := found{Sound: report.Sound(), Unproven: !report.Sound() && !report.Refused(), Text: text.String(),
 		Report: string(encoded)}
-	if clone, ok := report.(audit.CloneReport); ok && out.Sound && clone.Record != nil {
+	if clone, ok := report.(verify.CloneReport); ok && out.Sound && clone.Record != nil {
 		out.Head = string(clone.Record.Head())
 	}
 	return out, err

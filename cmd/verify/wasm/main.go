@@ -6,16 +6,16 @@ import (
 	"context"
 	"syscall/js"
 
-	"store.example/agentstore/corpus/audit"
 	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/verify"
 )
 
 func main() {
-	js.Global().Set("verifyStore", js.FuncOf(verify))
+	js.Global().Set("verifyStore", js.FuncOf(verifyStore))
 	select {} // the function is called from outside
 }
 
-func verify(_ js.Value, args []js.Value) any {
+func verifyStore(_ js.Value, args []js.Value) any {
 	// The files are copied before the caller goes on.
 	files := make(map[string][]byte)
 	for i := range args[0].Length() {
@@ -24,7 +24,7 @@ func verify(_ js.Value, args []js.Value) any {
 		js.CopyBytesToGo(b, f.Get("bytes"))
 		files[f.Get("name").String()] = b
 	}
-	o := audit.CloneOptions{Ring: []byte(args[1].Get("keys").String()), RecordOptions: audit.RecordOptions{
+	o := verify.CloneOptions{Ring: []byte(args[1].Get("keys").String()), RecordOptions: verify.RecordOptions{
 		Judge:      judge.Batteries{},
 		Remembered: []byte(args[1].Get("checkpoint").String()),
 		AsOf:       args[1].Get("asOf").String(),

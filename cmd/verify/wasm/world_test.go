@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/attest/filetree"
-	"store.example/agentstore/corpus/bundle"
+
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/seal"
+	"store.example/agentstore/corpus/verify"
 )
 
 // program builds the verifier for browsers and what starts it into a folder.
@@ -70,7 +70,7 @@ func writeRecord(t *testing.T) (dir string, evidence, part []byte) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Cover(t.Context(), filetree.Meta{BaseURL: "https://store.example",
+	if err := w.Cover(t.Context(), attest.FileMeta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}
@@ -84,10 +84,10 @@ func writeRecord(t *testing.T) (dir string, evidence, part []byte) {
 	}
 	for _, c := range []struct {
 		into  *[]byte
-		wants []bundle.Want
-	}{{&evidence, []bundle.Want{{Host: "door03.example"}, {Host: "nobody.example"}}},
-		{&part, []bundle.Want{{Host: "door03.example", Sequence: 2}}}} {
-		b, err := bundle.Export(r, keys, c.wants)
+		wants []verify.Want
+	}{{&evidence, []verify.Want{{Host: "door03.example"}, {Host: "nobody.example"}}},
+		{&part, []verify.Want{{Host: "door03.example", Sequence: 2}}}} {
+		b, err := verify.Export(r, keys, c.wants)
 		if err != nil {
 			t.Fatal(err)
 		}

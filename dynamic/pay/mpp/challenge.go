@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/rail"
 )

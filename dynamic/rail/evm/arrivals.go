@@ -13,7 +13,6 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 const (
@@ -192,7 +191,7 @@ func (c *count) add(ctx context.Context, from uint64, receivers []common.Address
 			return fmt.Errorf("more than %d requests are needed", maxAsked)
 		}
 		logs, err := c.o.transfersTo(ctx, from, last, receivers)
-		if _, refused := errors.AsType[*rpc.Error](err); refused {
+		if _, refused := errors.AsType[*rail.NodeError](err); refused {
 			switch {
 			case last > from:
 				size = max(1, (last-from+1)/2)
@@ -231,7 +230,7 @@ func (c *count) add(ctx context.Context, from uint64, receivers []common.Address
 
 // transfersTo reads the Transfer logs to some addresses and checks that they are what was asked
 // for. The last block is asked for beside, because a node that does not have it yet answers with no
-// logs. A *rpc.Error says that the node finds it too much.
+// logs. A *rail.NodeError says that the node finds it too much.
 func (o *Observer) transfersTo(ctx context.Context, from, to uint64, receivers []common.Address) ([]entry, error) {
 	topics := make([]string, len(receivers))
 	for i, a := range receivers {

@@ -9,7 +9,6 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
 	"store.example/agentstore/dynamic/rail/railtest"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // endless is code that never ends: it takes all the gas that a call is given.
@@ -46,7 +45,7 @@ func TestAWrongSignatureCostsOneQuestion(t *testing.T) {
 	for _, transfer := range []string{"eip3009", "permit2"} {
 		cfg := config(t, n)
 		asked := 0
-		cfg.Asked = func(rpc.Asked) { asked++ }
+		cfg.Asked = func(rail.Asked) { asked++ }
 		cfg.Transfer = transfer
 		r := newRail(t, cfg)
 		h := &harness{Net: n, t: t, cfg: cfg, rail: r}

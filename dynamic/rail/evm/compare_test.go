@@ -26,7 +26,6 @@ import (
 	"store.example/agentstore/dynamic/rail/facilitator"
 	"store.example/agentstore/dynamic/rail/railtest"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // both are two facilitators on one chain: the stock one and ours.
@@ -44,7 +43,7 @@ func openBoth(t *testing.T) *both {
 	b := &both{estate: &estate{h, n.Coded[0].Address}, permits: &permits{h}}
 	rails := []rail.Rail{h.rail}
 	db := ledger.NewMem(ledger.MemOptions{})
-	g, err := gas.New(gas.Config{DB: db, Rails: rails, Subsidy: -1})
+	g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: rails, Subsidy: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,25 +39,54 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // Config describes one network. New fills what Preset's rows leave open with the defaults named
 // here.
 type Config struct {
+	Chain
+	Token
+	Costs
+	Sender
+	// RPC are the nodes' http(s) addresses in order of preference. They may hold API keys and are
+	// never shown.
+	RPC []string
+	// Asked is told of each question to one of them; nil tells nobody.
+	Asked func(rail.Asked)
+	// PayTo receives the payments.
+	PayTo string
+	// Poll is how often Run asks for a new block; default 1 s. After a Send it asks at once.
+	Poll time.Duration
+	// Silence is how long one of two nodes may be silent before the other's word decides about a
+	// payment's end; default 10 min.
+	Silence time.Duration
+	// Log receives what the watcher meets; nil discards it.
+	Log *slog.Logger
+}
+
+// Chain is the network, and from when on a block counts.
+type Chain struct {
 	// Network is the CAIP-2 id, eip155:<ChainID>.
 	Network string
 	// ChainID is the EIP-155 chain id; it must agree with Network.
 	ChainID uint64
 	// Name is for people: Base.
 	Name string
-	// RPC are the nodes' http(s) addresses in order of preference. They may hold API keys and are
-	// never shown.
-	RPC []string
-	// Asked is told of each question to one of them; nil tells nobody.
-	Asked func(rpc.Asked)
+	// Depth is how many blocks, its own included, a payment needs to count as paid: 1 is in the
+	// head. Default 1.
+	Depth uint64
+	// Finality is the number of blocks, its own included, after which nothing is reorganised; 0
+	// asks the node for its "finalized" block instead.
+	Finality uint64
+	// GenesisHash is block 0's hash that Check demands (0x, 64 hex digits); empty compares nothing,
+	// which is for local chains only.
+	GenesisHash string
+}
+
+// Token is what is paid in, and how.
+type Token struct {
 	// Asset is the token's address.
 	Asset string
 	// AssetName and AssetVersion are the token's EIP-712 domain name and version. They differ
@@ -70,10 +99,15 @@ type Config struct {
 	Transfer string
 	// Decimals of the token; default 6.
 	Decimals int
-	// PayTo receives the payments.
-	PayTo string
 	// MaxTimeout is the advertised validity of a payment; default 300 s.
 	MaxTimeout time.Duration
+	// DomainSeparator is what the token's DOMAIN_SEPARATOR() must be (0x, 64 hex digits); empty
+	// compares with the one computed from AssetName and AssetVersion alone.
+	DomainSeparator string
+}
+
+// Costs are what settling takes.
+type Costs struct {
 	// CoinPrice is what one coin of the network, 10^18 wei, is worth in atomic units of the asset,
 	// from which the cost of settling derives; 0 is no price, and then nothing is offered on the
 	// network.
@@ -87,35 +121,22 @@ type Config struct {
 	// DataFee is the contract that names the fee for a transaction's data on the layer below, where
 	// a rollup takes it beside gas (the OP Stack's GasPriceOracle); empty where there is none.
 	DataFee string
-	// Depth is how many blocks, its own included, a payment needs to count as paid: 1 is in the
-	// head. Default 1.
-	Depth uint64
-	// Finality is the number of blocks, its own included, after which nothing is reorganised; 0
-	// asks the node for its "finalized" block instead.
-	Finality uint64
-	// GenesisHash is block 0's hash that Check demands (0x, 64 hex digits); empty compares nothing,
-	// which is for local chains only.
-	GenesisHash string
-	// DomainSeparator is what the token's DOMAIN_SEPARATOR() must be (0x, 64 hex digits); empty
-	// compares with the one computed from AssetName and AssetVersion alone.
-	DomainSeparator string
-	// Poll is how often Run asks for a new block; default 1 s. After a Send it asks at once.
-	Poll time.Duration
+	// MaxFee is the ceiling of the fee per gas of all our transactions, replacements and fills
+	// included, in wei; default 500 gwei.
+	MaxFee *big.Int
+}
+
+// Sender is who settles.
+type Sender struct {
 	// Relayer is the key of the account that pays the gas. Needed unless Settler is set.
 	Relayer *ecdsa.PrivateKey
 	// Relayers are further accounts that pay the gas. Whichever has most room sends.
 	Relayers []*ecdsa.PrivateKey
 	// GasAlarm is the relayer's balance, in wei, below which Fuel reports low; nil never does.
 	GasAlarm *big.Int
-	// MaxFee is the ceiling of the fee per gas of all our transactions, replacements and fills
-	// included, in wei; default 500 gwei.
-	MaxFee *big.Int
 	// Stuck is the age at which a transaction that waits in the pool is worth replacing; default 30
 	// s.
 	Stuck time.Duration
-	// Silence is how long one of two nodes may be silent before the other's word decides about a
-	// payment's end; default 10 min.
-	Silence time.Duration
 	// Together is how many payments one transaction settles at most, 50 or less; default 50, and 1
 	// gives each its own. It takes Multicall3, for which Check looks.
 	Together int
@@ -124,8 +145,6 @@ type Config struct {
 	Factories []string
 	// Settler settles through a third party instead of the own relayer; nil means the relayer.
 	Settler Settler
-	// Log receives what the watcher meets; nil discards it.
-	Log *slog.Logger
 }
 
 // Settler is a third party that broadcasts payments, such as a remote x402 facilitator. Nothing

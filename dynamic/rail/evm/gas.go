@@ -15,7 +15,6 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // gasCaps is how much gas one settlement may take at most, by what pays. A wallet that is deployed
@@ -228,7 +227,7 @@ func (r *Rail) reverts(ctx context.Context, p *rail.Payment, signed []rail.Signe
 	var list []rail.Revert
 	for i, k := range calls {
 		switch {
-		case errors.Is(k.err, rpc.ErrNull):
+		case errors.Is(k.err, rail.ErrNodeNull):
 		case k.err != nil:
 			return nil, fmt.Errorf("%s: %w", k.method, k.err)
 		default:

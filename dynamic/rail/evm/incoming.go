@@ -10,7 +10,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 const (
@@ -43,7 +42,7 @@ func (r *Rail) windowsAt(ctx context.Context, contract common.Address, from, to 
 				return
 			}
 			if k.err != nil {
-				if _, refused := errors.AsType[*rpc.Error](k.err); refused && w.to > w.from {
+				if _, refused := errors.AsType[*rail.NodeError](k.err); refused && w.to > w.from {
 					size = max(1, (w.to-w.from+1)/2)
 					continue
 				}

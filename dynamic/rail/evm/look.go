@@ -10,7 +10,6 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 const (
@@ -260,8 +259,8 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 		return v, nil, err
 	}
 	for i, k := range calls {
-		_, refused := errors.AsType[*rpc.Error](k.err)
-		if k.err != nil && (i < must || !refused && k.err != rpc.ErrNull) {
+		_, refused := errors.AsType[*rail.NodeError](k.err)
+		if k.err != nil && (i < must || !refused && k.err != rail.ErrNodeNull) {
 			return v, nil, fmt.Errorf("%s: %w", k.method, k.err)
 		}
 	}

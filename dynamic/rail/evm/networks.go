@@ -4,8 +4,8 @@ import (
 	"math/big"
 	"time"
 
-	"store.example/agentstore/corpus/attest/wallet"
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/wallet"
 )
 
 // Known are the networks whose values are known in advance; Preset fills a Config from a row. Names

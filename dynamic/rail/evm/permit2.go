@@ -14,7 +14,6 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // Permit2 moves tokens that know no authorizations of their own (x402 2.5): the payer once allows
@@ -214,7 +213,7 @@ func (r *Rail) verifyPermit(ctx context.Context, p *rail.Payment, want rail.Requ
 	mark.Local, mark.Code = len(code) > 0, codeHash(code)
 	why, err := triedCall(sim, nil)
 	switch {
-	case err != nil && !errors.Is(err, rpc.ErrNull):
+	case err != nil && !errors.Is(err, rail.ErrNodeNull):
 		return rail.Mark{}, fmt.Errorf("simulating a payment: %w", err)
 	case err == nil && why == "":
 		// Without a contract there, nothing refuses and nothing moves.

@@ -13,7 +13,6 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // viaPrefix marks the Account of a settlement that a third party sends.
@@ -58,7 +57,7 @@ func (r *Rail) handOver(ctx context.Context, p *rail.Payment) (rail.Draft, error
 		return nil, err
 	}
 	if err := r.rpc.one(ctx, nil, "eth_call", r.simulation(p, time.Now(), mark.Time)...); err != nil {
-		if e, ok := errors.AsType[*rpc.Error](err); ok {
+		if e, ok := errors.AsType[*rail.NodeError](err); ok {
 			if why, is := reverted(e); is {
 				return nil, refuseRevert(why)
 			}

@@ -11,7 +11,6 @@ import (
 	"store.example/agentstore/dynamic/rail/facilitator"
 	"store.example/agentstore/dynamic/rail/railtest"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // remoteHarness is a rail without a relayer: a facilitator with a relayer of its own settles, over
@@ -25,7 +24,7 @@ type remoteHarness struct {
 func openRemote(t testing.TB) railtest.Harness {
 	h := openOn(t, 8453)
 	db, rails := ledger.NewMem(ledger.MemOptions{}), []rail.Rail{h.rail}
-	g, err := gas.New(gas.Config{DB: db, Rails: rails})
+	g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: rails})
 	if err != nil {
 		t.Fatal(err)
 	}

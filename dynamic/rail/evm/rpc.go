@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"store.example/agentstore/dynamic/rail/rpc"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // maxAnswer is how many bytes one answer may have, a batch included.
@@ -17,7 +17,7 @@ const maxAnswer = 32 << 20
 
 // client speaks JSON-RPC to one network through several nodes, several calls at a time.
 type client struct {
-	*rpc.Nodes
+	*rail.Nodes
 	round atomic.Uint64 // request ids
 }
 
@@ -26,11 +26,11 @@ type call struct {
 	method string
 	params []any
 	out    any   // where the result is decoded to; nil discards it
-	err    error // *rpc.Error, rpc.ErrNull, or a decoding error
+	err    error // *rail.NodeError, rail.ErrNodeNull, or a decoding error
 }
 
 func newClient(cfg Config) (*client, error) {
-	nodes, err := rpc.New(cfg.RPC, maxAnswer)
+	nodes, err := rail.NewNodes(cfg.RPC, maxAnswer)
 	if err != nil {
 		return nil, err
 	}
@@ -68,9 +68,9 @@ type request struct {
 }
 
 type response struct {
-	ID     uint64         `json:"id"`
-	Result jsontext.Value `json:"result"`
-	Error  *rpc.Error     `json:"error"`
+	ID     uint64          `json:"id"`
+	Result jsontext.Value  `json:"result"`
+	Error  *rail.NodeError `json:"error"`
 }
 
 func (c *client) encode(calls []*call) (body []byte, first uint64, err error) {
@@ -133,7 +133,7 @@ func settle(r response, out any) error {
 	case out == nil:
 		return nil
 	case len(r.Result) == 0 || r.Result.Kind() == 'n':
-		return rpc.ErrNull
+		return rail.ErrNodeNull
 	}
 	if err := json.Unmarshal(r.Result, out); err != nil {
 		return errors.New("the answer has an unexpected form")

@@ -13,7 +13,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // draft is a transaction of ours with everything known but its nonce.
@@ -301,7 +300,7 @@ func (r *Rail) Send(ctx context.Context, all ...rail.Signed) error {
 // known reports the answers by which nodes say that a transaction is in their pool or that its
 // nonce is spent.
 func known(err error) bool {
-	e, ok := errors.AsType[*rpc.Error](err)
+	e, ok := errors.AsType[*rail.NodeError](err)
 	if !ok {
 		return false
 	}

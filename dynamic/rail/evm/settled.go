@@ -9,7 +9,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // Settled implements rail.Settlements. A plain transfer is no settlement: the Transfer must stand
@@ -29,7 +28,7 @@ func (r *Rail) Settled(ctx context.Context, s rail.Settlement) (rail.Settled, er
 		return rail.Settled{}, err
 	}
 	switch {
-	case errors.Is(ask.err, rpc.ErrNull):
+	case errors.Is(ask.err, rail.ErrNodeNull):
 		return rail.Settled{}, rail.ErrNotFinal
 	case ask.err != nil:
 		return rail.Settled{}, fmt.Errorf("reading the receipt: %w", ask.err)

@@ -13,9 +13,8 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // Selectors and topics of ERC-20, EIP-3009, EIP-712 and EIP-1271.
@@ -166,7 +165,7 @@ func text(b []byte) (string, bool) {
 // could not make it, and with which text. The text comes from the ABI data where there is any:
 // nodes word their messages differently.
 func reverted(err error) (reason string, is bool) {
-	e, ok := err.(*rpc.Error)
+	e, ok := err.(*rail.NodeError)
 	if !ok {
 		return "", false
 	}
@@ -183,7 +182,7 @@ func reverted(err error) (reason string, is bool) {
 
 // exhausted reports that a call, or an estimate, took all the gas that it named.
 func exhausted(err error) bool {
-	e, ok := errors.AsType[*rpc.Error](err)
+	e, ok := errors.AsType[*rail.NodeError](err)
 	if !ok {
 		return false
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // vector is testdata/eip3009.json, made with the stock packages and a public test key.
@@ -115,7 +114,7 @@ func TestReverts(t *testing.T) {
 		{-32000, "header not found", "", "", false},
 		{-32005, "limit exceeded", `{"see":"http://x"}`, "", false},
 	} {
-		err := &rpc.Error{Code: c.code, Message: c.message, Data: []byte(c.data)}
+		err := &rail.NodeError{Code: c.code, Message: c.message, Data: []byte(c.data)}
 		if got, is := reverted(err); got != c.want || is != c.is {
 			t.Errorf("reverted(%v) = %q, %v; want %q, %v", err, got, is, c.want, c.is)
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 const (
@@ -94,7 +93,7 @@ func (r *Rail) Verify(ctx context.Context, p *rail.Payment, want rail.Requiremen
 	}
 	why := "the signature's s is not in the lower half"
 	if sim.err != nil {
-		if why, err = triedCall(sim, nil); err != nil && !errors.Is(err, rpc.ErrNull) {
+		if why, err = triedCall(sim, nil); err != nil && !errors.Is(err, rail.ErrNodeNull) {
 			return rail.Mark{}, fmt.Errorf("simulating a payment: %w", err)
 		}
 	}

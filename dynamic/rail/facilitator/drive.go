@@ -12,7 +12,6 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/open"
 )
 
 // openWait is how long a payment waits for its payer's others to end.
@@ -124,7 +123,7 @@ func (h *Handler) begin(j *job) (*settle.Settlement, error) {
 
 // admit signs the settlement of a payment as soon as its payer has room for one more.
 func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err error) {
-	a := &open.Admission{Payment: open.Of(m.ID, j.p, m.Mark), Proven: h.cfg.Gas.Proven}
+	a := &settle.Admission{OpenPayment: settle.OpenPaymentOf(m.ID, j.p, m.Mark), Proven: h.cfg.Gas.Proven}
 	err = h.gate.Admit(h.ctx, a, j.rail, openWait, func(ctx context.Context) error {
 		return h.cfg.Gas.Count(ctx, func(tx ledger.Tx) error {
 			var err error
@@ -134,10 +133,10 @@ func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err erro
 			if err := a.Check(tx); err != nil {
 				return err
 			}
-			return open.Reserve(tx, a.Payment, reserved)
+			return settle.ReserveOpen(tx, a.OpenPayment, reserved)
 		})
 	})
-	if full, ok := errors.AsType[*open.NoRoom](err); ok {
+	if full, ok := errors.AsType[*settle.NoRoom](err); ok {
 		return nil, &rail.Refusal{Reason: "invalid_transaction_state",
 			Message: full.Error() + "; send the same again in some seconds"}
 	}
@@ -145,7 +144,7 @@ func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err erro
 		return nil, err
 	}
 	s, err = h.cfg.Settles.Begin(h.ctx, settle.Order{ID: m.ID, Members: []settle.Member{m},
-		Arrow: func(tx ledger.Tx, _ *settle.Settlement) error { return open.Enter(tx, a.Payment) }})
+		Arrow: func(tx ledger.Tx, _ *settle.Settlement) error { return settle.EnterOpen(tx, a.OpenPayment) }})
 	if err != nil && !errors.Is(err, ledger.ErrUnknown) { // it may be signed and stored
 		err = errors.Join(err, h.cfg.Gas.Count(h.ctx, func(tx ledger.Tx) error { return leave(tx, m) }))
 	}
@@ -154,7 +153,7 @@ func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err erro
 
 // leave counts a payment as open no longer.
 func leave(tx ledger.Tx, m settle.Member) error {
-	return open.Leave(tx, open.Of(m.ID, &m.Payment, m.Mark))
+	return settle.LeaveOpen(tx, settle.OpenPaymentOf(m.ID, &m.Payment, m.Mark))
 }
 
 // owner is a handler as it is told of one of its settlements.

@@ -13,7 +13,6 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // plainRail pays whatever is sent at once.
@@ -69,7 +68,7 @@ func (f *failing) Update(ctx context.Context, fn func(ledger.Tx) error) error {
 func TestASettlementIsDrivenOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, n := &failing{DB: ledger.NewMem(ledger.MemOptions{})}, &plainRail{}
-		g, err := gas.New(gas.Config{DB: db, Rails: []rail.Rail{n}})
+		g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: []rail.Rail{n}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,6 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/facilitator"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // stuck is a network on which nothing ends: what a flooder presents is being verified, what an
@@ -64,7 +63,7 @@ func (plain) Price() rail.Price                        { return rail.Price{} }
 func handler(t *testing.T, r rail.Rail) *facilitator.Handler {
 	t.Helper()
 	db := ledger.NewMem(ledger.MemOptions{})
-	g, err := gas.New(gas.Config{DB: db, Rails: []rail.Rail{r}})
+	g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: []rail.Rail{r}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,6 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/checks"
-	"store.example/agentstore/dynamic/settle/gas"
-	"store.example/agentstore/dynamic/settle/open"
 )
 
 // rawObject is JSON that is passed on as it came.
@@ -42,7 +39,7 @@ type HandlerConfig struct {
 	PayTo []string
 	// Gas decides what may be spent on settling. It is what a till has too, and must not be
 	// missing: other people's payments cost the same gas.
-	Gas *gas.Guard
+	Gas *settle.GasGuard
 	// Settles drives the settlements, over the same rails and the same ledger. What it stores
 	// outlives this process.
 	Settles *settle.Driver
@@ -68,9 +65,9 @@ type Handler struct {
 	ctx  context.Context // of the settlements under way
 	stop context.CancelFunc
 	work sync.WaitGroup
-	gate open.Gate // of payments that wait for room
+	gate settle.OpenGate // of payments that wait for room
 	// checks bounds what payments may cost that are refused.
-	checks checks.Checks
+	checks settle.Checks
 
 	mu   sync.Mutex // guards what follows
 	jobs map[string]*job
@@ -461,7 +458,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, p *rail.Payment, 
 		answer(w, http.StatusBadRequest, map[string]string{"error": "the body is not a facilitator request"})
 		return
 	}
-	if out, ok := errors.AsType[*gas.Outage](err); ok {
+	if out, ok := errors.AsType[*settle.GasOutage](err); ok {
 		w.Header().Set("Retry-After", strconv.Itoa(int(out.Retry.Seconds())))
 		answer(w, http.StatusServiceUnavailable, map[string]string{"error": out.Error()})
 		return
@@ -470,11 +467,11 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, p *rail.Payment, 
 		w.Header().Set("Retry-After", strconv.Itoa(int(after.Seconds())))
 		answer(w, http.StatusTooManyRequests, map[string]string{"error": err.Error()})
 	}
-	if spent, ok := errors.AsType[*gas.Spent](err); ok {
+	if spent, ok := errors.AsType[*settle.GasSpent](err); ok {
 		retry(spent.Retry)
 		return
 	}
-	if busy, ok := errors.AsType[*checks.Busy](err); ok {
+	if busy, ok := errors.AsType[*settle.ChecksBusy](err); ok {
 		retry(busy.Retry)
 		return
 	}

@@ -9,13 +9,13 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // hearing is an owner who has heard nothing, of one payment.
 func hearing(t *testing.T) *owner {
 	t.Helper()
-	g, err := gas.New(gas.Config{DB: ledger.NewMem(ledger.MemOptions{}), Rails: []rail.Rail{&plainRail{}}})
+	g, err := settle.NewGasGuard(settle.GasConfig{DB: ledger.NewMem(ledger.MemOptions{}),
+		Rails: []rail.Rail{&plainRail{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -366,7 +366,7 @@ func flood(s *suite, h HostilePayer) {
 // amongOthers shows a payer who has code when the transaction is in a block that it shares with two
 // others. Those are paid by it, or cleared of its revert and paid alone. What it makes of the gas
 // of all, beyond what they would have taken, is lost once: as it has code, it goes alone from then
-// on, and not a second time (package gas).
+// on, and not a second time (settle.GasGuard).
 func amongOthers(s *suite, h HostilePayer) {
 	if s.several() == nil {
 		return

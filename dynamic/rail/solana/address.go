@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"store.example/agentstore/corpus/attest/spl"
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/wallet"
 )
 
 // key is an account's address: an ed25519 public key, or 32 bytes that a program derives and nobody
@@ -33,8 +33,8 @@ func mustKey(s string) key {
 
 // The programs that a payment may name, and what is read of the chain.
 var (
-	programToken     = key(spl.Token)
-	programToken2022 = key(spl.Token2022)
+	programToken     = key(networks.SPLToken)
+	programToken2022 = key(networks.SPLToken2022)
 	programBudget    = mustKey("ComputeBudget111111111111111111111111111111")
 	programMemo      = mustKey("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr")
 	programGuard     = mustKey("L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95") // Lighthouse
@@ -43,7 +43,7 @@ var (
 
 // associated is the address of an owner's token account for a mint of the classic token program.
 func associated(owner, mint key) key {
-	return spl.Associated(owner, programToken, mint)
+	return networks.SPLAssociated(owner, programToken, mint)
 }
 
 // TokenAccount is the address of an owner's token account for a mint of the classic token program,

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 const (
@@ -278,7 +277,7 @@ func (c *count) page(ctx context.Context, account key, before string) (page []li
 // is known here brought nothing: anybody can write one, which must not end the count.
 func (c *count) brought(ctx context.Context, account key, e listed) (int64, error) {
 	x, err := c.r.executed(ctx, e.Signature, finalized)
-	if said, is := errors.AsType[*rpc.Error](err); is && said.Code == codeVersion {
+	if said, is := errors.AsType[*rail.NodeError](err); is && said.Code == codeVersion {
 		c.r.log.Warn("a transfer cannot be read", "network", c.r.cfg.Network, "tx", e.Signature)
 		return 0, nil
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail"
 )
 

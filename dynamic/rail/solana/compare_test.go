@@ -23,7 +23,6 @@ import (
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/facilitator"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // both are two facilitators with one fee payer on one cluster: the stock one and ours.
@@ -36,7 +35,7 @@ func openBoth(t *testing.T) *both {
 	b := &both{harness: open(t)}
 	rails := []rail.Rail{b.rail}
 	db := ledger.NewMem(ledger.MemOptions{})
-	g, err := gas.New(gas.Config{DB: db, Rails: rails, Subsidy: -1})
+	g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: rails, Subsidy: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

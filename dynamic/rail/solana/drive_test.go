@@ -9,7 +9,6 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
-	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // owner hears of a settlement until its payment is paid or dead.
@@ -27,7 +26,7 @@ func (o *owner) Heard(_ context.Context, _ *settle.Settlement, _ settle.Member, 
 
 // driver drives a rail of the harness.
 func (h *harness) driver(db ledger.DB, r rail.Rail, afterStep func(string)) *settle.Driver {
-	g, err := gas.New(gas.Config{DB: db, Rails: []rail.Rail{r}})
+	g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: []rail.Rail{r}})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 const (
@@ -151,7 +150,7 @@ func (l *ledger) page(ctx context.Context, s rail.Span) (page []entry, err error
 // transfer reads what a transaction brought; ok is false where it brought nothing.
 func (r *Rail) transfer(ctx context.Context, e entry) (out rail.Transfer, ok bool, err error) {
 	x, err := r.executed(ctx, e.Signature, confirmed)
-	if said, is := errors.AsType[*rpc.Error](err); is && said.Code == codeVersion {
+	if said, is := errors.AsType[*rail.NodeError](err); is && said.Code == codeVersion {
 		return r.unreadable(e)
 	}
 	if err != nil {

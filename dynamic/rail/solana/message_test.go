@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"store.example/agentstore/corpus/attest/spl"
+	"store.example/agentstore/corpus/networks"
 
 	sol "github.com/gagliardetto/solana-go"
 )
@@ -272,10 +272,10 @@ func TestDerivedAddresses(t *testing.T) {
 		if got := associated(owner, mint); sol.PublicKey(got) != want {
 			t.Errorf("the token account of %s is %s, want %s", owner, got, want)
 		}
-		if spl.OnCurve(owner) != sol.IsOnCurve(owner[:]) {
-			t.Errorf("%s: on the curve %v", owner, spl.OnCurve(owner))
+		if networks.OnSolanaCurve(owner) != sol.IsOnCurve(owner[:]) {
+			t.Errorf("%s: on the curve %v", owner, networks.OnSolanaCurve(owner))
 		}
-		if spl.OnCurve(owner) {
+		if networks.OnSolanaCurve(owner) {
 			on++
 		}
 	}

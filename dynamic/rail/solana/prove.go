@@ -3,7 +3,7 @@ package solana
 import (
 	"context"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail"
 )
 

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"time"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 )
 
 // How sure a node is of a block: a supermajority has voted for it, or has rooted it. What it merely
@@ -231,7 +231,7 @@ func (e *executed) wire() ([]byte, error) {
 	return base64.StdEncoding.DecodeString(e.Transaction[0])
 }
 
-// executed reads a transaction that is in a block, rpc.ErrNull where the node has none.
+// executed reads a transaction that is in a block, rail.ErrNodeNull where the node has none.
 func (r *Rail) executed(ctx context.Context, signature, commitment string) (*executed, error) {
 	var e executed
 	err := r.rpc.call(ctx, &e, "getTransaction", signature,

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"store.example/agentstore/dynamic/rail/rpc"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // maxAnswer is how many bytes one answer may have.
@@ -17,7 +17,7 @@ const maxAnswer = 8 << 20
 // client speaks JSON-RPC 2.0 to one network through several nodes, as Solana's nodes do: one call a
 // request, since few providers take several.
 type client struct {
-	*rpc.Nodes
+	*rail.Nodes
 	round atomic.Uint64 // request ids
 }
 
@@ -32,8 +32,8 @@ const (
 	codeBehind       = -32016 // minContextSlot was not reached
 )
 
-func newClient(urls []string, asked func(rpc.Asked)) (*client, error) {
-	nodes, err := rpc.New(urls, maxAnswer)
+func newClient(urls []string, asked func(rail.Asked)) (*client, error) {
+	nodes, err := rail.NewNodes(urls, maxAnswer)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func newClient(urls []string, asked func(rpc.Asked)) (*client, error) {
 }
 
 // call makes a call and decodes its result into out, which null is no value of. The error is an
-// *rpc.Error where a node said no, rpc.ErrNull, or says that nothing is known.
+// *rail.NodeError where a node said no, rail.ErrNodeNull, or says that nothing is known.
 func (c *client) call(ctx context.Context, out any, method string, params ...any) error {
 	id := c.round.Add(1)
 	if params == nil {
@@ -60,8 +60,8 @@ func (c *client) call(ctx context.Context, out any, method string, params ...any
 	var final error
 	err = c.Ask(ctx, body, func(answer []byte) error {
 		err := decode(answer, id, out)
-		said, is := errors.AsType[*rpc.Error](err)
-		if errors.Is(err, rpc.ErrNull) || is && !passing(said) {
+		said, is := errors.AsType[*rail.NodeError](err)
+		if errors.Is(err, rail.ErrNodeNull) || is && !passing(said) {
 			final, err = err, nil
 		}
 		return err
@@ -75,9 +75,9 @@ func (c *client) call(ctx context.Context, out any, method string, params ...any
 // decode reads the answer to the call of an id.
 func decode(raw []byte, id uint64, out any) error {
 	var r struct {
-		ID     uint64         `json:"id"`
-		Result jsontext.Value `json:"result"`
-		Error  *rpc.Error     `json:"error"`
+		ID     uint64          `json:"id"`
+		Result jsontext.Value  `json:"result"`
+		Error  *rail.NodeError `json:"error"`
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return errors.New("the answer is not JSON-RPC")
@@ -88,7 +88,7 @@ func decode(raw []byte, id uint64, out any) error {
 	case r.Error != nil:
 		return r.Error
 	case len(r.Result) == 0 || r.Result.Kind() == 'n':
-		return rpc.ErrNull
+		return rail.ErrNodeNull
 	}
 	if err := json.Unmarshal(r.Result, out); err != nil {
 		return errors.New("the answer has an unexpected form")
@@ -98,6 +98,6 @@ func decode(raw []byte, id uint64, out any) error {
 
 // passing reports an answer that another node, or the same one later, may give otherwise: it says
 // nothing of what was asked.
-func passing(e *rpc.Error) bool {
+func passing(e *rail.NodeError) bool {
 	return e.Limited() || e.Code == codeUnhealthy || e.Code == codeBehind
 }

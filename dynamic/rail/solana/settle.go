@@ -11,9 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 const (
@@ -158,7 +157,7 @@ func (r *Rail) Send(ctx context.Context, all ...rail.Signed) error {
 
 // processed reports the answer by which a node says that a transaction is on the chain already.
 func processed(err error) bool {
-	e, ok := errors.AsType[*rpc.Error](err)
+	e, ok := errors.AsType[*rail.NodeError](err)
 	return ok && strings.Contains(strings.ToLower(e.Message), "already been processed")
 }
 

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // Settled implements rail.Settlements. What is taken is a payment of the form that stock buyers
@@ -26,9 +25,9 @@ func (r *Rail) Settled(ctx context.Context, s rail.Settlement) (rail.Settled, er
 		return rail.Settled{}, rail.ErrOtherPayment
 	}
 	e, err := r.executed(ctx, s.Tx, finalized)
-	said, is := errors.AsType[*rpc.Error](err)
+	said, is := errors.AsType[*rail.NodeError](err)
 	switch {
-	case errors.Is(err, rpc.ErrNull):
+	case errors.Is(err, rail.ErrNodeNull):
 		return rail.Settled{}, rail.ErrNotFinal
 	case is && said.Code == codeVersion: // no form that payments have
 		return rail.Settled{}, rail.ErrOtherPayment

@@ -42,7 +42,6 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // Config describes one cluster. New fills what Preset's rows leave open with the defaults named
@@ -56,7 +55,7 @@ type Config struct {
 	// never shown.
 	RPC []string
 	// Asked is told of each question to one of them; nil tells nobody.
-	Asked func(rpc.Asked)
+	Asked func(rail.Asked)
 	// Asset is the token's mint, of the classic token program.
 	Asset string
 	// Symbol is the token's ticker; default USDC.
@@ -71,12 +70,7 @@ type Config struct {
 	// asset, from which the cost of settling derives; 0 is no price, and then nothing is offered on
 	// the network.
 	CoinPrice int64
-	// MaxUnits is how many compute units a payment may ask for; default 100,000. A stock payment
-	// asks for 20,000.
-	MaxUnits uint32
-	// MaxPrice is what a payment may offer for a compute unit, in millionths of a lamport; default
-	// 50,000, which for MaxUnits is as much as one signature costs. A stock payment offers 1.
-	MaxPrice uint64
+	Bounds
 	// AnyGenesis takes whatever cluster the node is of, which is for local chains only.
 	AnyGenesis bool
 	// Poll is how often Run asks for what is new; default 500 ms.
@@ -86,6 +80,16 @@ type Config struct {
 	GasAlarm *big.Int
 	// Log receives what the watcher meets; nil discards it.
 	Log *slog.Logger
+}
+
+// Bounds are what a payment may ask of the fee payer.
+type Bounds struct {
+	// MaxUnits is how many compute units a payment may ask for; default 100,000. A stock payment
+	// asks for 20,000.
+	MaxUnits uint32
+	// MaxPrice is what a payment may offer for a compute unit, in millionths of a lamport; default
+	// 50,000, which for MaxUnits is as much as one signature costs. A stock payment offers 1.
+	MaxPrice uint64
 }
 
 // timeout is the advertised validity: the 150 blocks for which a blockhash is good take about as

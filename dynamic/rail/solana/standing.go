@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // Check implements rail.Rail: the cluster, the mint, and payTo's token account. That account is
@@ -155,7 +154,7 @@ func (r *Rail) Explain(ctx context.Context, p *rail.Payment, v rail.Revert) (rai
 	case err == nil:
 		why := fault(e.Meta.Err)
 		return rail.Cause{Payer: r.payersFault(ctx, t, why), Reason: why}, nil
-	case !errors.Is(err, rpc.ErrNull):
+	case !errors.Is(err, rail.ErrNodeNull):
 		return rail.Cause{}, fmt.Errorf("finding out why %s failed: %w", v.Tx, err)
 	}
 	_, list, err := r.accounts(ctx, confirmed, o.source)
