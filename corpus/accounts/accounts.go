@@ -10,7 +10,6 @@ import (
 	"encoding/base64"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
-	"strings"
 
 	"store.example/agentstore/corpus/networks"
 
@@ -79,13 +78,9 @@ func of(x exchange.Exchange, index int) (keys []string, ok bool) {
 			} `json:"extra"`
 		} `json:"accepts"`
 	}
-	value := strings.TrimRight(strings.TrimSpace(x.Response.Header.Get("Payment-Required")), "=")
-	raw, err := base64.RawStdEncoding.DecodeString(value)
-	if err != nil {
-		raw, err = base64.RawURLEncoding.DecodeString(value)
-	}
+	raw, ok := exchange.DecodeBase64(x.Response.Header.Get("Payment-Required"))
 	// Entries beside the one that is meant may be of any form.
-	if err != nil || json.Unmarshal(raw, &terms) != nil || index >= len(terms.Accepts) {
+	if !ok || json.Unmarshal(raw, &terms) != nil || index >= len(terms.Accepts) {
 		return nil, false
 	}
 	e := terms.Accepts[index]

@@ -1,7 +1,6 @@
 package census
 
 import (
-	"encoding/base64"
 	"encoding/json/v2"
 	"slices"
 	"strings"
@@ -30,7 +29,8 @@ func addresses(recorded []exchange.Exchange, terms []probe.Requirement) map[stri
 		} `json:"accepts"`
 	}
 	value := recorded[len(recorded)-1].Response.Header.Get("PAYMENT-REQUIRED")
-	if json.Unmarshal(decodeBase64(value), &challenge) != nil {
+	raw, ok := exchange.DecodeBase64(value)
+	if !ok || json.Unmarshal(raw, &challenge) != nil {
 		return nil
 	}
 	for i, a := range challenge.Accepts {
@@ -57,17 +57,6 @@ func addresses(recorded []exchange.Exchange, terms []probe.Requirement) map[stri
 		}
 	}
 	return out
-}
-
-// decodeBase64 takes both alphabets, with padding or without, as buyers do.
-func decodeBase64(s string) []byte {
-	s = strings.TrimRight(s, "=")
-	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		if b, err := e.DecodeString(s); err == nil {
-			return b
-		}
-	}
-	return nil
 }
 
 // mainnet reports whether a network is known and its money real.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"strings"
 
+	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/record"
 )
 
@@ -29,7 +29,7 @@ func Revisits(name string, rounds int) Source {
 			case !s.alive:
 				put(Named{Host: s.host, Reason: fmt.Sprintf("no list named it and it did not answer in the last %d "+
 					"rounds", rounds)})
-			case strings.Contains(s.url, "pay-to "):
+			case exchange.HasStandIn(s.url):
 				put(Named{Host: s.host, Reason: "its URL holds an address, which the record does not: it is walked " +
 					"when a list names it"})
 			default:

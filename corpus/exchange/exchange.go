@@ -4,8 +4,9 @@
 // An Exchange is data, bounded and self-contained: checkers judge it years
 // later without a network. It has a file form (Format, JSON with base64
 // bodies, strict to read) for the private record, and a published form
-// (Redact) that shows the terms a door asked for without the addresses it
-// wants to be paid at. Of this module the package imports the names of networks alone.
+// (Redact) that shows the terms a door asked for with stand-ins in the place of
+// the addresses it wants to be paid at, so that any client of x402 reads them.
+// Of this module the package imports networks alone.
 //
 //	raw, err := x.Encode()       // private: var/
 //	red, err := x.Redact()       // public

@@ -3,7 +3,6 @@ package exchange
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"math/bits"
 	"strings"
 
 	"golang.org/x/crypto/sha3"
@@ -18,10 +17,7 @@ import (
 // address counts in lower case, so that its digest does not depend on how a door
 // spells it. The digest hides nothing from someone who tries addresses.
 func PayToDigest(network, address string) string {
-	if isHexAddress(address) {
-		address = strings.ToLower(address)
-	}
-	sum := sha256.Sum256([]byte("store-pay-to/v1|" + networks.CAIP2Name(network) + "|" + address))
+	sum := sha256.Sum256([]byte("store-pay-to/v1|" + networks.CAIP2Name(network) + "|" + addressKey(address)))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -81,33 +77,12 @@ func checksum(digits string) string {
 	return string(out)
 }
 
-// isSolanaAddress reports whether s is base58 of 32 bytes, each leading zero of which is one 1.
+// isSolanaAddress reports whether s is base58 of 32 bytes.
 func isSolanaAddress(s string) bool {
-	if len(s) < 32 || len(s) > 44 {
+	const longest = 44 // characters
+	if len(s) > longest {
 		return false
 	}
-	const alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-	var n [9]uint32 // 44 digits are less than 2^258; the lowest word first
-	zeros, leading := 0, true
-	for i := range len(s) {
-		digit := strings.IndexByte(alphabet, s[i])
-		if digit < 0 {
-			return false
-		}
-		if leading = leading && digit == 0; leading {
-			zeros++
-		}
-		carry := uint64(digit)
-		for j := range n {
-			carry += uint64(n[j]) * 58
-			n[j], carry = uint32(carry), carry>>32
-		}
-	}
-	length := 0
-	for j, word := range n {
-		if word != 0 {
-			length = 4*j + (bits.Len32(word)+7)/8
-		}
-	}
-	return zeros+length == 32
+	_, err := networks.ParseSolanaAccount(s)
+	return err == nil
 }

@@ -22,12 +22,11 @@ const RedactedFormat = "store-probe-evidence/v1"
 
 // Bounds of the published form.
 const (
-	maxShownValue  = 1024      // bytes of one header value
-	maxShownLines  = 64        // header lines, and names of others
-	maxChallenge   = 256 << 10 // bytes of one challenge as sent
-	maxShownDepth  = 64        // nesting of a challenge
-	longHead       = 16 << 10  // where fetch in Node gives up
-	minSweptLength = 20        // shorter addresses are not looked for in other text
+	maxShownValue = 1024      // bytes of one header value
+	maxShownLines = 64        // header lines, and names of others
+	maxChallenge  = 256 << 10 // bytes of one challenge as sent
+	maxShownDepth = 64        // nesting of a challenge
+	longHead      = 16 << 10  // where fetch in Node gives up
 )
 
 // Redacted is the published form of an exchange: the input of a judgement
@@ -45,6 +44,7 @@ type Redacted struct {
 	OtherHeaders []string     `json:"other_headers"` // names of the others
 	Body         BodyFacts    `json:"body"`
 	Challenges   []Challenge  `json:"challenges"`
+	StandIns     []StandIn    `json:"stand_ins,omitempty"` // sorted by address and network, each once
 	Error        Error        `json:"error"`
 	// HeadBytes are those of the answer's header names and values, where they are more than some
 	// clients read.
@@ -76,11 +76,10 @@ const (
 )
 
 // Challenge is the terms a door named, at one place. In Value each payTo,
-// pay_to and recipient is replaced by {"form":…,"digest":…} (PayToForm,
-// PayToDigest), each compact JWS by {"jws":{header,payload,signature_bytes,
-// canonical}}, and every other mention of such an address by its digest's
-// first characters. Order, other values and the spelling of numbers are the
-// door's own.
+// pay_to and recipient is replaced by a stand-in, and so is every other mention
+// of such an address, in what is written in base64 too: there the signature of an
+// offer stays that of the door, over the address itself. All else is as a client
+// reads it: order, other values and the spelling of numbers are the door's own.
 type Challenge struct {
 	From     string `json:"from"`              // From…
 	Bytes    int    `json:"bytes"`             // as sent
@@ -128,6 +127,11 @@ func DecodeRedacted(raw []byte) (Redacted, error) {
 	if !slices.Contains(headFaults, r.HeadFault) {
 		return Redacted{}, fmt.Errorf("decoding evidence: head fault %q", r.HeadFault)
 	}
+	for i, s := range r.StandIns {
+		if !s.wellFormed() || i > 0 && r.StandIns[i-1].compare(s) >= 0 {
+			return Redacted{}, fmt.Errorf("decoding evidence: stand-in %d is %.80q on %.80q", i, s.Address, s.Network)
+		}
+	}
 	again, err := r.Encode()
 	if err != nil {
 		return Redacted{}, err
@@ -174,15 +178,8 @@ var shownHeaders = []string{
 // Redact returns the published form. The exchange is not changed. It depends on
 // nothing but the exchange, so the same recording has the same digest for ever.
 func (x Exchange) Redact() (Redacted, error) {
-	r, _, err := x.RedactParsed()
-	return r, err
-}
-
-// RedactParsed is Redact. It also returns what ParseValue would read from the Value of each
-// challenge, nil for those from which it would read nothing, so that they need not be parsed again.
-func (x Exchange) RedactParsed() (Redacted, []any, error) {
 	if err := x.check(); err != nil {
-		return Redacted{}, nil, err
+		return Redacted{}, err
 	}
 	r := Redacted{
 		Format: RedactedFormat, Method: x.Request.Method,
@@ -197,15 +194,13 @@ func (x Exchange) RedactParsed() (Redacted, []any, error) {
 	if n := HeadBytes(x.Response.Header); n >= longHead {
 		r.HeadBytes = n
 	}
-	s := &sweeper{}
-	challenges := x.challenges(s)
-	parsed := make([]any, len(challenges))
-	for i, c := range challenges {
-		var shown Challenge
-		shown, parsed[i] = c.redacted(s)
-		r.Challenges = append(r.Challenges, shown)
+	s := newSweeper()
+	for _, c := range x.challenges(s) {
+		r.Challenges = append(r.Challenges, c.redacted(s))
 	}
-	r.URL = s.sweep(strings.ToValidUTF8(x.Request.URL, "�"))
+	r.URL = strings.ToValidUTF8(x.Request.URL, "�")
+	host := hostEnd(r.URL) // what is before stands in the row, whatever the door calls an address
+	r.URL = r.URL[:host] + s.sweep(r.URL[host:])
 	r.Error.Text = s.sweep(strings.ToValidUTF8(x.Error.Text, "�"))
 	for _, h := range encodeHeader(x.Response.Header) {
 		name := http.CanonicalHeaderKey(h.Name)
@@ -223,7 +218,22 @@ func (x Exchange) RedactParsed() (Redacted, []any, error) {
 	}
 	slices.SortStableFunc(r.Headers, func(a, b HeaderLine) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(r.OtherHeaders)
-	return r, parsed, nil
+	slices.SortFunc(s.standIns, StandIn.compare)
+	r.StandIns = slices.Compact(s.standIns)
+	return r, nil
+}
+
+// hostEnd is where the host of a URL ends.
+func hostEnd(url string) int {
+	scheme := strings.Index(url, "://")
+	if scheme < 0 {
+		return 0
+	}
+	begin := scheme + len("://")
+	if end := strings.IndexAny(url[begin:], "/?#"); end >= 0 {
+		return begin + end
+	}
+	return len(url)
 }
 
 // lenient reports whether a text is one JSON value to readers that are not strict.
@@ -264,7 +274,7 @@ var mark = []byte("\ufeff")
 // found is a challenge before it is redacted.
 type found struct {
 	Challenge
-	tree    *node
+	text    []byte // of its value, nil where it has none
 	network string // for addresses beside which no network stands
 }
 
@@ -273,12 +283,11 @@ func (x Exchange) challenges(s *sweeper) []found {
 	var out []found
 	add := func(f found, text []byte) {
 		text, f.Marked = bytes.CutPrefix(text, mark)
-		tree, err := parseTree(text)
-		if err != nil {
+		if v, err := parseWithin(maxShownDepth, text); err != nil {
 			f.Problem, f.Lenient = "not strict JSON", lenient(text)
 		} else {
-			f.tree = tree
-			s.learn(tree, f.network)
+			f.text = text
+			s.learn(v, f.network, false)
 		}
 		out = append(out, f)
 	}
@@ -294,11 +303,11 @@ func (x Exchange) challenges(s *sweeper) []found {
 		add(f, text)
 	}
 	if b := x.Response.Body; len(b) <= maxChallenge && !x.Response.Truncated {
-		text, marked := bytes.CutPrefix(b, mark)
-		if tree, err := parseTree(text); err == nil &&
-			(tree.member("accepts") != nil || tree.member("x402Version") != nil) {
-			s.learn(tree, "")
-			out = append(out, found{From: FromBody, Bytes: len(b), Marked: marked, tree: tree})
+		v, _ := parseWithin(maxShownDepth, bytes.TrimPrefix(b, mark))
+		o, _ := v.(*Object)
+		_, accepts := o.Get("accepts")
+		if _, version := o.Get("x402Version"); accepts || version {
+			add(found{From: FromBody, Bytes: len(b)}, b)
 		}
 	}
 	for _, c := range x.asked() {
@@ -356,23 +365,21 @@ func payment(c AuthChallenge) (f found, text []byte, ok bool) {
 	return f, text, true
 }
 
-// redacted brings the challenge into its published form, and into what its value holds.
-func (f found) redacted(s *sweeper) (Challenge, any) {
+// redacted brings the challenge into its published form.
+func (f found) redacted(s *sweeper) Challenge {
 	c := f.Challenge
-	params := c.Params
 	c.Params = nil
-	for _, p := range params {
+	for _, p := range f.Params {
 		c.Params = append(c.Params, cut(s.sweep(p.Name), s.sweep(p.Value)))
 	}
-	if f.tree == nil {
-		return c, nil
+	if f.text == nil {
+		return c
 	}
-	s.repeated = false
-	value, parsed := s.write(make([]byte, 0, c.Bytes+maxShownValue), f.tree, f.network)
-	if c.Value = value; s.repeated {
-		parsed = nil
+	var err error
+	if c.Value, err = jsontext.AppendFormat(nil, s.rewrite(f.text)); err != nil {
+		c.Value, c.Problem = nil, "two names in it differ in the spelling of an address alone"
 	}
-	return c, parsed
+	return c
 }
 
 // headerValues finds a header whatever the case in which it was recorded.
@@ -407,6 +414,12 @@ var (
 	}
 	urlFirst = []spelling{standardFirst[3], standardFirst[2], standardFirst[1], standardFirst[0]}
 )
+
+// DecodeBase64 decodes base64 of either alphabet, with padding or without.
+func DecodeBase64(s string) (text []byte, ok bool) {
+	text, _, ok = decodeBase64(s, urlFirst)
+	return text, ok
+}
 
 // decodeBase64 decodes s and names the first spelling that it fits.
 func decodeBase64(s string, spellings []spelling) (text []byte, encoding string, ok bool) {

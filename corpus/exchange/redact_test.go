@@ -3,6 +3,7 @@ package exchange
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"store.example/agentstore/corpus/networks"
 )
@@ -78,10 +78,8 @@ func TestNoAddressIsPublished(t *testing.T) {
 			t.Errorf("%s is published in %s", secret, raw)
 		}
 	}
-	for _, kept := range []string{`"application/json"`, `"1000"`, "1.50", "9007199254740993", `"canonical":true`,
-		`"signature_bytes":64`,
-		PayToDigest(base, evmAddress), PayToDigest(solana, solanaAddress), `"form":"` + FormSolana + `"`, `{"form":"` +
-			FormNotAString + `"}`, `"set-cookie"`} {
+	for _, kept := range []string{`"application/json"`, `"1000"`, "1.50", "9007199254740993", PayToDigest(base, evmAddress),
+		PayToDigest(solana, solanaAddress), `"set-cookie"`, strings.Split(offer, ".")[2]} {
 		if !strings.Contains(published, strings.ToLower(kept)) {
 			t.Errorf("%s is not published in %s", kept, raw)
 		}
@@ -93,7 +91,7 @@ func TestRedactedChallenge(t *testing.T) {
 	if len(r.Challenges) != 3 {
 		t.Fatalf("%d challenges", len(r.Challenges))
 	}
-	want := `{"form":"evm","digest":"` + PayToDigest(base, evmAddress) + `"}`
+	want := `"` + standIn(evmAddress, 1) + `"`
 	for i, from := range []string{FromHeader, FromBody, FromAuthenticate} {
 		c := r.Challenges[i]
 		if c.From != from || c.Problem != "" || !strings.Contains(string(c.Value), want) {
@@ -248,13 +246,17 @@ func TestPayToForm(t *testing.T) {
 
 func FuzzRedact(f *testing.F) {
 	f.Add([]byte(challenge), "Payment id=a, request=\"e30\"")
+	f.Add([]byte(`{"accepts":[{"payTo":["`+solanaAddress+`",{"x":"%30x"}]}],"stand-in-1.invalid":"`+offer+`"}`), "")
 	f.Add([]byte(`{"accepts":[{"payTo":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}],"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":1}`), `Payment request="\`)
 	f.Fuzz(func(t *testing.T, body []byte, authenticate string) {
 		x := Exchange{Response: Response{Status: 402, Body: body, Header: http.Header{
 			"Payment-Required": {base64.StdEncoding.EncodeToString(body)}, "Www-Authenticate": {authenticate}}}}
 		r, err := x.Redact()
-		if err != nil {
+		if errors.Is(err, ErrTooLarge) {
 			return
+		}
+		if err != nil {
+			t.Fatalf("%q cannot be redacted: %v", body, err)
 		}
 		raw, err := r.Encode()
 		if err != nil {
@@ -263,60 +265,112 @@ func FuzzRedact(f *testing.F) {
 		if _, err := DecodeRedacted(raw); err != nil {
 			t.Fatalf("%s: %v", raw, err)
 		}
-		parsedAsWritten(t, x)
 	})
 }
 
-// parsedAsWritten demands that what RedactParsed gives beside a challenge is what stands in it.
-func parsedAsWritten(t *testing.T, x Exchange) (told int) {
-	t.Helper()
-	r, parsed, err := x.RedactParsed()
-	if err != nil || len(parsed) != len(r.Challenges) {
-		t.Fatalf("%d challenges, %d parsed, %v", len(r.Challenges), len(parsed), err)
+// TestStandIns: equal addresses have equal stand-ins and others have others, of the form of the
+// address; what a door writes itself in the form of one is no stand-in of another's address.
+func TestStandIns(t *testing.T) {
+	const usdc, longName = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "a-name-of-more-than-20-letters.eth"
+	upper, lower := "0x"+strings.ToUpper(evmAddress[2:]), strings.ToLower(evmAddress)
+	addresses := []string{evmAddress, lower, upper, "0x70997970c51812dc3A010C7d01b50e0d17dc79C8", // one account
+		"0x" + strings.Repeat("1", 40), solanaAddress, strings.Repeat("1", 32), longName, "shop.eth", "shop",
+		"0x" + strings.Repeat("0", 40), "", standIn(evmAddress, 1), standIn(solanaAddress, 1),
+		standIn(longName, 7), "(stand-in 1)", usdc, "eip155:8453:" + usdc}
+	var terms strings.Builder
+	for _, a := range addresses {
+		fmt.Fprintf(&terms, `{"network":"%s","payTo":"%s","asset":"%s","is":"<%s>"},`, base, a, usdc, a)
 	}
-	for i, c := range r.Challenges {
-		v, err := ParseValue(c.Value)
+	text := `{"own":"` + standIn(lower, 2) + ` stand-in-6.invalid (stand-in 7)","accepts":[` + terms.String() + `{"payTo":["` + evmAddress +
+		`",7]}]}`
+	r := redacted(t, Exchange{Response: Response{Status: 402, Body: []byte(text)}})
+	v, err := ParseValue(r.Challenges[0].Value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, _ := v.(*Object).Get("accepts")
+	entries, of := list.([]any), map[string]string{}
+	for i, a := range addresses {
+		entry := entries[i].(*Object)
+		payTo, _ := entry.text("payTo")
+		is, _ := entry.text("is")
+		asset, _ := entry.text("asset")
+		hidden := PayToForm(a) != FormEmpty && PayToForm(a) != FormEVMZero
+		if PayToForm(payTo) != PayToForm(a) || hidden == (payTo == a) || asset != usdc ||
+			len(a) >= minSwept && a != usdc && is != "<"+payTo+">" {
+			t.Errorf("%q is published as %q beside %q and %q", a, payTo, is, asset)
+		}
+		if digest := r.PayToDigest(base, payTo); hidden && digest != PayToDigest(base, a) {
+			t.Errorf("%q has the digest %q", payTo, digest)
+		}
+		if before, ok := of[addressKey(payTo)]; ok && before != addressKey(a) {
+			t.Errorf("%q stands for %q and %q", payTo, before, a)
+		}
+		of[addressKey(payTo)] = addressKey(a)
+	}
+	if len(of) != len(addresses)-3 {
+		t.Errorf("%d stand-ins for %d addresses: %v", len(of), len(addresses)-3, of)
+	}
+	own, _ := v.(*Object).text("own")
+	for _, theirs := range standIns.FindAllString(own, -1) {
+		if _, forged := of[theirs]; forged {
+			t.Errorf("the door's own %q is a stand-in of an address", theirs)
+		}
+	}
+	if last, _ := entries[len(addresses)].(*Object).Get("payTo"); cmp.Diff(last, []any{standIn(evmAddress, 1), 7.0}) !=
+		"" {
+		t.Errorf("a payTo that is no text is %v", last)
+	}
+	digest := digestOf(nil)
+	for _, list := range [][]StandIn{{r.StandIns[1], r.StandIns[0]}, {{evmAddress, base, digest}},
+		{{standIn(upper, 1), base, digest}}, {{standIn(lower, 1), "base", digest}}, {{standIn(lower, 1), base, "0"}}} {
+		raw, err := Redacted{Format: RedactedFormat, StandIns: list}.Encode()
 		if err != nil {
-			v = nil // no value, or names that became equal
-		} else {
-			told++
+			t.Fatal(err)
 		}
-		if diff := cmp.Diff(v, parsed[i], cmp.AllowUnexported(Object{}), cmpopts.EquateNaNs(),
-			cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("%s\nis parsed as another (-written +parsed):\n%s", c.Value, diff)
+		if _, err := DecodeRedacted(raw); err == nil {
+			t.Errorf("%+v is taken for a list of stand-ins", list)
 		}
 	}
-	return told
 }
 
-func TestParsedAsWritten(t *testing.T) {
-	long := strings.Repeat("é", maxSwept/2-8) + "aaaaaaaaaaaaaaaéé" // an address that is cut within a character
-	var many strings.Builder
-	many.WriteString("{")
-	for i := range 40 {
-		fmt.Fprintf(&many, `"name-%02d":%d,`, i, i)
+// TestHostStays: a door that calls its own host an address is told by it all the same.
+func TestHostStays(t *testing.T) {
+	const host = "door-with-a-long-name.example"
+	for _, url := range []string{"https://" + host, "https://" + host + "/" + host, "https://" + host + "?" + host} {
+		r := redacted(t, Exchange{Request: Request{URL: url}, Response: Response{
+			Body: []byte(`{"accepts":[{"payTo":"` + host + `"}]}`)}})
+		if want := url[:strings.Index(url, host)] + host; !strings.HasPrefix(r.URL, want) ||
+			strings.Contains(r.URL[len(want):], host) {
+			t.Errorf("%s is published as %s", url, r.URL)
+		}
 	}
-	for i, text := range []string{
-		challenge, "null", "[1,2.50,-0,1e999,true,false,null,[],{}]", many.String() + `"accepts":[{}]}`,
-		`{"accepts":[{"payTo":7,"network":"eip155:1"},{"payTo":"` + evmAddress + `","a":"` + evmAddress + `"}]}`,
-		`{"accepts":[{"payTo":"` + long + `"}],"` + long + `":1,"` + long + `x":[2],"x":"` + long + `"}`,
+}
+
+// TestWhereAddressesAreFound: wherever a door writes an address that it wants to be paid at, and
+// the rest of what it wrote stays.
+func TestWhereAddressesAreFound(t *testing.T) {
+	s, url, std := newSweeper(), base64.RawURLEncoding.EncodeToString, base64.StdEncoding.EncodeToString
+	const name = "a-name-of-more-than-20-letters.eth"
+	for _, a := range []string{evmAddress, solanaAddress, name, "shop.eth"} {
+		s.add(a, base)
+	}
+	hex, stood := evmAddress[2:], standIn(evmAddress, 1)
+	for text, want := range map[string]string{
+		"0x" + strings.Repeat("0", 24) + strings.ToLower(hex): "0x" + strings.Repeat("0", 24) +
+			strings.ToLower(stood[2:]),
+		"?to=%30x" + hex[:20] + "%" + fmt.Sprintf("%x", hex[20]) + hex[21:] + "&x=%20%2f": "?to=0x" + stood[2:] +
+			"&x=%20%2f",
+		"/pay/" + url([]byte(`{"to":"`+solanaAddress+`?"}`)) + "/x": "/pay/" + url([]byte(`{"to":"`+
+			standIn(solanaAddress, 2)+`?"}`)) + "/x",
+		std([]byte("~~?>"+std([]byte(evmAddress)))) + ".": std([]byte("~~?>"+std([]byte(stood)))) + ".",
+		"eyJ." + url([]byte(`{ "payTo" : "shop.eth", "is":"\u0073hop.eth","n":1.0}`)) + ".sig": "eyJ." +
+			url([]byte(`{ "payTo" : "stand-in-4.invalid", "is":"\u0073hop.eth","n":1.0}`)) + ".sig",
+		"%20" + hex[:39] + "eyJ" + std(make([]byte, 40)): "%20" + hex[:39] + "eyJ" + std(make([]byte, 40)),
 	} {
-		x := Exchange{Response: Response{Status: 402, Body: []byte(text),
-			Header: http.Header{"Payment-Required": {base64.StdEncoding.EncodeToString([]byte(text))}}}}
-		if told := parsedAsWritten(t, x); told == 0 && i < 5 {
-			t.Errorf("%.80s tells nothing", text)
+		if got := s.sweep(text); got != want {
+			t.Errorf("%s is %s, want %s", text, got, want)
 		}
-	}
-}
-
-// TestNoForgedMarks: what a door writes in the form that redaction gives is told apart from it.
-func TestNoForgedMarks(t *testing.T) {
-	text := `{"accepts":[{"payTo":"` + evmAddress + `","asset":"[pay-to 0123456789abcdef]","n":{"jws":{"header":{}}}}]}`
-	x := Exchange{Response: Response{Status: 402,
-		Header: http.Header{"Payment-Required": {base64.StdEncoding.EncodeToString([]byte(text))}}}}
-	if got := string(redacted(t, x).Challenges[0].Value); strings.Contains(got, `"[pay-to `) ||
-		strings.Contains(got, `"jws":`) {
-		t.Errorf("redacted to %s", got)
 	}
 }
 

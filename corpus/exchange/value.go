@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"maps"
-	"slices"
+	"math"
 	"strconv"
 )
 
@@ -16,26 +15,7 @@ import (
 // Object has no members.
 type Object struct {
 	names  []string
-	values []any // as many
-	// index is the place of each name, made once there are more of them than are looked through.
-	index map[string]int
-}
-
-// maxLooked is how many names of an object are looked through one by one.
-const maxLooked = 16
-
-// at is the place of a name, -1 where there is none.
-func (o *Object) at(name string) int {
-	switch {
-	case o == nil:
-		return -1
-	case o.index == nil:
-		return slices.Index(o.names, name)
-	}
-	if i, ok := o.index[name]; ok {
-		return i
-	}
-	return -1
+	values map[string]any
 }
 
 // Len is how many members there are.
@@ -48,33 +28,21 @@ func (o *Object) Len() int {
 
 // Get returns a member's value, and whether there is such a member.
 func (o *Object) Get(name string) (value any, ok bool) {
-	if i := o.at(name); i >= 0 {
-		return o.values[i], true
+	if o != nil {
+		value, ok = o.values[name]
 	}
-	return nil, false
+	return value, ok
 }
 
 // Set gives a member another value, in the place where it stands, or adds it at the end.
 func (o *Object) Set(name string, value any) {
-	if i := o.at(name); i >= 0 {
-		o.values[i] = value
-		return
+	if o.values == nil {
+		o.values = map[string]any{}
 	}
-	o.names, o.values = append(o.names, name), append(o.values, value)
-	switch n := len(o.names); {
-	case o.index != nil:
-		o.index[name] = n - 1
-	case n > maxLooked:
-		o.index = make(map[string]int, 2*n)
-		for i, name := range o.names {
-			o.index[name] = i
-		}
+	if _, ok := o.values[name]; !ok {
+		o.names = append(o.names, name)
 	}
-}
-
-// Clone returns a copy that shares the values. The Object is not nil.
-func (o *Object) Clone() *Object {
-	return &Object{names: slices.Clone(o.names), values: slices.Clone(o.values), index: maps.Clone(o.index)}
+	o.values[name] = value
 }
 
 // All yields the members in their order.
@@ -83,16 +51,20 @@ func (o *Object) All() iter.Seq2[string, any] {
 		if o == nil {
 			return
 		}
-		for i, name := range o.names {
-			if !yield(name, o.values[i]) {
+		for _, name := range o.names {
+			if !yield(name, o.values[name]) {
 				return
 			}
 		}
 	}
 }
 
-// newObject returns an Object with room for n members.
-func newObject(n int) *Object { return &Object{names: make([]string, 0, n), values: make([]any, 0, n)} }
+// text is a member's value where that is one.
+func (o *Object) text(name string) (value string, ok bool) {
+	v, _ := o.Get(name)
+	value, ok = v.(string)
+	return value, ok
+}
 
 // ErrMore is returned for a text that goes on after its value.
 var ErrMore = errors.New("more than one JSON value")
@@ -101,8 +73,13 @@ var ErrMore = errors.New("more than one JSON value")
 // range of doubles is an infinity, as in JavaScript. Where the options let a name be repeated, its
 // last value counts, in the first one's place.
 func ParseValue(raw []byte, options ...jsontext.Options) (any, error) {
+	return parseWithin(math.MaxInt, raw, options...)
+}
+
+// parseWithin is ParseValue for a text of at most so many arrays and objects in each other.
+func parseWithin(depth int, raw []byte, options ...jsontext.Options) (any, error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(raw), options...)
-	v, err := parseValue(d)
+	v, err := parseValue(d, depth)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +89,11 @@ func ParseValue(raw []byte, options ...jsontext.Options) (any, error) {
 	return v, nil
 }
 
-func parseValue(d *jsontext.Decoder) (any, error) {
+func parseValue(d *jsontext.Decoder, depth int) (any, error) {
 	t, err := d.ReadToken()
+	if err == nil && d.StackDepth() > depth {
+		err = errors.New("it is nested too deeply")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("parsing JSON: %w", err)
 	}
@@ -129,7 +109,7 @@ func parseValue(d *jsontext.Decoder) (any, error) {
 	case '[':
 		list := []any{}
 		for d.PeekKind() != ']' {
-			v, err := parseValue(d)
+			v, err := parseValue(d, depth)
 			if err != nil {
 				return nil, err
 			}
@@ -145,7 +125,7 @@ func parseValue(d *jsontext.Decoder) (any, error) {
 				return nil, fmt.Errorf("parsing JSON: %w", err)
 			}
 			n := name.String() // before the next token is read over it
-			v, err := parseValue(d)
+			v, err := parseValue(d, depth)
 			if err != nil {
 				return nil, err
 			}

@@ -91,6 +91,11 @@ func FindToken(network, address string) (Token, bool) {
 	return tokens[i], true
 }
 
+// IsToken reports whether an address is a token's of any network.
+func IsToken(address string) bool {
+	return slices.ContainsFunc(tokens, func(t Token) bool { return SameAddress(t.Network, t.Address, address) })
+}
+
 // USDC returns Circle's dollar coin of a network, as the stock client knows it.
 func USDC(network string) (Token, bool) {
 	i := slices.IndexFunc(tokens, func(t Token) bool { return t.Network == network && t.Symbol == "USDC" })

@@ -55,7 +55,7 @@ var buyerAdvisories = []Advisory{
 				"a wrong address.", "ERC-55"},
 		Fix: "Write the token's address with the checksum of ERC-55.",
 		Run: perEntry(func(v *View, r Requirement) string {
-			if v.addressForm(r.Asset) == exchange.FormEVMBadChecksum {
+			if exchange.PayToForm(r.Asset) == exchange.FormEVMBadChecksum {
 				return "asset " + quoted(r.Asset)
 			}
 			return ""
@@ -69,7 +69,7 @@ var buyerAdvisories = []Advisory{
 		Fix: "Offer an entry in a token of the table first, such as USDC on Base.",
 		Run: func(v *View) string {
 			r, picked := v.chosen()
-			_, known := v.token(r)
+			_, known := networks.FindToken(r.Network, r.Asset)
 			if throws := v.defaultThrows(); picked && !known && v.problemOf(r) == "" && throws != "" {
 				return fmt.Sprintf("accepts[%d]: %s, and whether it takes such a signature is not judged; %s", r.Index,
 					quoted(r.Asset), throws)

@@ -207,7 +207,7 @@ var termAdvisories = []Advisory{
 // sameRail compares everything but the amount.
 func (r Requirement) sameRail(o Requirement) bool {
 	return r.Scheme == o.Scheme && r.Network == o.Network && networks.SameAddress(r.Network, r.Asset, o.Asset) &&
-		r.PayToDigest == o.PayToDigest
+		networks.SameAddress(r.Network, r.payTo, o.payTo)
 }
 
 // sameTerms compares two lists of ways to pay, amounts left to conflicting-amounts. A body may hold

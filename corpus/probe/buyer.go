@@ -1,15 +1,11 @@
 package probe
 
 import (
-	"encoding/base64"
-	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/selection"
 )
 
@@ -72,50 +68,28 @@ func (v *View) replayed(m selection.Model) *selection.Answer {
 	return &v.bought[len(v.bought)-1].answer
 }
 
-// met is the exchange as a client would have met it. In the place of each address that is not shown
-// stands another of the same form, which is the only thing that a client looks at; a known token
-// that is paid to itself is found by its digest. What could not be read is sent as something that
-// no client can read.
+// met is the answer as a client met it, with stand-ins in the place of addresses, of which a client
+// looks at the form alone.
 func (v *View) met() *selection.Door {
-	if v.asMet == nil {
-		v.asMet = selection.ReadParsed(v.readdress())
+	if v.asMet != nil {
+		return v.asMet
 	}
+	r := v.Evidence
+	seen := selection.Seen{URL: r.URL, At: v.startedAt().Add(time.Duration(r.DurationMS) * time.Millisecond),
+		Status: r.Status, HeadBytes: r.HeadBytes, HeadFault: r.HeadFault, Header: len(v.headers) > 0, Padded: true}
+	if len(v.headers) == 1 {
+		c := v.headers[0]
+		seen.Padded = c.Encoding != "base64-unpadded"
+		if c.Value != nil && !strings.HasPrefix(c.Encoding, "base64url") {
+			seen.Terms = &c.parsed
+		}
+	}
+	if v.body != nil && v.body.Value != nil {
+		seen.Body = &v.body.parsed
+	}
+	v.asMet = selection.ReadSeen(seen)
 	return v.asMet
 }
-
-var errNoBody = errors.New("no terms in the body")
-
-// readdress returns the exchange and, where there is one header with terms that are read, these
-// terms, and the body's. Headers of terms have then no more than their length.
-func (v *View) readdress() (x exchange.Exchange, terms *any, body func() (any, error)) {
-	r := v.Evidence
-	x = exchange.Exchange{Request: exchange.Request{Method: r.Method, URL: r.URL}, StartedAt: v.startedAt(),
-		Duration: time.Duration(r.DurationMS) * time.Millisecond}
-	x.Response = exchange.Response{Status: r.Status, Proto: r.Proto, Header: http.Header{}, HeadFault: r.HeadFault}
-	for _, c := range v.headers {
-		value := unread[:1]
-		if c.Value != nil && !strings.HasPrefix(c.Encoding, "base64url") {
-			plain, size := v.readdressed(c)
-			if len(v.headers) == 1 {
-				terms = &plain
-			}
-			value = unread[:min(len(unread), base64.StdEncoding.EncodedLen(size))]
-		}
-		x.Response.Header.Add("Payment-Required", value)
-	}
-	body = func() (any, error) { return nil, errNoBody }
-	if v.body != nil && v.body.Value != nil {
-		plain, _ := v.readdressed(*v.body)
-		body = func() (any, error) { return plain, nil }
-	}
-	if r.HeadBytes > 0 {
-		x.Response.Header.Set("X-Head", strings.Repeat("x", r.HeadBytes))
-	}
-	return x, terms, body
-}
-
-// unread is as long as any head of which the length counts, and in no alphabet that a client takes.
-var unread = strings.Repeat("-", exchange.MaxHeader)
 
 // headUnread reports whether an answer has a head that this program did not take whole, with terms
 // perhaps in what is missing.
@@ -131,12 +105,6 @@ func (v *View) unreadable() bool {
 
 // marked reports whether a byte order mark stands before the terms.
 func (v *View) marked() bool { return len(v.headers) == 1 && v.headers[0].Marked }
-
-// token is the known token of an entry.
-func (v *View) token(r Requirement) (networks.Token, bool) {
-	v.met()
-	return networks.FindToken(r.Network, v.unmarked(r.Asset))
-}
 
 // chosen is the entry that the stock client picks, false where it picks none.
 func (v *View) chosen() (Requirement, bool) {

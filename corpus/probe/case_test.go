@@ -261,13 +261,13 @@ func signAll(t testing.TB, challenge any, overrides [][3]string) any {
 			}
 		}
 		list = append(list, map[string]any{"format": "jws", "acceptIndex": i,
-			"signature": jws(`{"alg":"EdDSA","kid":"did:web:door.example#k"}`, payload)})
+			"signature": compactJWS(`{"alg":"EdDSA","kid":"did:web:door.example#k"}`, payload)})
 	}
 	return edit(t, challenge, []string{"extensions", "offer-receipt"}, "set",
 		map[string]any{"info": map[string]any{"offers": list}})
 }
 
-func jws(header string, payload any) string {
+func compactJWS(header string, payload any) string {
 	b := base64.RawURLEncoding
 	return b.EncodeToString([]byte(header)) + "." +
 		b.EncodeToString(must(json.Marshal(payload, json.Deterministic(true)))) + "." +

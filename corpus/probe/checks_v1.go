@@ -197,7 +197,7 @@ var checksV1 = []Check{
 			if len(list) == 0 {
 				return nothing("no offers")
 			}
-			for i, o := range readOffers(list) {
+			for i, o := range v.offers() {
 				if o.problem != "" {
 					return fail("offer %d: %s", i, o.problem)
 				}

@@ -107,7 +107,7 @@ var addedByV2 = []Check{
 // network is of a family that is not judged.
 func (r Requirement) payToProblem() string {
 	form := r.PayToForm
-	if len(r.PayToDigest) >= markLength && r.Asset == "[pay-to "+r.PayToDigest[:markLength]+"]" {
+	if r.paysToken() {
 		return "payTo is the token itself"
 	}
 	switch form {
@@ -139,6 +139,13 @@ func (r Requirement) payToProblem() string {
 		return "payTo is no address"
 	}
 	return ""
+}
+
+// paysToken reports whether payTo is the asset. A token that is known stays in its place and is
+// told by its digest, another has the stand-in of payTo.
+func (r Requirement) paysToken() bool {
+	return r.payTo != "" && (networks.SameAddress(r.Network, r.Asset, r.payTo) ||
+		r.PayToDigest == exchange.PayToDigest(r.Network, r.Asset))
 }
 
 // amountProblem says why an amount is no number of atomic units, "" when it is.
@@ -202,15 +209,15 @@ func (v *View) unsignable(r Requirement) string {
 	if family(r.Network) != familyEVM {
 		return ""
 	}
-	method, form := r.transferMethod(), v.addressForm(r.Asset)
-	token, known := v.token(r)
+	method, form := r.transferMethod(), exchange.PayToForm(r.Asset)
+	token, known := networks.FindToken(r.Network, r.Asset)
 	switch {
 	case !isChainID(r.Network):
 		return fmt.Sprintf("network %s has no chain number", quoted(r.Network))
 	case form != exchange.FormEVM && form != exchange.FormEVMBadChecksum:
 		return "asset is no token address: " + quoted(r.Asset)
-	case !known && v.elsewhereToken(r) != "":
-		return v.elsewhereToken(r)
+	case !known && r.elsewhereToken() != "":
+		return r.elsewhereToken()
 	case method == "permit2":
 		return ""
 	case r.missingDomain() != "":
@@ -227,9 +234,9 @@ func (v *View) unsignable(r Requirement) string {
 }
 
 // elsewhereToken says on which network the asset is a known token, which is not the entry's own.
-func (v *View) elsewhereToken(r Requirement) string {
+func (r Requirement) elsewhereToken() string {
 	for _, t := range networks.Tokens() {
-		if strings.EqualFold(t.Address, v.unmarked(r.Asset)) && strings.HasPrefix(t.Network, familyEVM+":") {
+		if strings.EqualFold(t.Address, r.Asset) && strings.HasPrefix(t.Network, familyEVM+":") {
 			return fmt.Sprintf("asset is %s of %s, and the entry is on %s", t.Symbol, t.Network, quoted(r.Network))
 		}
 	}
@@ -255,11 +262,11 @@ func (v *View) solanaProblem(r Requirement) string {
 		return "" // signed otherwise, or by nobody
 	}
 	switch {
-	case strings.HasPrefix(r.Asset, "[pay-to "):
+	case r.paysToken(), exchange.HasStandIn(r.Asset):
 		return "asset is the address that is to be paid"
 	case exchange.PayToForm(r.Asset) != exchange.FormSolana:
 		return "asset is no mint: " + quoted(r.Asset)
-	case v.addressForm(str(r.Extra, "feePayer")) != exchange.FormSolana:
+	case exchange.PayToForm(str(r.Extra, "feePayer")) != exchange.FormSolana:
 		return "extra.feePayer is " + shown(r.Extra, "feePayer")
 	case has(r.Extra, "memo") && (str(r.Extra, "memo") == "" || len(str(r.Extra, "memo")) > maxMemo):
 		return fmt.Sprintf("extra.memo is no text of at most %d bytes", maxMemo)

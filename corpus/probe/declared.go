@@ -123,7 +123,7 @@ func redirect(r exchange.Redacted) string {
 	}
 	to, err := at.Parse(r.Header("Location"))
 	if err != nil || to.Scheme != at.Scheme || to.Host != at.Host || to.String() == at.String() ||
-		strings.Contains(to.String(), "[pay-to ") || len(to.String()) > exchange.MaxURL {
+		exchange.HasStandIn(to.String()) || len(to.String()) > exchange.MaxURL {
 		return ""
 	}
 	to.Fragment = ""

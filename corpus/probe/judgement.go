@@ -162,8 +162,9 @@ func (j Judgement) Terms() iter.Seq[Requirement] {
 		}
 		p, found := j.preflight()
 		door, _ := atDoor(j.Evidence)
-		for i, item := range items(p.views(door, make([][]any, len(door)), found).judged.terms, "accepts") {
-			if !yield(requirement(i, item)) {
+		v := p.views(door, found).judged
+		for i, item := range items(v.terms, "accepts") {
+			if !yield(requirement(i, item, v.Evidence.PayToDigest)) {
 				return
 			}
 		}

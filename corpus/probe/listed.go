@@ -73,27 +73,17 @@ func ListedTerms(item []byte) []Requirement {
 	if len(item) > maxListed {
 		return nil
 	}
-	challenge := object(item)
-	list := items(challenge, "accepts")
-	for i, each := range list {
+	var out []Requirement
+	list := items(object(item), "accepts")
+	for i, each := range list[:min(len(list), MaxEntries)] {
 		entry, _ := each.(*exchange.Object)
-		if entry == nil || i == MaxEntries {
-			continue
-		}
 		if chain, ok := networks.FindV1(str(entry, "network")); ok {
 			entry.Set("network", chain.ID)
-		}
-		if address := str(entry, "payTo"); address != "" {
-			to := &exchange.Object{}
-			to.Set("form", exchange.PayToForm(address))
-			to.Set("digest", exchange.PayToDigest(str(entry, "network"), address))
-			entry.Set("payTo", to)
-		} else {
-			entry.Set("payTo", nil)
 		}
 		if amount := str(entry, "maxAmountRequired"); amount != "" && !has(entry, "amount") {
 			entry.Set("amount", amount) // version 1 calls it so
 		}
+		out = append(out, requirement(i, each, exchange.PayToDigest))
 	}
-	return (&View{forms: map[string]string{}}).requirements(challenge)
+	return out
 }

@@ -100,8 +100,7 @@ func (m mppChallenge) notCanonical() string {
 	return ""
 }
 
-// disorder finds what keeps a JSON value from being canonical. The object that stands for an
-// address is passed over.
+// disorder finds what keeps a JSON value from being canonical.
 func disorder(raw jsontext.Value) string {
 	d := jsontext.NewDecoder(bytes.NewReader(raw))
 	last := map[int][]uint16{}
@@ -130,9 +129,6 @@ func disorder(raw jsontext.Value) string {
 			continue
 		}
 		name := token.String()
-		if slices.Contains([]string{"payTo", "pay_to", "recipient"}, name) && d.SkipValue() != nil {
-			return ""
-		}
 		units := utf16.Encode([]rune(name))
 		if before, ok := last[depth]; ok && slices.Compare(before, units) > 0 {
 			return fmt.Sprintf("name %.40q does not stand in order", name)
@@ -159,8 +155,7 @@ func (m mppChallenge) recipient() string {
 	if m.request == nil || !slices.Contains([]string{"evm", "solana", "tempo"}, m.params["method"]) {
 		return ""
 	}
-	switch form := str(obj(m.request, "recipient"), "form"); form {
-	case "", exchange.FormEmpty, exchange.FormNotAString:
+	if str(m.request, "recipient") == "" {
 		return "no recipient"
 	}
 	return ""

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
 )
@@ -41,22 +42,30 @@ func readOffers(list []any) []offer {
 	return out
 }
 
-// readJWS judges what redaction left of a compact JWS: its header and payload, and the facts about
-// its signature.
+// readJWS judges the form of a compact JWS, and reads its payload.
 func readJWS(entry *exchange.Object) (payload *exchange.Object, problem string) {
-	parts := obj(obj(entry, "signature"), "jws")
-	if parts == nil {
-		return nil, "signature is no compact JWS with a JSON header and payload"
+	const shortest = 32 // bytes of a signature
+	parts := strings.Split(str(entry, "signature"), ".")
+	var raw [3][]byte
+	canonical, decoded := true, len(parts) == len(raw)
+	for i := 0; decoded && i < len(raw); i++ {
+		var err error
+		if raw[i], err = attest.DecodeBase64URL(parts[i]); err != nil {
+			canonical = false
+			raw[i], decoded = exchange.DecodeBase64(parts[i])
+		}
 	}
-	header, payload := obj(parts, "header"), obj(parts, "payload")
+	header, payload := object(raw[0]), object(raw[1])
 	switch alg := str(header, "alg"); {
+	case header == nil || payload == nil:
+		return nil, "signature is no compact JWS with a JSON header and payload"
 	case alg == "" || strings.EqualFold(alg, "none"):
 		return payload, "JWS header: alg is " + shown(header, "alg")
 	case str(header, "kid") == "":
 		return payload, "JWS header: kid is " + shown(header, "kid")
-	case number(parts, "signature_bytes") < 32:
-		return payload, fmt.Sprintf("JWS signature has %v bytes", member(parts, "signature_bytes"))
-	case member(parts, "canonical") != true:
+	case len(raw[2]) < shortest:
+		return payload, fmt.Sprintf("JWS signature has %d bytes", len(raw[2]))
+	case !canonical:
 		return payload, "JWS is not written in unpadded base64url"
 	}
 	return payload, ""
@@ -71,11 +80,6 @@ func eip712Problem(entry *exchange.Object) string {
 		return "signature is not 65 bytes in hexadecimal"
 	}
 	return ""
-}
-
-// offers are the well-formed offers of the header's challenge.
-func (v *View) offers() []offer {
-	return readOffers(items(obj(v.extension(offerReceipt), "info"), "offers"))
 }
 
 // contradiction compares one well-formed offer with the challenge it came in, "" when they agree.
@@ -96,10 +100,10 @@ func (v *View) contradiction(o offer) string {
 
 // offered reports whether an offer signs this entry's terms.
 func (r Requirement) offered(o offer) bool {
-	_, digest := payTo(o.payload)
 	return str(o.payload, "scheme") == r.Scheme && str(o.payload, "network") == r.Network &&
 		str(o.payload, "amount") == r.Amount &&
-		networks.SameAddress(r.Network, str(o.payload, "asset"), r.Asset) && digest == r.PayToDigest
+		networks.SameAddress(r.Network, str(o.payload, "asset"), r.Asset) &&
+		networks.SameAddress(r.Network, str(o.payload, "payTo"), r.payTo)
 }
 
 // sameURL compares two URLs in the spellings that mean one resource.

@@ -85,7 +85,6 @@ var ErrRecording = errors.New("not a recording of this look")
 // Step asks for the GET, then for what follows from the answers, then reports.
 func (p *Preflight) Step(recorded []exchange.Exchange) (Report, *Next, error) {
 	var evidence []exchange.Redacted
-	var parsed [][]any
 	door := AtDoor(recorded)
 	for i, x := range door {
 		want, ok := p.follow(evidence, p.found(recorded[:i]))
@@ -93,14 +92,13 @@ func (p *Preflight) Step(recorded []exchange.Exchange) (Report, *Next, error) {
 			return Report{}, nil, fmt.Errorf("%w: request %d is %.16q %.200q", ErrRecording, i, x.Request.Method,
 				x.Request.URL)
 		}
-		r, values := redactParsed(x)
-		evidence, parsed = append(evidence, r), append(parsed, values)
+		evidence = append(evidence, redact(x))
 	}
 	found := p.found(recorded)
 	if next, ok := p.follow(evidence, found); ok {
 		return Report{}, &next, nil
 	}
-	look := p.views(evidence, parsed, found)
+	look := p.views(evidence, found)
 	if len(door) < len(recorded) {
 		asked := recorded[len(door)]
 		if p.accounts == nil {
@@ -173,29 +171,24 @@ func (p *Preflight) byCaller() bool {
 	return p.declared.By == DeclaredByCaller && strings.EqualFold(p.declared.Method, http.MethodPost)
 }
 
+// redact never fails: an exchange beyond the bounds of a recording is judged as a head that could
+// not be read.
 func redact(x exchange.Exchange) exchange.Redacted {
-	r, _ := redactParsed(x)
-	return r
-}
-
-// redactParsed never fails: an exchange beyond the bounds of a recording is judged as a head that
-// could not be read.
-func redactParsed(x exchange.Exchange) (exchange.Redacted, []any) {
 	x.Request.Method = strings.ToValidUTF8(x.Request.Method, "�")
 	x.Response.Proto = strings.ToValidUTF8(x.Response.Proto, "�")
-	r, parsed, err := x.RedactParsed()
+	r, err := x.Redact()
 	if err == nil {
-		return r, parsed
+		return r
 	}
 	x.Response = exchange.Response{}
 	x.Request.Header, x.Request.Body = nil, nil
 	x.Request.URL = x.Request.URL[:min(len(x.Request.URL), exchange.MaxURL)]
 	x.Error = exchange.Error{Stage: exchange.StageHeaders, Text: "the answer is beyond what is recorded"}
 	x.Duration = 0
-	if r, parsed, err = x.RedactParsed(); err != nil {
-		return exchange.Redacted{Format: exchange.RedactedFormat, Error: x.Error}, nil
+	if r, err = x.Redact(); err != nil {
+		return exchange.Redacted{Format: exchange.RedactedFormat, Error: x.Error}
 	}
-	return r, parsed
+	return r
 }
 
 // declaredBy returns where the door declared POST, "" when it did not, or when GET was answered
@@ -227,7 +220,7 @@ func (p *Preflight) Judge(evidence []exchange.Redacted) Report {
 // judgePublished is Judge where found is what the host's own files declared.
 func (p *Preflight) judgePublished(evidence []exchange.Redacted, found Declaration) Report {
 	door, read := atDoor(evidence)
-	look := p.views(door, make([][]any, len(door)), found)
+	look := p.views(door, found)
 	look.judged.readAccounts(read)
 	return p.judge(door, look)
 }
@@ -283,9 +276,9 @@ type looked struct {
 	used          string
 }
 
-// views parses the evidence of a door, of which parsed is what was parsed already.
-func (p *Preflight) views(evidence []exchange.Redacted, parsed [][]any, found Declaration) looked {
-	first := newView(evidence[0], parsed[0])
+// views parses the evidence of a door.
+func (p *Preflight) views(evidence []exchange.Redacted, found Declaration) looked {
+	first := newView(evidence[0])
 	if p.byCaller() {
 		if first.Unresolved = refusesMethod(first.Evidence.Status); !first.Unresolved {
 			first.Declared = DeclaredByCaller
@@ -296,17 +289,17 @@ func (p *Preflight) views(evidence []exchange.Redacted, parsed [][]any, found De
 	first.Declared = by
 	// Where POST is declared, the answer to GET is not the door's, whatever it is.
 	first.Unresolved = by != "" || refusesMethod(first.Evidence.Status)
-	last, its := evidence[len(evidence)-1], parsed[len(evidence)-1]
+	last := evidence[len(evidence)-1]
 	if !p.battery.Post || len(evidence) == 1 {
 		return looked{first, first, ""}
 	}
 	switch {
 	case last.Method == http.MethodPost && last.Status != 0:
-		judged := newView(last, its)
+		judged := newView(last)
 		judged.Unresolved = refusesMethod(judged.Evidence.Status)
 		return looked{judged, first, cmp.Or(by, found.By)}
 	case by == "" && redirect(evidence[0]) != "" && last.Status != 0:
-		judged := newView(last, its)
+		judged := newView(last)
 		judged.Unresolved = refusesMethod(judged.Evidence.Status)
 		judged.redirected = true
 		return looked{judged, first, ""}
@@ -394,7 +387,7 @@ const maxShownChallenge = 64 << 10
 func shownEvidence(v *View) Evidence {
 	r := v.Evidence
 	e := Evidence{Status: r.Status, Headers: r.Headers, BodySHA256: r.Body.SHA256, BodyBytes: r.Body.Bytes,
-		Challenge: v.challenge(), ObservedAt: r.StartedAt, Digest: r.Digest()}
+		Challenge: v.challenge(), StandIns: r.StandIns, ObservedAt: r.StartedAt, Digest: r.Digest()}
 	if e.Headers == nil {
 		e.Headers = []exchange.HeaderLine{}
 	}

@@ -142,7 +142,9 @@ type Evidence struct {
 	BodySHA256 string                `json:"body_sha256"`
 	BodyBytes  int64                 `json:"body_bytes"`
 	// the terms that were judged; nil when none stood in the response
-	Challenge  *exchange.Challenge `json:"challenge"`
-	ObservedAt string              `json:"observed_at"` // RFC 3339, UTC, whole seconds: the recorded time
-	Digest     string              `json:"digest"`      // of the redacted exchange
+	Challenge *exchange.Challenge `json:"challenge"`
+	// what stands in it in the place of addresses, with their digests
+	StandIns   []exchange.StandIn `json:"stand_ins,omitempty"`
+	ObservedAt string             `json:"observed_at"` // RFC 3339, UTC, whole seconds: the recorded time
+	Digest     string             `json:"digest"`      // of the redacted exchange
 }

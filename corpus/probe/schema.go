@@ -5,7 +5,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"store.example/agentstore/corpus/exchange"
@@ -56,7 +55,7 @@ func (s *schemaRun) check(schema any, instance any, at string) string {
 	if said := typeViolation(member(rules, "type"), instance); said != "" {
 		return at + said
 	}
-	if text, ok := standIn(instance).(string); ok && strings.Contains(text, "[pay-to ") {
+	if text, ok := instance.(string); ok && exchange.HasStandIn(text) {
 		return "" // what stood there is not shown
 	}
 	required := items(rules, "required")
@@ -68,7 +67,7 @@ func (s *schemaRun) check(schema any, instance any, at string) string {
 	if listed && !slices.ContainsFunc(enum, func(v any) bool { return equal(v, instance) }) {
 		return at + " is none of the values that its schema lists"
 	}
-	switch v := standIn(instance).(type) {
+	switch v := instance.(type) {
 	case *exchange.Object:
 		return s.object(rules, required, v, at)
 	case []any:
@@ -156,7 +155,7 @@ func typeViolation(rule any, instance any) string {
 	if len(names) == 0 {
 		return ""
 	}
-	is := typesOf(standIn(instance))
+	is := typesOf(instance)
 	if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(is, name) }) {
 		return ""
 	}
@@ -180,22 +179,6 @@ func typesOf(v any) []string {
 		return []string{"number"}
 	}
 	return []string{"object"}
-}
-
-// standIn gives the kind of value that stood where redaction put an object: an address or a JWS was
-// a string.
-func standIn(v any) any {
-	m, ok := v.(*exchange.Object)
-	if !ok {
-		return v
-	}
-	switch {
-	case m.Len() == 2 && str(m, "form") != "" && str(m, "digest") != "":
-		return "[pay-to " + short(str(m, "digest")) + "]"
-	case m.Len() == 1 && obj(m, "jws") != nil:
-		return "[pay-to jws]"
-	}
-	return v
 }
 
 func short(s string) string {

@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"encoding/json/jsontext"
 	"math"
 	"net/http"
 	"net/url"
@@ -38,18 +37,17 @@ type View struct {
 	bodyForm *exchange.Object // the body's object, or nil
 	accepts  []Requirement
 	mirrored []Requirement      // accepts of the body
-	forms    map[string]string  // form of an address by the first characters of its digest
-	marks    map[string]string  // addresses that stand for the hidden ones, see readdressed
 	asMet    *selection.Door    // see met
 	bought   []*bought          // see buys
 	violates func() string      // see bazaarViolation
+	offers   func() []offer     // of the header's challenge
 	judged   map[string]outcome // by the version of a battery, see Battery.judge
 	accounts *AccountWords      // what a node said of the entry that is judged; nil: nobody was asked, or unread
 	unread   string             // says why the node's answer is none
 }
 
-// Requirement is one way of paying as a judgement sees it: an entry of accepts with its address
-// redacted. What the entry does not say, or says with another JSON type, is "" or 0.
+// Requirement is one way of paying as a judgement sees it: an entry of accepts with a stand-in for
+// its address. What the entry does not say, or says with another JSON type, is "" or 0.
 type Requirement struct {
 	Index       int // in accepts
 	Scheme      string
@@ -61,57 +59,45 @@ type Requirement struct {
 	Extra       *exchange.Object
 
 	fields *exchange.Object // nil when the entry is no object
+	payTo  string           // as it is published
 }
 
 // told is a challenge and what its value holds.
 type told struct {
 	exchange.Challenge
 	parsed any
-	// strict says that no name stands twice in it.
-	strict bool
 }
 
-// tell parses what was not parsed yet.
-func tell(c exchange.Challenge, parsed any) told {
-	if parsed != nil || c.Value == nil {
-		return told{c, parsed, parsed != nil}
-	}
+// tell parses a challenge. What cannot be parsed is no value.
+func tell(c exchange.Challenge) told {
 	v, err := exchange.ParseValue(c.Value)
-	if err == nil {
-		return told{c, v, true}
-	}
-	v, err = exchange.ParseValue(c.Value, jsontext.AllowDuplicateNames(true))
 	if err != nil {
 		c.Value = nil
 	}
-	return told{c, v, false}
+	return told{c, v}
 }
 
-// object is what a challenge holds that is one strict object of numbers that can be told apart.
+// object is what a challenge holds that is one object of numbers that can be told apart.
 func (t told) object() *exchange.Object {
-	if o, ok := t.parsed.(*exchange.Object); ok && t.strict && finite(o) {
+	if o, ok := t.parsed.(*exchange.Object); ok && finite(o) {
 		return o
 	}
 	return nil
 }
 
-// newView parses one redacted exchange, of which parsed is what exchange.RedactParsed gave, or nil.
-// It never fails: what cannot be read is absent from the view, and checks say so.
-func newView(r exchange.Redacted, parsed []any) *View {
-	v := &View{Evidence: r, forms: map[string]string{}, marks: map[string]string{}}
-	for i, c := range r.Challenges {
-		var known any
-		if i < len(parsed) {
-			known = parsed[i]
-		}
+// newView parses one redacted exchange. It never fails: what cannot be read is absent from the
+// view, and checks say so.
+func newView(r exchange.Redacted) *View {
+	v := &View{Evidence: r}
+	for _, c := range r.Challenges {
 		switch c.From {
 		case exchange.FromHeader:
-			v.headers = append(v.headers, tell(c, known))
+			v.headers = append(v.headers, tell(c))
 		case exchange.FromBody:
-			v.body = new(tell(c, known))
+			v.body = new(tell(c))
 		case exchange.FromAuthenticate:
 			if len(v.mpp) < MaxEntries {
-				v.mpp = append(v.mpp, v.newMPP(tell(c, known)))
+				v.mpp = append(v.mpp, v.newMPP(tell(c)))
 			}
 		}
 	}
@@ -128,6 +114,9 @@ func newView(r exchange.Redacted, parsed []any) *View {
 		}
 		return ""
 	})
+	v.offers = sync.OnceValue(func() []offer {
+		return readOffers(items(obj(v.extension(offerReceipt), "info"), "offers"))
+	})
 	v.accepts = v.requirements(v.terms)
 	v.mirrored = v.requirements(v.bodyForm)
 	return v
@@ -139,7 +128,7 @@ func object(raw []byte) *exchange.Object {
 	if err != nil {
 		return nil
 	}
-	return told{parsed: v, strict: true}.object()
+	return told{parsed: v}.object()
 }
 
 // finite reports whether all numbers in a value are within the range of doubles.
@@ -165,48 +154,23 @@ func finite(v any) bool {
 
 func (v *View) requirements(challenge *exchange.Object) []Requirement {
 	list := items(challenge, "accepts")
-	if len(list) == 0 {
-		return nil
-	}
-	out := make([]Requirement, 0, min(len(list), MaxEntries))
+	var out []Requirement
 	for i, item := range list[:min(len(list), MaxEntries)] {
-		r := requirement(i, item)
-		if len(r.PayToDigest) >= markLength {
-			v.forms[r.PayToDigest[:markLength]] = r.PayToForm
-		}
-		out = append(out, r)
+		out = append(out, requirement(i, item, v.Evidence.PayToDigest))
 	}
 	return out
 }
 
-// requirement reads one entry of accepts.
-func requirement(i int, item any) Requirement {
+// requirement reads one entry of accepts, of whose address digest knows the digest.
+func requirement(i int, item any, digest func(network, address string) string) Requirement {
 	entry, _ := item.(*exchange.Object)
 	r := Requirement{Index: i, Scheme: str(entry, "scheme"), Network: str(entry, "network"),
 		Amount: str(entry, "amount"),
 		Asset:  str(entry, "asset"), PayToForm: exchange.FormNotAString, Extra: obj(entry, "extra"), fields: entry}
-	if form, digest := payTo(entry); form != "" {
-		r.PayToForm, r.PayToDigest = form, digest
+	if address, ok := member(entry, "payTo").(string); ok {
+		r.payTo, r.PayToForm, r.PayToDigest = address, exchange.PayToForm(address), digest(r.Network, address)
 	}
 	return r
-}
-
-// payTo reads the form and digest that stand for an entry's address.
-func payTo(entry *exchange.Object) (form, digest string) {
-	redacted := obj(entry, "payTo")
-	return str(redacted, "form"), str(redacted, "digest")
-}
-
-// markLength is how much of a digest stands in the mark of an address that was met elsewhere.
-const markLength = 16
-
-// addressForm is the form of an address that stands in a redacted text, also where it was replaced
-// by its mark because the door wants to be paid at it.
-func (v *View) addressForm(s string) string {
-	if mark, ok := strings.CutPrefix(s, "[pay-to "); ok && len(mark) == markLength+1 {
-		return v.forms[mark[:markLength]]
-	}
-	return exchange.PayToForm(s)
 }
 
 // member is the value of a member, nil where it is absent.

@@ -38,8 +38,7 @@ const (
 	maxVantages   = 4
 	kidLength     = 43 // the thumbprint of RFC 7638, unpadded
 	// MaxRowURL is the longest URL of a row. A roster takes no door whose own is longer than
-	// MaxDoorURL: publishing may lengthen it by a quarter, where a mark of 25 bytes stands for an
-	// address of 20.
+	// MaxDoorURL: publishing may lengthen it, where a stand-in is longer than its address.
 	MaxRowURL  = 2560
 	MaxDoorURL = 2048
 	// MaxNetworks and MaxPayTo are how many networks and addresses an offer lists; the others are

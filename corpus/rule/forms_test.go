@@ -55,7 +55,7 @@ var objects = map[string]any{
 	"manifest": attest.Manifest{}, "left_out": attest.LeftOut{}, "manifest_part": attest.PartRef{},
 	"file": attest.Entry{}, "index": record.EvidenceIndex{}, "entry": record.EvidenceEntry{},
 	"exchange": exchange.Redacted{}, "header": exchange.HeaderLine{}, "body": exchange.BodyFacts{},
-	"challenge": exchange.Challenge{}, "error": exchange.Error{},
+	"challenge": exchange.Challenge{}, "stand_in": exchange.StandIn{}, "error": exchange.Error{},
 }
 
 // unwritten are members that types have besides, which travel with an object and stand in no

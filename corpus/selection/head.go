@@ -28,16 +28,16 @@ const (
 
 // refusedHead is what a buyer should know of terms whose head fetch in Node refuses, and the error;
 // cause is "" where it reads them.
-func refusedHead(r exchange.Response) (h Hazard, cause string) {
-	if r.Status != http.StatusPaymentRequired {
+func (s Seen) refusedHead() (h Hazard, cause string) {
+	if s.Status != http.StatusPaymentRequired {
 		return h, ""
 	}
-	if n := exchange.HeadBytes(r.Header); n >= nodeHead {
+	if n := s.HeadBytes; n >= nodeHead {
 		return Hazard{"head-too-large", fmt.Sprintf("the names and values of the answer's head have %d bytes: fetch "+
 				"in Node gives up at %d, before the client sees the terms; other runtimes go on", n, nodeHead)},
 			"UND_ERR_HEADERS_OVERFLOW: Headers Overflow Error"
 	}
-	if cause = nodeRefuses[r.HeadFault]; cause == "" {
+	if cause = nodeRefuses[s.HeadFault]; cause == "" {
 		return h, ""
 	}
 	return Hazard{"head-refused", "fetch in Node gives up at the answer's head, before the client sees the terms, " +

@@ -48,8 +48,7 @@ func (m Model) Judge(d *Door) (Answer, error) {
 // languages do. They sign the first entry that is registered too. At odd offers each differs in its
 // own way: of these nothing is said.
 func (d *Door) Abroad(a Answer) Answer {
-	padded := len(d.Response.Header.Get("Payment-Required"))%4 == 0
-	if padded && wellFormed(d.challenge) && (a.Outcome == WouldSign || a.Stage == StageScheme) {
+	if d.Padded && wellFormed(d.challenge) && (a.Outcome == WouldSign || a.Stage == StageScheme) {
 		return a
 	}
 	return Answer{Outcome: CannotSimulate, ThrowsWith: "what it does at such an offer was not read in its sources"}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/devnet/oracles"
+	"store.example/agentstore/corpus/exchange"
 )
 
 // stockControls reads spend controls as a client is configured with them.
@@ -222,10 +223,18 @@ func TestAgreesWithTheStockClient(t *testing.T) {
 	for i := range questions {
 		questions[i] = randomQuestion(r)
 	}
+	for _, q := range questions {
+		q.Challenge = published(t, q.Challenge)
+		questions = append(questions, q)
+	}
 	var answers []stockAnswer
 	oracles.Ask(t, "select.mjs", questions, &answers)
 	picked, threw, created, wrong := 0, map[string]int{}, 0, 0
-	for i, q := range questions {
+	for i, q := range questions[:cases] {
+		if p, w := answers[cases+i], answers[i]; p.Picked != w.Picked || succeeds(p) != succeeds(w) {
+			t.Errorf("case %d: the stock client answers what is published with %+v, the door with %+v\n%s", i, p, w,
+				questions[cases+i].Challenge)
+		}
 		got, throws, dropped, err := Select([]byte(q.Challenge), q.config(t))
 		want := answers[i]
 		if err != nil || got != want.Picked || throws != want.Throws {
@@ -268,6 +277,21 @@ func TestAgreesWithTheStockClient(t *testing.T) {
 		t.Errorf("%d of %d picked and %d kinds of errors: the cases have become too alike", picked, cases, len(threw))
 	}
 }
+
+// published is what a record shows of terms, or these where they are no strict JSON and not shown:
+// the stock client does with it what it does with them.
+func published(t *testing.T, terms string) string {
+	r, err := exchange.Exchange{Response: exchange.Response{Status: 402, Body: []byte(terms)}}.Redact()
+	if err == nil && len(r.Challenges) == 0 && strings.Contains(terms, `"b":2,"1":3,"b":4`) {
+		return terms
+	}
+	if err != nil || len(r.Challenges) != 1 || strings.Contains(terms, `"payTo":"0x3`) && len(r.StandIns) == 0 {
+		t.Fatalf("%s is published as %+v, %v", terms, r, err)
+	}
+	return string(r.Challenges[0].Value)
+}
+
+func succeeds(a stockAnswer) bool { return a.Throws == "" && (a.Creates == nil || *a.Creates == "") }
 
 func replayCreation(t *testing.T, q question) error {
 	t.Helper()

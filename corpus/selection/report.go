@@ -108,9 +108,22 @@ var cannotSee = []string{
 	"an offer that differs by buyer, time or request",
 }
 
+// Seen is what a door answered whose terms were read before, as exchange.ParseValue reads them.
+type Seen struct {
+	URL       string
+	At        time.Time // when the answer ended
+	Status    int
+	HeadBytes int    // names and values of its head, as far as they count
+	HeadFault string // exchange.Head…
+	Header    bool   // there is a header of terms, or several
+	Padded    bool   // it has all its padding
+	Terms     *any   // what the one header holds, nil where no client reads it
+	Body      *any   // what the body holds, nil where it is no JSON
+}
+
 // A Door is what a door answered, read once for any number of clients.
 type Door struct {
-	exchange.Exchange
+	Seen
 	challenge value
 	unread    error
 	body      func() (value, error)
@@ -118,26 +131,37 @@ type Door struct {
 
 // Read reads what a door answered as the clients do.
 func Read(x exchange.Exchange) *Door {
-	d := &Door{Exchange: x, body: sync.OnceValues(func() (value, error) {
+	header := strings.Join(x.Response.Header.Values("Payment-Required"), ", ")
+	d := &Door{URL: x.Request.URL, At: x.StartedAt.Add(x.Duration).UTC(), Status: x.Response.Status,
+		HeadBytes: exchange.HeadBytes(x.Response.Header), HeadFault: x.Response.HeadFault, Header: header != "",
+		Padded: len(header)%4 == 0}
+	d.body = sync.OnceValues(func() (value, error) {
 		return parse(bytes.TrimPrefix(x.Response.Body, []byte("\ufeff")))
-	})}
-	d.challenge, d.unread = challengeOf(x, d.body)
+	})
+	d.challenge, d.unread = d.challengeOf(func() (value, error) {
+		raw, err := decodeHeader(header)
+		if err != nil {
+			return nil, err
+		}
+		return readTerms(raw)
+	})
 	return d
 }
 
-// ReadParsed reads what a door answered and what was parsed of it before, as exchange.ParseValue
-// does. terms is what the one header of terms holds, of which the length counts alone; nil is for
-// what a client makes of the header. body is what the body holds.
-func ReadParsed(x exchange.Exchange, terms *any, body func() (any, error)) *Door {
-	d := &Door{Exchange: x, body: body}
-	switch {
-	case terms == nil:
-		d.challenge, d.unread = challengeOf(x, d.body)
-	case x.Response.Status != http.StatusPaymentRequired:
-		d.unread = errNo402
-	default:
-		d.challenge = *terms
+var errNoBody = errors.New("no terms in the body")
+
+// ReadSeen is Read for an answer that is not there whole.
+func ReadSeen(s Seen) *Door {
+	given := func(v *any, err error) func() (value, error) {
+		return func() (value, error) {
+			if v == nil {
+				return nil, err
+			}
+			return *v, nil
+		}
 	}
+	d := &Door{Seen: s, body: given(s.Body, errNoBody)}
+	d.challenge, d.unread = d.challengeOf(given(s.Terms, throwf(failed+"Invalid payment required header")))
 	return d
 }
 
@@ -147,27 +171,25 @@ func Judge(x exchange.Exchange, p Profile) (Report, error) { return Read(x).Judg
 
 // Judge replays the client of the profile at the door.
 func (d *Door) Judge(p Profile) (Report, error) {
-	x := d.Exchange
 	config, err := p.Config()
 	if err != nil {
 		return Report{}, err
 	}
-	now := x.StartedAt.Add(x.Duration).UTC()
-	rep := Report{URL: x.Request.URL, ObservedAt: now.Truncate(time.Second), Status: x.Response.Status}
+	rep := Report{URL: d.URL, ObservedAt: d.At.Truncate(time.Second), Status: d.Status}
 	a := &rep.YourClient
 	*a = Answer{Dropped: []Dropped{}, Hazards: []Hazard{}, CapApplied: capOf(config), Client: config.Client.Name,
 		Package: config.Client.Package, Assets: AssetTable, CannotSee: cannotSee}
 	if p.UnreadableCountedAsEmpty {
 		a.hazard("profile-unreadable", "the client profile could not be read and counts as none")
 	}
-	if h, cause := refusedHead(x.Response); cause != "" {
+	if h, cause := d.refusedHead(); cause != "" {
 		a.Hazards, a.Cause = append(a.Hazards, h), cause
 		a.Outcome, a.Stage, a.About, a.ThrowsWith = WouldThrow, StageFetch, AboutMethod, "fetch failed"
 		a.Exact = true
 		return rep, nil
 	}
 	if err = d.unread; err == nil {
-		a.judge(d.challenge, config, now)
+		a.judge(d.challenge, config, d.At)
 		return rep, nil
 	}
 	a.Stage, a.About = StageChallenge, AboutMethod
@@ -209,25 +231,20 @@ const failed = "Failed to parse payment requirements: "
 
 var errNo402 = errors.New("the door did not answer 402, so no client is asked to pay")
 
-// challengeOf reads the challenge as the client does. What it throws is thrown or inexact; every
-// other error is a reason why nothing can be simulated.
-func challengeOf(x exchange.Exchange, body func() (value, error)) (value, error) {
-	if x.Response.Status != http.StatusPaymentRequired {
+// challengeOf reads the challenge as the client does, from the header of terms where there is one.
+// What it throws is thrown or inexact; every other error is a reason why nothing can be simulated.
+func (d *Door) challengeOf(header func() (value, error)) (value, error) {
+	switch {
+	case d.Status != http.StatusPaymentRequired:
 		return nil, errNo402
+	case d.Header:
+		return header()
 	}
-	header := strings.Join(x.Response.Header.Values("Payment-Required"), ", ")
-	if header == "" {
-		v, err := body()
-		if o, ok := v.(*object); err == nil && ok && maybe(o, "x402Version") == value(1.0) {
-			return v, nil
-		}
-		return nil, throwf(failed + "Invalid payment required response")
+	v, err := d.body()
+	if o, ok := v.(*object); err == nil && ok && maybe(o, "x402Version") == value(1.0) {
+		return v, nil
 	}
-	raw, err := decodeHeader(header)
-	if err != nil {
-		return nil, err
-	}
-	return readTerms(raw)
+	return nil, throwf(failed + "Invalid payment required response")
 }
 
 func readTerms(raw []byte) (value, error) {

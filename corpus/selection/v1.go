@@ -19,7 +19,6 @@ var v1Networks = []string{"abstract", "abstract-testnet", "base-sepolia", "base"
 // on whatever network, and pays at most a tenth of a dollar (of any token with six decimals) unless
 // it was told otherwise. Texts of its schema library are not repeated.
 func (d *Door) judgeV1(unlimited bool) Answer {
-	x := d.Exchange
 	a := Answer{Dropped: []Dropped{}, Hazards: []Hazard{}, CannotSee: cannotSee, Assets: AssetTable,
 		CapApplied: Cap{USD: "0.1", Source: "default"}}
 	if unlimited {
@@ -29,10 +28,10 @@ func (d *Door) judgeV1(unlimited bool) Answer {
 		a.Outcome, a.Stage, a.ThrowsWith = outcome, stage, text
 		return a
 	}
-	if x.Response.Status != http.StatusPaymentRequired {
+	if d.Status != http.StatusPaymentRequired {
 		return stop(CannotSimulate, StageChallenge, errNo402.Error())
 	}
-	if _, a.Cause = refusedHead(x.Response); a.Cause != "" {
+	if _, a.Cause = d.refusedHead(); a.Cause != "" {
 		return stop(WouldThrow, StageFetch, "fetch failed")
 	}
 	body, err := d.body()

@@ -55,6 +55,10 @@ var samples = map[string]sample{
 	"tag":         {[]string{`"v1.0.0-rc.1+x"`}, []string{`".v1"`, `"v 1"`, `""`, long("v", 65), "null"}},
 	"filename":    {[]string{`"store-v1.zip"`}, []string{`"../a"`, `""`, long("a", 101), "null"}},
 	"nothing":     {[]string{`""`}, []string{`"x"`, "0", "null"}},
+	"stand_in_address": {[]string{`"0x73756273746974757465abcdef00000000000001"`, `"stand-in-1.invalid"`,
+		`"Substituteoooooooooooooooooooooooooooooooo1"`, `"(stand-in 1)"`}, []string{
+		`"0x73756273746974757465ABCDEF00000000000001"`, `"0x70997970c51812dc3a010c7d01b50e0d17dc79c8"`, `"shop.eth"`,
+		`""`, "null"}},
 }
 
 func hexText(n int) string { return `"` + strings.Repeat("a", n) + `"` }

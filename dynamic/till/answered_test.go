@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/internal/tilltest"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Whoever bought once leaves forty authorizations of an empty wallet in the ledger at most, and

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // What a process left on its way is taken up at once by the next that has the ledger for itself,

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/internal/railtest"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // fakeChain is a chain in memory that obeys its test: it seals, forgets, reorganises and falls

@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // newestFirst is a rail whose network lists the newest transfers first, a few in a piece.

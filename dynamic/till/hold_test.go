@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/internal/railtest"
-	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/internal/tilltest"
+	"store.example/agentstore/dynamic/till"
 )
 
 const secret = "/api/buy/a_secret"

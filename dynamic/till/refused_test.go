@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/internal/tilltest"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Whoever had thirty payments refused within a minute has few checked at a time, and those beyond

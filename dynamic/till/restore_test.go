@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 
 	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // What was given once is not given again after a restore, though the good that it was sold as is

@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // retiring is a rail whose account the keeper may take out of the configuration, and put back.

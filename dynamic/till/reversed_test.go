@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/internal/tilltest"
+	"store.example/agentstore/dynamic/till"
 )
 
 // keyed presents a payment under a key of the buyer's own, and seals it.

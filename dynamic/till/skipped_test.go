@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/internal/tilltest"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Somebody else uses the relayer's key, so that a purchase gets the number behind, and a

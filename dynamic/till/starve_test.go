@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // deaf is a rail that never hears of the payments of some payers.

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/settle"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // crowd is a till on a network that settles several payments in one transaction, with enough under

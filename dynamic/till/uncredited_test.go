@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 func (m *model) rails() []rail.Rail { return []rail.Rail{fakeRail{m.chain}} }

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/internal/tilltest"
+	"store.example/agentstore/dynamic/till"
 )
 
 // A payment that has paid, of which the ledger knows nothing, is told as that also where nothing

@@ -18,13 +18,13 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/services"
 	"store.example/agentstore/dynamic/settle"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // world is what the processes of a store share over a long time in a bubble: a ledger, a chain that

@@ -15,11 +15,11 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/services"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // commitTakes is how long the one writer of a ledger is busy with each transaction.

@@ -12,11 +12,11 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/services"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 
 	"github.com/anishathalye/porcupine"
 )

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/internal/tilltest"
+	"store.example/agentstore/dynamic/till"
 )
 
 // wish is something that somebody comes for.

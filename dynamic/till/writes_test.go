@@ -12,10 +12,10 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // counted counts what a ledger stores, and how often it is read.

@@ -35,7 +35,7 @@
   "derived_from": {
     "week": "2026-W46",
     "sequence": 12,
-    "digest": "a7b555d5ac8676c442332cac24cf1adfd8789f1c6c9e66a2c94113f3e091951a",
+    "digest": "0c8e293f936043028bc22ee5595ac61dd7ef11b216f808d773f70e7a23169d3a",
     "rounds": 12,
     "observations": 34,
     "index": "https://store.example/corpus.json",

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/rail/evm"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 
 	"github.com/ethereum/go-ethereum/common"
 )

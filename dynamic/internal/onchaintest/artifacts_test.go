@@ -11,9 +11,9 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // besides checks what was signed beside a certificate: that it holds, that the certificate names it

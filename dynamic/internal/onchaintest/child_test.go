@@ -20,6 +20,7 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/ledger/bolt"
 	"store.example/agentstore/dynamic/ledger/postgres"
@@ -29,7 +30,6 @@ import (
 	"store.example/agentstore/dynamic/rail/solana"
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"

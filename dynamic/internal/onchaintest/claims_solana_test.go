@@ -13,11 +13,11 @@ import (
 
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/wallet"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/solana"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // claimantKey is somebody's key, the same each time.

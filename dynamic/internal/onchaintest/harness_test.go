@@ -20,6 +20,7 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/ledger/bolt"
 	"store.example/agentstore/dynamic/rail"
@@ -27,7 +28,6 @@ import (
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/dynamic/services"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // shop is a till on fresh chains behind a test server.

@@ -13,11 +13,11 @@ import (
 
 	"store.example/agentstore/cmd/devnet/chain"
 	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 
 	"github.com/ethereum/go-ethereum/common"
 )

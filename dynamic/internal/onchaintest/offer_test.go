@@ -12,10 +12,10 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // delivers completes a good with a deliverable of no kind that the package has.

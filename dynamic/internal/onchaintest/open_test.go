@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/devnet/chaintest"
-	"store.example/agentstore/dynamic/ledger/ledgertest"
 	"store.example/agentstore/dynamic/internal/railtest"
-	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/internal/tilltest"
+	"store.example/agentstore/dynamic/ledger/ledgertest"
+	"store.example/agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"

@@ -22,9 +22,9 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // ownFiles are the files that ownSite sells, by where they lie.

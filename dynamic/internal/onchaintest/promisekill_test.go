@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/devnet/chain"
-	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/internal/tilltest"
+	"store.example/agentstore/dynamic/till"
 )
 
 // A process that is killed around a promise, whether it makes it or keeps it, leaves one that the

@@ -14,13 +14,13 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/pay/x402"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // ticket is a second protocol, of the shape of MPP: a challenge in WWW-Authenticate whose id is a

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/devnet/chain"
-	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/internal/tilltest"
+	"store.example/agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"testing"
 
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/ledger/ledgertest"
 	"store.example/agentstore/dynamic/ledger/postgres"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 
 	"github.com/google/go-cmp/cmp"
 )

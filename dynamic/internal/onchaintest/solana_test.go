@@ -15,13 +15,13 @@ import (
 	"store.example/agentstore/cmd/devnet/svm"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/wallet"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/pay/x402"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/solana"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // slot is how often a cluster of these tests makes a block.

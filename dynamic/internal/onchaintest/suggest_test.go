@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // echoed signs a challenge's first offer and echoes all its extensions, as stock clients do.

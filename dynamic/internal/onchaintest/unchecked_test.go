@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/internal/tilltest"
 )
 
 // credulous is a rail whose node answers for another chain while it is lost, where every signature

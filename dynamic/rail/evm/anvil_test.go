@@ -9,8 +9,8 @@ import (
 
 	"store.example/agentstore/cmd/devnet/chain"
 	"store.example/agentstore/cmd/devnet/chaintest"
-	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/internal/railtest"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // anvilHarness is the same people on anvil, a node that shares no code with go-ethereum.

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/dynamic/internal/railtest"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
-	"store.example/agentstore/dynamic/internal/railtest"
 )
 
 // endless is code that never ends: it takes all the gas that a call is given.

@@ -21,10 +21,10 @@ import (
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/cmd/devnet/npmtest"
 	"store.example/agentstore/cmd/devnet/token"
+	"store.example/agentstore/dynamic/internal/railtest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/facilitator"
-	"store.example/agentstore/dynamic/internal/railtest"
 	"store.example/agentstore/dynamic/settle"
 )
 

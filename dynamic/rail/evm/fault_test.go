@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/internal/railtest"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // recorder is a log that calls back with each line.

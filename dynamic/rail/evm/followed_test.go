@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/internal/railtest"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // patience turns a hang into a failure.

@@ -15,9 +15,9 @@ import (
 	"store.example/agentstore/cmd/devnet/chain"
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/cmd/devnet/token"
+	"store.example/agentstore/dynamic/internal/railtest"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
-	"store.example/agentstore/dynamic/internal/railtest"
 )
 
 // harness is a local chain with a rail on it.

@@ -16,8 +16,8 @@ import (
 	"store.example/agentstore/cmd/devnet/chain"
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/cmd/devnet/token"
-	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/internal/railtest"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // permits is a harness on which everybody pays by Permit2.

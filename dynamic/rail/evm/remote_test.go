@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"store.example/agentstore/dynamic/internal/railtest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
 	"store.example/agentstore/dynamic/rail/facilitator"
-	"store.example/agentstore/dynamic/internal/railtest"
 	"store.example/agentstore/dynamic/settle"
 )
 

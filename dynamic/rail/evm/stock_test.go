@@ -16,9 +16,9 @@ import (
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/cmd/devnet/npmtest"
 	"store.example/agentstore/cmd/devnet/token"
+	"store.example/agentstore/dynamic/internal/railtest"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
-	"store.example/agentstore/dynamic/internal/railtest"
 )
 
 // question is a payment against a requirement, for both facilitators.

@@ -14,9 +14,9 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/dynamic/internal/railtest"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
-	"store.example/agentstore/dynamic/internal/railtest"
 )
 
 // batch is payments of all buyers, drafted and signed as one.

@@ -17,8 +17,8 @@ import (
 
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/cmd/devnet/token"
-	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/internal/railtest"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // failing answers every call of a request with an error of the node's own.

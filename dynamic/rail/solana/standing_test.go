@@ -14,8 +14,8 @@ import (
 
 	sol "github.com/gagliardetto/solana-go"
 
-	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/internal/railtest"
+	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/solana"
 )
 

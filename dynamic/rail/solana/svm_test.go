@@ -10,8 +10,8 @@ import (
 	sol "github.com/gagliardetto/solana-go"
 
 	"store.example/agentstore/cmd/devnet/svm"
-	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/internal/railtest"
+	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/solana"
 )
 
