@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/declarations"
 	"store.example/agentstore/corpus/probe"
 )
 
@@ -15,15 +15,15 @@ import (
 func TestDeclaredDoors(t *testing.T) {
 	in := specimenInput(t, t.TempDir())
 	in.outputs = only("x402")
-	build := func() doors.File {
+	build := func() declarations.File {
 		t.Helper()
 		mustBuild(t, in)
 		raw, err := os.ReadFile(filepath.Join(in.OutDir, ".well-known/x402"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := doors.Parse(raw, in.Site.Config.BaseURL+doors.FilePath)
-		if err != nil || f.Shape != doors.ShapeObjects || f.Refused > 0 {
+		f, err := declarations.Parse(raw, in.Site.Config.BaseURL+declarations.FilePath)
+		if err != nil || f.Shape != declarations.ShapeObjects || f.Refused > 0 {
 			t.Fatalf("a %s file, %d refused, %v\n%s", f.Shape, f.Refused, err, raw)
 		}
 		return f
@@ -31,7 +31,7 @@ func TestDeclaredDoors(t *testing.T) {
 	buy := in.Site.Config.BaseURL + "/api/buy/"
 	first := []probe.DeclaredDoor{{URL: buy + "small_blessing"}, {URL: buy + "daily_fortune"},
 		{URL: buy + "the_confession"}, {URL: buy + "spot_check"}, {URL: buy + "phantom_check"}, {URL: buy + "hello"}}
-	if got := build().Entries; len(got) != doors.MaxOwn || !slices.Equal(got[:len(first)], first) {
+	if got := build().Entries; len(got) != declarations.MaxOwn || !slices.Equal(got[:len(first)], first) {
 		t.Errorf("%d doors: %v", len(got), got)
 	}
 	in.Site.Goods = in.Site.Goods[:2]

@@ -16,7 +16,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/generator/pages"
 )
@@ -217,7 +217,7 @@ func TestVerifierIsAnInput(t *testing.T) {
 		t.Errorf("%q %v", b, err)
 	}
 	report, err := verify.Clone(t.Context(), os.DirFS(in.OutDir),
-		verify.CloneOptions{Judge: judge.Batteries{}})
+		verify.CloneOptions{Judge: rejudge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("the manifest: %v %v", report.Problems, err)
 	}

@@ -17,7 +17,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
 
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 )
 
 // HostView is the page of one host's history, /corpus/host/{host}.
@@ -99,7 +99,7 @@ func NewHostView(chrome *Chrome, h derive.Host) (HostView, error) {
 		Page: Page{
 			Title: h.Host, Path: path, Twin: path + "/index.md", Data: path + ".json", Made: hex.EncodeToString(sum[:]),
 			Summary: NowLine(&h.Tier) + ". Observed in " + decimal(h.RoundsProbed) + " of " +
-				visible.Count(h.Rounds, "round") + " since its first sighting.",
+				screen.Count(h.Rounds, "round") + " since its first sighting.",
 		},
 	}
 	if derive.HostName(h.Host) == h.Host { // a feed is asked for by the name, not by its digest
@@ -292,9 +292,9 @@ func (v *HostView) standing() {
 		{Name: "Rule", Value: Plainly(h.Tier.Rule)},
 		{Name: "Newest observation", Value: newest},
 		{Name: "Coverage", Value: decimal(h.RoundsProbed) + " of " +
-			visible.Count(h.Rounds, "round") + " since the first sighting, " + decimal(h.Coverage) + " %"},
-		{Name: "Missed by the store", Value: decimal(h.RoundsMissed) + " of " + visible.Count(h.Rounds, "round")},
-		{Name: "Turned away at the door", Value: visible.Count(h.TurnedAway, "round") + " beside them"},
+			screen.Count(h.Rounds, "round") + " since the first sighting, " + decimal(h.Coverage) + " %"},
+		{Name: "Missed by the store", Value: decimal(h.RoundsMissed) + " of " + screen.Count(h.Rounds, "round")},
+		{Name: "Turned away at the door", Value: screen.Count(h.TurnedAway, "round") + " beside them"},
 		{Name: "In the newest round", Value: strings.ReplaceAll(h.Listing, "_", " ")},
 	}
 	if h.FirstObserved != "" {
@@ -302,7 +302,7 @@ func (v *HostView) standing() {
 			Fact{Name: "Last observed", Value: h.LastObserved, Mono: true})
 	}
 	for _, g := range h.Gaps {
-		f := Fact{Name: Beside(g.Name), Value: decimal(g.Count) + " of " + visible.Count(h.RoundsInChain, "round")}
+		f := Fact{Name: Beside(g.Name), Value: decimal(g.Count) + " of " + screen.Count(h.RoundsInChain, "round")}
 		if means := gapMeanings[g.Name]; means != "" {
 			f.Value += ": " + means
 		}
@@ -320,7 +320,7 @@ func (v *HostView) corrections() {
 	for _, w := range slices.Backward(v.Host.Timeline) {
 		if c := w.Corrected; c != nil {
 			v.Corrections = append(v.Corrections, Fact{Name: w.Week, Value: "signed " + c.Signed + ", counts as " +
-				c.Now + ": " + visible.Clip(c.Reason, mostReason) + " (observation " + decimal(c.Observation) + ")"})
+				c.Now + ": " + screen.Clip(c.Reason, mostReason) + " (observation " + decimal(c.Observation) + ")"})
 		}
 	}
 	v.Corrections = firstFacts(v.Corrections, mostCorrections, "Further corrections")

@@ -8,7 +8,7 @@ import (
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/networks"
 
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 )
 
 // FreshSheet is /fresh-set.
@@ -158,7 +158,7 @@ func weekSections(b derive.WeekView) []Section {
 		if !s.Complete {
 			read = "not read to its end: " + s.Problem
 		}
-		facts = append(facts, Fact{Name: "Source " + s.Name, Value: visible.Count(s.Hosts, "host") + ", " + read})
+		facts = append(facts, Fact{Name: "Source " + s.Name, Value: screen.Count(s.Hosts, "host") + ", " + read})
 	}
 	out := []Section{{ID: "week", Title: "The week", Facts: facts}}
 	if c := b.Changes; c != nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"store.example/agentstore/corpus/derive"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 )
 
 // Proof is what a shop can show for itself on its first page.
@@ -49,5 +49,5 @@ func (p Proof) Sold() string {
 		return "No sale has been counted in the signed record yet."
 	}
 	return fmt.Sprintf("%s with a certificate that anybody can verify, counted in the signed record on %s.",
-		visible.Count(p.Sales, "sale"), p.Counted)
+		screen.Count(p.Sales, "sale"), p.Counted)
 }

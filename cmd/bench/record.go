@@ -20,8 +20,8 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/generator"
@@ -254,7 +254,7 @@ func openVerify(ctx context.Context, l *lab) (*contest, error) {
 		var rows int64
 		took, err := timed(func() error {
 			r, err := verify.Record(ctx, os.DirFS(dir), attest.SpecimenRing(),
-				verify.RecordOptions{Judge: judge.Batteries{}})
+				verify.RecordOptions{Judge: rejudge.Batteries{}})
 			if err == nil && len(r.Problems) > 0 {
 				err = fmt.Errorf("the record has problems: %v", r.Problems[0])
 			}

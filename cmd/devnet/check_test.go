@@ -18,7 +18,7 @@ import (
 	"store.example/agentstore/cmd/check/kit"
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/declarations"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/wallet"
@@ -72,7 +72,7 @@ func (s *stall) passesCheck(t *testing.T) {
 	for name, c := range map[string]struct {
 		args  []string
 		least int
-	}{"declared": {[]string{"-discover", s.url}, doors.MaxOwn}, "goods": {each, 55}} {
+	}{"declared": {[]string{"-discover", s.url}, declarations.MaxOwn}, "goods": {each, 55}} {
 		var out, errs bytes.Buffer
 		code := kit.Run(t.Context(), "check", append([]string{"-local", "-json"}, c.args...), &out, &errs)
 		var reports []probe.Report

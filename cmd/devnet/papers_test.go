@@ -12,7 +12,7 @@ import (
 	"store.example/agentstore/cmd/devnet/browser"
 	"store.example/agentstore/cmd/devnet/npmtest"
 	"store.example/agentstore/cmd/verify/kit"
-	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/rejudge"
 )
 
 // papers are the answers of a stall that were saved because something in them is signed.
@@ -56,7 +56,7 @@ func (p *papers) verifies(t *testing.T, name, raw string, ids ...string) {
 		}
 	}
 	var out, errs bytes.Buffer
-	code := kit.Run(t.Context(), "verify", judge.Batteries{}, []string{"-ring", keys, "-artifact", file}, &out, &errs)
+	code := kit.Run(t.Context(), "verify", rejudge.Batteries{}, []string{"-ring", keys, "-artifact", file}, &out, &errs)
 	for _, id := range p.ids[name] {
 		if code != 0 || !strings.Contains(out.String(), id) {
 			t.Errorf("%s offline: exit %d, %s is not among %s%s", name, code, id, out.String(), errs.String())

@@ -22,10 +22,10 @@ import (
 	"store.example/agentstore/cmd/devnet/npmtest"
 	"store.example/agentstore/cmd/devnet/readers"
 	"store.example/agentstore/cmd/shop"
-	"store.example/agentstore/corpus/a2a"
+	"store.example/agentstore/corpus/agentcard"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/botauth"
-	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/declarations"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
 )
@@ -39,7 +39,7 @@ func TestStockReaders(t *testing.T) {
 	t.Parallel()
 	s, key := openRead(t)
 	t.Run("readers", func(t *testing.T) {
-		schema, err := os.ReadFile("../../corpus/a2a/testdata/a2a-0.3.0.schema.json")
+		schema, err := os.ReadFile("../../corpus/agentcard/testdata/a2a-0.3.0.schema.json")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func (s *stall) exchanged(t *testing.T, method, url, body string) exchange.Excha
 // what is read is what it would be on https, but for the signatures, which are over the former.
 func (s *stall) readOwn(t *testing.T) {
 	https := strings.Replace(s.url, "http://", "https://", 1)
-	c := a2a.Checker{URL: https + "/.well-known/agent-card.json", Live: true}
+	c := agentcard.Checker{URL: https + "/.well-known/agent-card.json", Live: true}
 	recorded := []exchange.Exchange{s.exchanged(t, "GET", c.URL, "")}
 	for {
 		report, next, err := c.Step(recorded)
@@ -162,15 +162,15 @@ func (s *stall) readOwn(t *testing.T) {
 			continue
 		}
 		for _, check := range report.Checks {
-			if check.State != a2a.Pass && !strings.HasPrefix(check.Name, "signature") && check.Name != "keys" {
+			if check.State != agentcard.Pass && !strings.HasPrefix(check.Name, "signature") && check.Name != "keys" {
 				t.Errorf("%s: %s %s %v", check.Name, check.State, check.Detail, check.Where)
 			}
 		}
 		break
 	}
-	read, next, err := doors.Checker{Host: strings.TrimPrefix(https, "https://")}.Step([]exchange.Exchange{
-		s.exchanged(t, "GET", https+doors.FilePath, "")})
-	if err != nil || next != nil || read.Kind != doors.Doors {
+	read, next, err := declarations.Checker{Host: strings.TrimPrefix(https, "https://")}.Step([]exchange.Exchange{
+		s.exchanged(t, "GET", https+declarations.FilePath, "")})
+	if err != nil || next != nil || read.Kind != declarations.Doors {
 		t.Errorf("our own reader of doors: %+v, %v, %v", read, next, err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 )
 
 // What a verb gives is written as JSON, a line for each of a list, or for people: a list as a table
@@ -92,7 +92,7 @@ func writePart(w io.Writer, part any) error {
 	kind := reflect.ValueOf(part).Kind()
 	if s, ok := part.(string); ok {
 		for line := range strings.SplitSeq(s, "\n") {
-			if _, err := fmt.Fprintln(w, visible.Text(line)); err != nil {
+			if _, err := fmt.Fprintln(w, screen.Text(line)); err != nil {
 				return err
 			}
 		}
@@ -236,7 +236,7 @@ func writeFields(w io.Writer, v reflect.Value) error {
 		if c.wide() && text != "" {
 			below = append(below, c.head+":", text)
 		} else if text != "" {
-			fmt.Fprintf(t, "%s\t%s\n", c.head, visible.Text(text))
+			fmt.Fprintf(t, "%s\t%s\n", c.head, screen.Text(text))
 		}
 	}
 	if err := t.Flush(); err != nil {
@@ -254,7 +254,7 @@ func writeFields(w io.Writer, v reflect.Value) error {
 
 func indented(w io.Writer, text string) error {
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		if _, err := fmt.Fprintln(w, "    "+visible.Text(line)); err != nil {
+		if _, err := fmt.Fprintln(w, "    "+screen.Text(line)); err != nil {
 			return err
 		}
 	}
@@ -266,9 +266,9 @@ func indented(w io.Writer, text string) error {
 const longest = 59
 
 func short(s string) string {
-	s = visible.Text(s)
+	s = screen.Text(s)
 	if strings.Contains(s, " ") {
-		return visible.Clip(s, longest)
+		return screen.Clip(s, longest)
 	}
 	return s
 }

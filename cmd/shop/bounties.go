@@ -14,7 +14,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/bounty"
 	"store.example/agentstore/dynamic/counter"
@@ -153,7 +153,7 @@ func (s *Shop) bountyRow() keeper.Row {
 		Read: func(ctx context.Context, _ *keeper.Desk) (list []keeper.Entry, err error) {
 			all, err := s.Bounties.Waiting(ctx)
 			for _, m := range all {
-				e := keeper.Entry{ID: m.ID, Says: visible.Text(m.Says), Network: m.Network, Since: m.Since,
+				e := keeper.Entry{ID: m.ID, Says: screen.Text(m.Says), Network: m.Network, Since: m.Since,
 					Late: m.Late}
 				if m.Reward > 0 {
 					e.USDC = content.FormatUSDC(m.Reward)
@@ -193,7 +193,7 @@ func keeperBounty(b *bounty.Bounty, now time.Time) KeeperBounty {
 		Note: b.Note}
 	if c := b.Claim; c != nil {
 		v.Tx, v.Payer, v.PayoutTo, v.Observation = c.Tx, c.Payer, c.PayoutTo, lines(c.Said)
-		v.Trouble = visible.Text(c.Trouble)
+		v.Trouble = screen.Text(c.Trouble)
 		if c.Paid != nil {
 			v.PaidTx = c.Paid.Tx
 		}

@@ -6,7 +6,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic/desk"
 	"store.example/agentstore/dynamic/keeper"
 	"store.example/agentstore/dynamic/ledger"
@@ -46,7 +46,7 @@ func (s *Shop) callbackRow() keeper.Row {
 				list = nil
 				failed, err := services.ListGivenUp(tx)
 				for _, rec := range failed {
-					says := visible.Count(rec.Made, "attempt") + " at " + rec.Host() +
+					says := screen.Count(rec.Made, "attempt") + " at " + rec.Host() +
 						": the buyer was not told, reads it in the order, and may ask for it again."
 					list = append(list, keeper.Entry{ID: rec.Order, Since: rec.Last(), Says: says})
 				}

@@ -16,8 +16,8 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
@@ -104,7 +104,7 @@ func TestCensusGoesThroughTheServingProcess(t *testing.T) {
 		t.Errorf("again: %+v", again)
 	}
 	report, err := verify.Clone(t.Context(), os.DirFS(c.Record),
-		verify.CloneOptions{Judge: judge.Batteries{}})
+		verify.CloneOptions{Judge: rejudge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("the record: %+v, %v", report.Problems, err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/verify"
 )
 
@@ -78,7 +78,7 @@ func TestTheRecordOfATrialIsLeftBehind(t *testing.T) {
 		t.Fatalf("%d observations at the domain, %v", n, err)
 	}
 	report, err := verify.Record(t.Context(), os.DirFS(c.Record), attest.SpecimenRing(),
-		verify.RecordOptions{Judge: judge.Batteries{}})
+		verify.RecordOptions{Judge: rejudge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 || report.Origin != "shop.example/corpus" {
 		t.Errorf("the new record is of %s: %v, %v", report.Origin, report.Problems, err)
 	}

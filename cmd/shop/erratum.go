@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
 )
@@ -96,7 +96,7 @@ func again(rec *record.Record, row record.Row, e erratumIn) (record.Erratum, []b
 	if err != nil {
 		return out, nil, err
 	}
-	raw, walk, err := judge.Again(kept, e.Battery)
+	raw, walk, err := rejudge.Again(kept, e.Battery)
 	if err != nil {
 		return out, nil, err
 	}

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/dynamic/feed"
@@ -79,7 +79,7 @@ func TestErrata(t *testing.T) {
 	if _, err := w.Observe(t.Context(), fresh...); err != nil {
 		t.Fatal(err)
 	}
-	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: judge.Batteries{}})
+	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: rejudge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 || report.Between.Again != 1 {
 		t.Errorf("%v %v, %+v", err, report.Problems, report.Between)
 	}
@@ -131,7 +131,7 @@ func TestErratumByAPaidWalk(t *testing.T) {
 			EvidenceDigest: out.Evidence}}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: judge.Batteries{}})
+	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: rejudge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 || len(report.Errata) != 1 ||
 		report.Errata[0].Rests != verify.RestsOnWalk {
 		t.Errorf("%v %v, %+v", err, report.Problems, report.Errata)

@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
@@ -110,12 +110,12 @@ func agrees(t *testing.T, c *Config) int {
 		}
 	}
 	report, err := verify.Record(t.Context(), os.DirFS(c.Record), attest.SpecimenRing(),
-		verify.RecordOptions{Judge: judge.Batteries{}})
+		verify.RecordOptions{Judge: rejudge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 || report.Observations != int64(len(want)) {
 		t.Fatalf("the record verifies with %v, %d observations: %v", report.Problems, report.Observations, err)
 	}
 	clone, err := verify.Clone(t.Context(), os.DirFS(c.Record),
-		verify.CloneOptions{Judge: judge.Batteries{}})
+		verify.CloneOptions{Judge: rejudge.Batteries{}})
 	if err != nil || len(clone.Problems) > 0 {
 		t.Fatalf("its manifest: %v, %v", clone.Problems, err)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -36,8 +36,8 @@ func keeperOrder(o till.HumanOrder) KeeperOrder {
 	p := o.Purchase
 	v := KeeperOrder{OrderID: o.ID, ItemID: p.Item, Status: o.Status(), OrderedAt: p.Date, DueAt: o.Work.DueAt,
 		HoursLeft: float64(-o.Late()/time.Minute) / 60, Asked: lines(p.Inputs["detail"]),
-		URL:       visible.Text(p.Inputs["url"]),
-		AgentName: visible.Text(p.Inputs["agent_name"]), PaidUSDC: content.FormatUSDC(p.Amount), Payer: p.Payment.Payer,
+		URL:       screen.Text(p.Inputs["url"]),
+		AgentName: screen.Text(p.Inputs["agent_name"]), PaidUSDC: content.FormatUSDC(p.Amount), Payer: p.Payment.Payer,
 		Network: p.Payment.Network, PurchaseID: p.ID, Text: o.Work.Text, Link: o.Work.Link}
 	if o.Late() > 0 {
 		v.OwedUSDC = v.PaidUSDC
@@ -55,7 +55,7 @@ func keeperOrder(o till.HumanOrder) KeeperOrder {
 func lines(s string) string {
 	all := strings.Split(s, "\n")
 	for i := range all {
-		all[i] = visible.Text(all[i])
+		all[i] = screen.Text(all[i])
 	}
 	return strings.Join(all, "\n")
 }

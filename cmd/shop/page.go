@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/templates"
 )
@@ -89,7 +89,7 @@ func (s *Shop) paperView(id string, v counter.Verification) templates.Certificat
 	view.Page.Summary = summary(v)
 	paper := templates.RecordPaper(templates.RecordView{
 		ID: id, Class: v.ArtifactClass, Issuer: view.Chrome.Title, VerifyURL: view.Chrome.BaseURL + "/api/verify/" + id,
-		Order: v.Proof.SignatureCovers, Report: v.Report, Shown: visible.Text,
+		Order: v.Proof.SignatureCovers, Report: v.Report, Shown: screen.Text,
 	})
 	paper.SignedPayload, paper.Signature, paper.PublicKey, paper.Algorithm = v.Proof.SignedPayload,
 		v.Proof.Signature.String(), v.Proof.PublicKey.String(), v.Proof.Algorithm
@@ -141,7 +141,7 @@ func (s *Shop) artifactView(id string, v counter.Verification) templates.Certifi
 	if v.Valid {
 		var a attest.Audit
 		if attest.ParseCanonical([]byte(v.Proof.SignedPayload), &a) == nil { // of another class it is not
-			page.Findings = templates.ReportFindings(a, visible.Text)
+			page.Findings = templates.ReportFindings(a, screen.Text)
 		}
 	}
 	return page

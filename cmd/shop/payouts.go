@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
@@ -46,10 +46,10 @@ type KeeperDebt struct {
 
 func (s *Shop) keeperDebt(d till.Debt) KeeperDebt {
 	p := d.Purchase
-	v := KeeperDebt{DebtID: d.ID, Kind: d.Kind, Status: d.Status, Reason: visible.Text(d.Reason), Since: d.Since.UTC(),
+	v := KeeperDebt{DebtID: d.ID, Kind: d.Kind, Status: d.Status, Reason: screen.Text(d.Reason), Since: d.Since.UTC(),
 		OwedUSDC: content.FormatUSDC(p.Amount), Atomic: p.Amount, Network: p.Payment.Network, Asset: p.Payment.Asset,
 		To: p.Payment.Payer, Nonce: d.Nonce, Tx: p.Proof.Tx, Final: p.Final, PurchaseID: p.ID, OrderID: d.OrderID,
-		Payouts: d.Payouts, Trouble: visible.Text(d.Trouble)}
+		Payouts: d.Payouts, Trouble: screen.Text(d.Trouble)}
 	if d.Paid != nil {
 		v.PaidTx, v.PaidAt = d.Paid.Tx, d.Paid.BlockTime.UTC()
 	}

@@ -11,8 +11,8 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/generator"
 )
@@ -38,7 +38,7 @@ func RecordWriter(c *Config) (*seal.Writer, error) {
 	if err := CheckOrigin(c); err != nil {
 		return nil, err
 	}
-	w := &seal.Writer{Dir: c.Record, Judge: judge.Batteries{}}
+	w := &seal.Writer{Dir: c.Record, Judge: rejudge.Batteries{}}
 	var err error
 	if w.Origin, err = RecordOrigin(c); err != nil {
 		return nil, err

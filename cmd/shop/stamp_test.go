@@ -26,9 +26,9 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/corpus/verify"
@@ -80,7 +80,7 @@ func aRound(t *testing.T, c *Config, sequence int64) {
 func verified(t *testing.T, c *Config) verify.CloneReport {
 	t.Helper()
 	report, err := verify.Clone(t.Context(), os.DirFS(c.Record),
-		verify.CloneOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
+		verify.CloneOptions{Judge: rejudge.Batteries{}, Difficulty: 1e-12})
 	if err != nil || len(report.Problems) > 0 {
 		t.Fatalf("%v, %v", report.Problems, err)
 	}

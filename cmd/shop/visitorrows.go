@@ -3,7 +3,7 @@ package shop
 import (
 	"context"
 
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic/keeper"
 	"store.example/agentstore/dynamic/visitors"
 )
@@ -30,7 +30,7 @@ func (s *Shop) visitorRows() (rows []keeper.Row) {
 						return list, err
 					}
 					for _, p := range page {
-						says := keeper.Short(visible.Text(p.Text))
+						says := keeper.Short(screen.Text(p.Text))
 						list = append(list, keeper.Entry{ID: p.ID, Says: says, Since: p.At})
 					}
 				}

@@ -13,7 +13,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/visitors"
 )
@@ -66,8 +66,8 @@ type KeeperPost struct {
 }
 
 func keeperPost(p visitors.Post) KeeperPost {
-	v := KeeperPost{ID: p.ID, Kind: p.Kind, State: p.State, At: p.At.Format(time.RFC3339), Name: visible.Text(p.Name),
-		Text: lines(p.Text), Contact: visible.Text(p.Contact), Listing: visible.Text(p.Listing), Reply: p.Reply}
+	v := KeeperPost{ID: p.ID, Kind: p.Kind, State: p.State, At: p.At.Format(time.RFC3339), Name: screen.Text(p.Name),
+		Text: lines(p.Text), Contact: screen.Text(p.Contact), Listing: screen.Text(p.Listing), Reply: p.Reply}
 	if p.Kind == visitors.KindRequest {
 		v.OfferUSDC = content.FormatUSDC(p.Offer)
 	}
@@ -78,7 +78,7 @@ func keeperPost(p visitors.Post) KeeperPost {
 		v.Page = "/tips/" + p.Slug
 	}
 	if i := p.Identity; i != nil {
-		v.Identity, v.Verified, v.WhyNot = visible.Text(i.Name), i.Verified, visible.Text(i.Why)
+		v.Identity, v.Verified, v.WhyNot = screen.Text(i.Name), i.Verified, screen.Text(i.Why)
 	}
 	if !p.StateAt.IsZero() {
 		v.StateSince = p.StateAt.Format(time.RFC3339)

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/schedule"
@@ -129,7 +129,7 @@ func TestServeSealsOnSunday(t *testing.T) {
 			t.Errorf("sealed %q, want %q\n%s", got, want, log.String())
 		}
 		report, err := verify.Clone(t.Context(), os.DirFS(c.Record),
-			verify.CloneOptions{Judge: judge.Batteries{}})
+			verify.CloneOptions{Judge: rejudge.Batteries{}})
 		if err != nil || len(report.Problems) > 0 {
 			t.Errorf("the record: %+v, %v", report.Problems, err)
 		}

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/dynamic/feed"
@@ -63,7 +63,7 @@ func TestEvidenceIsWithdrawn(t *testing.T) {
 			t.Errorf("%s is kept in %q, %v", digest, name, err)
 		}
 	}
-	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: judge.Batteries{}})
+	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: rejudge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("%v %v", err, report.Problems)
 	}

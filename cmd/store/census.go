@@ -12,7 +12,7 @@ import (
 
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/corpus/census"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 )
 
 // runCensus takes part in the census of a week and seals its round when everything is walked.
@@ -158,7 +158,7 @@ func dryRunText(r census.Report) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: %d hosts known by name, %d would be walked; nothing was written\n", r.Week, r.Listed, r.Due)
 	for _, h := range r.Hosts {
-		fmt.Fprintf(&text, "%s\t%s\n", visible.Text(h.Host), visible.Text(cmp.Or(h.URL, h.WhyNot)))
+		fmt.Fprintf(&text, "%s\t%s\n", screen.Text(h.Host), screen.Text(cmp.Or(h.URL, h.WhyNot)))
 	}
 	return text.String()
 }

@@ -28,10 +28,10 @@ import (
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/dynamic/ledger/ledgertest"
 )
@@ -283,7 +283,7 @@ func (o *ordeal) check(b *block, config string, before map[string]int) {
 		b.t.Fatal(err)
 	}
 	report, err := verify.Clone(b.t.Context(), os.DirFS(cfg.Record), verify.CloneOptions{Ring: ring,
-		Judge: judge.Batteries{}})
+		Judge: rejudge.Batteries{}})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/pay/x402"
@@ -221,7 +221,7 @@ func TestOwnConfigurationIsTheDefault(t *testing.T) {
 		}
 	}
 	r, err := verify.Clone(t.Context(), os.DirFS("public/current"), verify.CloneOptions{Ring: keys,
-		Judge: judge.Batteries{}})
+		Judge: rejudge.Batteries{}})
 	if err != nil || !r.Sound() || r.KID != ring.Identity().KID {
 		t.Errorf("the tree in public is signed by %s, the keeper is %s: %v %v", r.KID, ring.Identity().KID, r.Problems,
 			err)

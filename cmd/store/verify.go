@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"store.example/agentstore/cmd/verify/kit"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 )
 
 // runVerify checks a clone or a bundle, or makes one, as the binary verify does. A keeper's folder
@@ -17,7 +17,8 @@ import (
 func runVerify(ctx context.Context, c *call) error {
 	code := kit.ExitVerified
 	for _, args := range halves(c.args) {
-		if code = kit.Run(ctx, "store verify", judge.Batteries{}, args, c.stdout, c.stderr); code != kit.ExitVerified {
+		if code = kit.Run(ctx, "store verify", rejudge.Batteries{}, args, c.stdout,
+			c.stderr); code != kit.ExitVerified {
 			break
 		}
 	}

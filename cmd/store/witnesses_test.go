@@ -26,8 +26,8 @@ import (
 	"store.example/agentstore/cmd/verify/kit"
 	"store.example/agentstore/corpus/attest"
 
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 )
@@ -168,7 +168,7 @@ func TestLongWitnessesOfTransparencyDev(t *testing.T) {
 	verify := func(code int, says string) {
 		t.Helper()
 		var out strings.Builder
-		if got := kit.Run(t.Context(), "verify", judge.Batteries{}, []string{"-policy", policy, writer.Dir}, &out,
+		if got := kit.Run(t.Context(), "verify", rejudge.Batteries{}, []string{"-policy", policy, writer.Dir}, &out,
 			io.Discard); got != code || !strings.Contains(out.String(), says) {
 			t.Errorf("exit %d, want %d and %q: %s", got, code, says, out.String())
 		}

@@ -24,12 +24,12 @@ import (
 	"store.example/agentstore/corpus/attest"
 
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/verify"
 )
@@ -109,7 +109,7 @@ func walkAll(t testing.TB, w *seal.Writer, sequence int64, hosts, salt int) {
 			host := fmt.Sprintf("door%03d.example", i)
 			all := practice.All()
 			report, j := walkOne(t, "https://"+host+"/", all[(i*7+int(sequence)+salt)%len(all)], at.Add(-time.Hour), 1)
-			row := judge.RowFrom(report, j)
+			row := rejudge.RowFrom(report, j)
 			row.Host, row.Listed, row.Source = host, true, record.SourceDiscovery
 			raw, err := j.Encode()
 			kept[row.EvidenceDigest] = raw
@@ -162,7 +162,7 @@ func seenFrom(t testing.TB, row *record.Row, kept map[string][]byte, door practi
 	}
 	for i, walker := range walkersElsewhere(t) {
 		report, j := walkOne(t, row.URL, door, at, byte(2+i))
-		there := judge.RowFrom(report, j)
+		there := rejudge.RowFrom(report, j)
 		if there.Verdict == record.VerdictNotProbed {
 			continue
 		}
@@ -196,7 +196,7 @@ func attacked(t testing.TB, tree fstest.MapFS, what string, names ...string) {
 
 // refused is nil if a tree is refused and the files are named.
 func refused(ctx context.Context, tree fstest.MapFS, names ...string) error {
-	r, err := verify.Clone(ctx, tree, verify.CloneOptions{Judge: judge.Batteries{}})
+	r, err := verify.Clone(ctx, tree, verify.CloneOptions{Judge: rejudge.Batteries{}})
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func records(t testing.TB) map[string]fstest.MapFS {
 	}
 	for name, tree := range out {
 		r, err := verify.Clone(t.Context(), tree,
-			verify.CloneOptions{Judge: judge.Batteries{}})
+			verify.CloneOptions{Judge: rejudge.Batteries{}})
 		if err != nil || !r.Sound() {
 			t.Fatalf("%s, unspoilt: %v %v", name, r.Problems, err)
 		}

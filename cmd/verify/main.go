@@ -4,7 +4,7 @@
 // form one chain, nothing is missing from the log, each host index is what the rows give; and what
 // the proofs of time show. Where git is installed, the signatures of a clone's commits are checked.
 // It knows no battery: verdicts whose walks are kept beside them are judged again by `store
-// verify`, which is this program with package judge, and takes the same flags.
+// verify`, which is this program with package rejudge, and takes the same flags.
 //
 //	verify [-ring FILE] [-remember FILE] [-as-of WEEK] [-policy FILE] [-json] [-no-judge] DIR|FILE
 //	verify -export HOST|HOST@ROUND|FILE [-o FILE] DIR

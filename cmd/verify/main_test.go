@@ -22,8 +22,8 @@ import (
 	"store.example/agentstore/cmd/verify/kit"
 	"store.example/agentstore/corpus/attest"
 
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/verify"
 )
 
@@ -39,7 +39,7 @@ func specimen(t *testing.T) string {
 
 // judging is the program as `store verify` is.
 func judging(args []string, stdout, stderr io.Writer) int {
-	return kit.Run(context.Background(), "verify", judge.Batteries{}, args, stdout, stderr)
+	return kit.Run(context.Background(), "verify", rejudge.Batteries{}, args, stdout, stderr)
 }
 
 func check(dir string) (int, string) {
@@ -186,7 +186,7 @@ func changeAlone(ctx context.Context, name string, body []byte) (changes int64, 
 		tree[f.Path] = &fstest.MapFile{Data: f.Body, Mode: 0o644}
 	}
 	whole, err := verify.Clone(ctx, tree,
-		verify.CloneOptions{Judge: judge.Batteries{}})
+		verify.CloneOptions{Judge: rejudge.Batteries{}})
 	if err != nil || len(whole.Problems) > 0 {
 		return 0, fmt.Errorf("%s, unspoilt: %v %w", name, whole.Problems, err)
 	}
@@ -197,7 +197,7 @@ func changeAlone(ctx context.Context, name string, body []byte) (changes int64, 
 		for at, old := range f.Data {
 			f.Data[at] = old ^ byte(1+at%255)
 			r, err := verify.Clone(ctx, tree,
-				verify.CloneOptions{Judge: judge.Batteries{}})
+				verify.CloneOptions{Judge: rejudge.Batteries{}})
 			f.Data[at] = old
 			if err != nil {
 				return changes, fmt.Errorf("%s, byte %d: %w", changed, at, err)
@@ -254,7 +254,7 @@ func changeElsewhere(t *testing.T, changes int) {
 			tree[n].Data = spoilt
 		}
 		report, err := verify.Clone(t.Context(), tree,
-			verify.CloneOptions{Judge: judge.Batteries{}})
+			verify.CloneOptions{Judge: rejudge.Batteries{}})
 		if err != nil {
 			t.Fatal(err)
 		}

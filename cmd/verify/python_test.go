@@ -14,8 +14,8 @@ import (
 	"testing/fstest"
 
 	"store.example/agentstore/cmd/devnet/npmtest"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/rule"
 	"store.example/agentstore/corpus/verify"
 )
@@ -100,7 +100,7 @@ func askPython(t *testing.T, changes int) {
 	says := verdicts(t, dir, attacks)
 	for what, tree := range attacks {
 		r, err := verify.Clone(t.Context(), tree,
-			verify.CloneOptions{Judge: judge.Batteries{}})
+			verify.CloneOptions{Judge: rejudge.Batteries{}})
 		if err != nil {
 			t.Fatal(err)
 		}

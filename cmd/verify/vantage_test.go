@@ -8,10 +8,10 @@ import (
 	"testing/fstest"
 	"time"
 
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/rule"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/verify"
@@ -52,7 +52,7 @@ func TestVantagesAreRefused(t *testing.T) {
 		}},
 	} {
 		w, kept := storeOf(t), map[string][]byte{}
-		row := judge.RowFrom(report, j)
+		row := rejudge.RowFrom(report, j)
 		row.Host, row.Listed, row.Source = host, true, record.SourceDiscovery
 		raw, err := j.Encode()
 		if err != nil {
@@ -90,7 +90,7 @@ func TestVantagesAreRefused(t *testing.T) {
 	says := verdicts(t, t.TempDir(), trees)
 	for name, tree := range trees {
 		r, err := verify.Clone(t.Context(), tree,
-			verify.CloneOptions{Judge: judge.Batteries{}})
+			verify.CloneOptions{Judge: rejudge.Batteries{}})
 		if err != nil {
 			t.Fatal(err)
 		}

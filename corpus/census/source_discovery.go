@@ -15,9 +15,9 @@ import (
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 )
 
 // The bounds of reading one discovery API.
@@ -111,7 +111,7 @@ func (d *discovery) item(item jsontext.Value, put func(Named)) {
 	if !ok {
 		return
 	}
-	offer, whole := judge.OfferOf(probe.ListedTerms(item))
+	offer, whole := rejudge.OfferOf(probe.ListedTerms(item))
 	put(Named{URL: door.URL, Method: door.Method, By: "catalog", Offer: offer, Cut: !whole})
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/declarations"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/record"
 )
@@ -56,20 +56,21 @@ func WellKnown(name string, fsys fs.FS, file string) Source {
 // readWellKnown reads the doors of one host on itself, as a host that declares itself is read.
 func readWellKnown(ctx context.Context, on Reading, host string) []Named {
 	none := func(why string) []Named {
-		return []Named{{Host: strings.ToLower(host), Reason: fmt.Sprintf("its %s names no door: %s", doors.FilePath,
+		return []Named{{Host: strings.ToLower(host), Reason: fmt.Sprintf("its %s names no door: %s",
+			declarations.FilePath,
 			why)}}
 	}
 	parse := func(raw string) (string, error) { return on.Client.Parse(raw, fetch.Rule{}) }
-	at, err := parse(doors.Start(host))
+	at, err := parse(declarations.Start(host))
 	if err != nil {
 		return none(err.Error())
 	}
-	report, _, err := fetch.Walk(ctx, on.Client, doors.Checker{Host: hostOf(at)},
+	report, _, err := fetch.Walk(ctx, on.Client, declarations.Checker{Host: hostOf(at)},
 		fetch.WalkStart{URL: at, Kinds: []string{"get"}})
 	switch {
 	case err != nil:
 		return none(err.Error())
-	case report.Kind != doors.Doors:
+	case report.Kind != declarations.Doors:
 		return none(report.Reason)
 	}
 	var out []Named

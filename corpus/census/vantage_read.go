@@ -17,9 +17,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 )
 
 const (
@@ -69,7 +69,7 @@ func judgeAgain(l seenLine) (s seenAgain, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.row = judge.RowFrom(report, j)
+	s.row = rejudge.RowFrom(report, j)
 	s.at, err = time.Parse(time.RFC3339, report.Evidence.ObservedAt)
 	return s, err
 }

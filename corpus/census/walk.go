@@ -9,12 +9,12 @@ import (
 
 	"store.example/agentstore/corpus/accounts"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/declarations"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 )
 
 // kinds are the requests that a walk of the census may make.
@@ -83,7 +83,7 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		row.Host, row.Listed, row.Source, row.Catalog, row.Late = e.Host, e.Listed, e.Source, e.Catalog, e.Late
 		return row
 	}
-	v := visited{result: Result{Row: on(judge.RowFrom(report, judgement))}}
+	v := visited{result: Result{Row: on(rejudge.RowFrom(report, judgement))}}
 	if v.result.Row.EvidenceDigest != "" {
 		raw, err := judgement.Encode()
 		if err != nil {
@@ -97,7 +97,7 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		row := notProbed(e, record.ReasonControlFailed)
 		v.sheltered = &row
 	case report.Verdict == probe.Unreachable:
-		row := on(judge.RowFrom(report.ControlFailed(), judgement))
+		row := on(rejudge.RowFrom(report.ControlFailed(), judgement))
 		v.sheltered = &row
 	}
 	return v, nil
@@ -107,7 +107,7 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 // there or because its address is busy. A file that cannot be read asks for nothing, and the walk
 // finds out why.
 func (r *run) ask(ctx context.Context, client *patient, e Entry) (v visited, out bool, err error) {
-	x, err := client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: doors.Start(e.Host),
+	x, err := client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: declarations.Start(e.Host),
 		Header: http.Header{"Accept": {"application/json"}}}, fetch.Rule{})
 	if busy, ok := errors.AsType[*fetch.Busy](err); ok {
 		return visited{busy: busy}, true, nil
@@ -115,7 +115,7 @@ func (r *run) ask(ctx context.Context, client *patient, e Entry) (v visited, out
 	if ctx.Err() != nil {
 		return v, false, ctx.Err()
 	}
-	if err != nil || !doors.OptsOut(x) {
+	if err != nil || !declarations.OptsOut(x) {
 		return v, false, nil
 	}
 	salt, err := r.salt(e.Host, 0)

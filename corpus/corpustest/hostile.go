@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 )
 
@@ -61,7 +61,7 @@ func (h *Hostile) Walk(host string) (Walked, error) {
 		if err != nil {
 			return Walked{}, err
 		}
-		w := Walked{Row: judge.RowFrom(report, judgement)}
+		w := Walked{Row: rejudge.RowFrom(report, judgement)}
 		w.Row.Host, w.Row.Listed, w.Row.Source, w.Row.Catalog = host, true, record.SourceDiscovery, "bazaar"
 		if w.Row.EvidenceDigest != "" {
 			w.Evidence, err = judgement.Encode()

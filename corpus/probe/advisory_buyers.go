@@ -8,7 +8,7 @@ import (
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
-	"store.example/agentstore/corpus/selection"
+	"store.example/agentstore/corpus/stockclient"
 )
 
 const buyersSince = "2026-11-23"
@@ -16,8 +16,8 @@ const buyersSince = "2026-11-23"
 // defaultThrows is what the newest stock client throws here that was configured with nothing, ""
 // where it signs.
 func (v *View) defaultThrows() string {
-	a := v.buys(selection.Model{})
-	if a.Outcome != selection.WouldThrow {
+	a := v.buys(stockclient.Model{})
+	if a.Outcome != stockclient.WouldThrow {
 		return ""
 	}
 	return a.Package + ", configured with nothing, throws: " + after("", v.thrown(a))

@@ -6,34 +6,35 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/selection"
+	"store.example/agentstore/corpus/stockclient"
 )
 
 // buyer is what the stock client does at a view whose spend controls are off and that has
 // everything registered that is judged: the entry that it picks is the one that battery v2 judges.
-func (v *View) buyer() selection.Answer {
-	return v.buys(selection.Model{Profile: selection.Profile{SpendControlsDisabled: true}})
+func (v *View) buyer() stockclient.Answer {
+	return v.buys(stockclient.Model{Profile: stockclient.Profile{SpendControlsDisabled: true}})
 }
 
 // bought is what a client does at a view.
 type bought struct {
-	by     selection.Model
-	answer selection.Answer
+	by     stockclient.Model
+	answer stockclient.Answer
 }
 
 // buys is what a client does at a view.
-func (v *View) buys(m selection.Model) selection.Answer {
+func (v *View) buys(m stockclient.Model) stockclient.Answer {
 	a := v.replayed(m)
 	switch {
-	case m.NodeHTTP && a.Stage == selection.StageFetch:
+	case m.NodeHTTP && a.Stage == stockclient.StageFetch:
 		return viaNodeHTTP(*a, v.Evidence.HeadFault)
-	case !m.Foreign && (!m.Whole || a.Outcome != selection.WouldSign):
+	case !m.Foreign && (!m.Whole || a.Outcome != stockclient.WouldSign):
 	case v.Evidence.Error.Stage == exchange.StageBody, v.Evidence.Body.Truncated:
 		// Some broken bodies it takes for whole, and some it throws at.
-		return selection.Answer{Outcome: selection.CannotSimulate, ThrowsWith: "it reads the whole body, which was " +
-			"not read to its end here"}
+		return stockclient.Answer{Outcome: stockclient.CannotSimulate,
+			ThrowsWith: "it reads the whole body, which was " +
+				"not read to its end here"}
 	case m.Foreign && v.marked():
-		return selection.Answer{Outcome: selection.CannotSimulate, ThrowsWith: "whether it passes over the " +
+		return stockclient.Answer{Outcome: stockclient.CannotSimulate, ThrowsWith: "whether it passes over the " +
 			"byte order mark before these terms was not read in its sources"}
 	case m.Foreign:
 		return v.met().Abroad(*a)
@@ -43,9 +44,9 @@ func (v *View) buys(m selection.Model) selection.Answer {
 
 // viaNodeHTTP is what becomes of an answer whose head fetch refuses: node:http has errors of its
 // own, and takes a 100 for what it is.
-func viaNodeHTTP(a selection.Answer, fault string) selection.Answer {
+func viaNodeHTTP(a stockclient.Answer, fault string) stockclient.Answer {
 	if fault == exchange.HeadContinue {
-		return selection.Answer{Outcome: selection.CannotSimulate, ThrowsWith: "node:http goes on behind a 100, " +
+		return stockclient.Answer{Outcome: stockclient.CannotSimulate, ThrowsWith: "node:http goes on behind a 100, " +
 			"which is not replayed"}
 	}
 	a.ThrowsWith, a.Exact, a.Cause = "node:http refuses the answer's head", false, ""
@@ -53,8 +54,8 @@ func viaNodeHTTP(a selection.Answer, fault string) selection.Answer {
 }
 
 // replayed replays a client, once for all clients that choose and sign alike.
-func (v *View) replayed(m selection.Model) *selection.Answer {
-	alike := selection.Model{V1: m.V1, Profile: m.Profile, Configured: m.Configured}
+func (v *View) replayed(m stockclient.Model) *stockclient.Answer {
+	alike := stockclient.Model{V1: m.V1, Profile: m.Profile, Configured: m.Configured}
 	for _, b := range v.bought {
 		if b.by == alike {
 			return &b.answer
@@ -62,7 +63,8 @@ func (v *View) replayed(m selection.Model) *selection.Answer {
 	}
 	a, err := alike.Judge(v.met())
 	if err != nil || v.unreadable() || v.headUnread() {
-		a = selection.Answer{Outcome: selection.CannotSimulate, ThrowsWith: "what this client reads was not read here"}
+		a = stockclient.Answer{Outcome: stockclient.CannotSimulate,
+			ThrowsWith: "what this client reads was not read here"}
 	}
 	v.bought = append(v.bought, &bought{alike, a})
 	return &v.bought[len(v.bought)-1].answer
@@ -70,12 +72,12 @@ func (v *View) replayed(m selection.Model) *selection.Answer {
 
 // met is the answer as a client met it, with stand-ins in the place of addresses, of which a client
 // looks at the form alone.
-func (v *View) met() *selection.Door {
+func (v *View) met() *stockclient.Door {
 	if v.asMet != nil {
 		return v.asMet
 	}
 	r := v.Evidence
-	seen := selection.Seen{URL: r.URL, At: v.startedAt().Add(time.Duration(r.DurationMS) * time.Millisecond),
+	seen := stockclient.Seen{URL: r.URL, At: v.startedAt().Add(time.Duration(r.DurationMS) * time.Millisecond),
 		Status: r.Status, HeadBytes: r.HeadBytes, HeadFault: r.HeadFault, Header: len(v.headers) > 0, Padded: true}
 	if len(v.headers) == 1 {
 		c := v.headers[0]
@@ -87,7 +89,7 @@ func (v *View) met() *selection.Door {
 	if v.body != nil && v.body.Value != nil {
 		seen.Body = &v.body.parsed
 	}
-	v.asMet = selection.ReadSeen(seen)
+	v.asMet = stockclient.ReadSeen(seen)
 	return v.asMet
 }
 
@@ -122,7 +124,7 @@ func ofChosen(about string, problem func(*View, Requirement) string) func(*View)
 		a := v.buyer()
 		r, picked := v.chosen()
 		switch {
-		case a.Outcome == selection.CannotSimulate:
+		case a.Outcome == stockclient.CannotSimulate:
 			return notJudged("what a client makes of these terms is not known")
 		case !picked && v.unjudged() != "":
 			return notJudged("%s", v.unjudged())
@@ -134,7 +136,7 @@ func ofChosen(about string, problem func(*View, Requirement) string) func(*View)
 		if said := problem(v, r); said != "" {
 			return fail("accepts[%d]: %s", r.Index, said)
 		}
-		if a.Outcome == selection.WouldThrow && a.About == about {
+		if a.Outcome == stockclient.WouldThrow && a.About == about {
 			return fail("accepts[%d]: the stock client throws: %s", r.Index, after("", v.thrown(a)))
 		}
 		return pass("accepts[%d], which the stock client signs", r.Index)
@@ -142,9 +144,9 @@ func ofChosen(about string, problem func(*View, Requirement) string) func(*View)
 }
 
 // thrown is what a client throws, without the terms that it repeats.
-func (v *View) thrown(a selection.Answer) string {
+func (v *View) thrown(a stockclient.Answer) string {
 	said, _, _ := strings.Cut(strings.TrimPrefix(a.ThrowsWith, "Failed to create payment payload: "), "\n")
-	if a.Stage == selection.StageScheme {
+	if a.Stage == stockclient.StageScheme {
 		var seen []string
 		for _, r := range v.accepts[:min(len(v.accepts), 8)] {
 			seen = append(seen, quoted(r.Scheme)+" on "+quoted(r.Network))

@@ -10,7 +10,7 @@ import (
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
-	"store.example/agentstore/corpus/selection"
+	"store.example/agentstore/corpus/stockclient"
 )
 
 // addedByV2 are the checks that battery v2 asks besides: whether the terms can be paid.
@@ -27,7 +27,7 @@ var addedByV2 = []Check{
 			"eip155 networks, base58 of 32 bytes on solana networks.",
 		After: "accepts",
 		Since: "2026-08-23",
-		Run:   ofChosen(selection.AboutPayTo, func(_ *View, r Requirement) string { return r.payToProblem() }),
+		Run:   ofChosen(stockclient.AboutPayTo, func(_ *View, r Requirement) string { return r.payToProblem() }),
 	},
 	{
 		Name: "amount-atomic",
@@ -40,7 +40,7 @@ var addedByV2 = []Check{
 		Fix:   `Write amounts as strings of digits in atomic units: 0.01 USDC is "10000".`,
 		After: "accepts",
 		Since: "2026-08-23",
-		Run:   ofChosen(selection.AboutAmount, func(_ *View, r Requirement) string { return r.amountProblem() }),
+		Run:   ofChosen(stockclient.AboutAmount, func(_ *View, r Requirement) string { return r.amountProblem() }),
 	},
 	{
 		Name: "network-mainnet",
@@ -53,7 +53,7 @@ var addedByV2 = []Check{
 		Fix:   "Offer a main network, such as eip155:8453 (Base) or " + networks.Solana + " (Solana).",
 		After: "accepts",
 		Since: "2026-08-23",
-		Run:   ofChosen(selection.AboutNetwork, func(_ *View, r Requirement) string { return r.networkProblem() }),
+		Run:   ofChosen(stockclient.AboutNetwork, func(_ *View, r Requirement) string { return r.networkProblem() }),
 	},
 	{
 		Name: "transfer-method-signable",
@@ -68,7 +68,7 @@ var addedByV2 = []Check{
 		Fix:   `Put the token's own EIP-712 domain into extra, for USDC on Base {"name":"USD Coin","version":"2"}, or set extra.assetTransferMethod to "permit2"; use scheme "exact", the token's address on the network that is named, and a whole number of seconds in maxTimeoutSeconds, such as 300. Keep the answer's head below 16 KiB.`,
 		After: "accepts",
 		Since: "2026-08-23",
-		Run:   ofChosen(selection.AboutMethod, (*View).unsignable),
+		Run:   ofChosen(stockclient.AboutMethod, (*View).unsignable),
 	},
 	{
 		Name: "solana-rail-receivable",
@@ -88,7 +88,7 @@ var addedByV2 = []Check{
 			if r, picked := v.chosen(); picked && family(r.Network) != familySolana {
 				return nothing("the stock client picks no Solana entry")
 			}
-			f := ofChosen(selection.AboutSolana, func(v *View, r Requirement) string {
+			f := ofChosen(stockclient.AboutSolana, func(v *View, r Requirement) string {
 				if family(r.Network) != familySolana {
 					return ""
 				}

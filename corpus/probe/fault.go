@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/selection"
+	"store.example/agentstore/corpus/stockclient"
 )
 
 // wall names the bot wall that answered in the door's place, "" where the answer is the door's own
@@ -81,7 +81,7 @@ func (v *View) paidOtherwise() bool {
 // settle.
 func (v *View) forgiven(failed []string) bool {
 	r, picked := v.chosen()
-	if !picked || v.buyer().Outcome != selection.WouldSign {
+	if !picked || v.buyer().Outcome != stockclient.WouldSign {
 		return false
 	}
 	return !slices.ContainsFunc(failed, func(name string) bool {

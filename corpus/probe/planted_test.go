@@ -9,10 +9,10 @@ import (
 
 	"store.example/agentstore/corpus/criteria"
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/verify"
 )
 
@@ -69,7 +69,7 @@ func TestPlantedBattery(t *testing.T) {
 		t.Errorf("%d rows fail the planted check, %d of which are ready without it", failed, apart)
 	}
 	round := recordtest.Seal(t, w, d)
-	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: judge.Batteries{}})
+	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: rejudge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 || round.Battery != "v3" || report.Verdicts.Again == 0 {
 		t.Errorf("a round by %s: %+v, %v", round.Battery, report.Problems, err)
 	}

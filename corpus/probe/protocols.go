@@ -10,7 +10,7 @@ import (
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
-	"store.example/agentstore/corpus/selection"
+	"store.example/agentstore/corpus/stockclient"
 )
 
 // Protocol is a way of asking for payment, judged by itself.
@@ -78,11 +78,11 @@ func (v *View) spokenX402() Protocol {
 
 // v1Client names a client of version 1 that signs for the body, "" for none.
 func (v *View) v1Client() string {
-	for _, m := range selection.Models() {
+	for _, m := range stockclient.Models() {
 		if !m.V1 || len(v.headers) > 0 {
 			continue
 		}
-		if a := v.buys(m); a.Outcome == selection.WouldSign && len(a.Hazards) == 0 {
+		if a := v.buys(m); a.Outcome == stockclient.WouldSign && len(a.Hazards) == 0 {
 			return m.Package + " (" + m.Configured + ")"
 		}
 	}
@@ -161,7 +161,7 @@ func (v *View) clients() []ClientRow {
 	if v.Evidence.Status != http.StatusPaymentRequired {
 		return []ClientRow{}
 	}
-	models := selection.Models()
+	models := stockclient.Models()
 	out := make([]ClientRow, 0, len(models)+2)
 	for _, m := range models {
 		row := ClientRow{Client: m.Name, Package: m.Package, Configured: m.Configured, Checked: m.Checked}
@@ -173,19 +173,19 @@ func (v *View) clients() []ClientRow {
 		out = append(out, row)
 	}
 	mppx := ClientRow{Client: "mppx/0.11.0", Package: "mppx 0.11.0, method evm",
-		Configured: selection.ConfiguredDefault,
-		Outcome:    selection.CannotSimulate, Why: "the door speaks no MPP", Checked: true}
+		Configured: stockclient.ConfiguredDefault,
+		Outcome:    stockclient.CannotSimulate, Why: "the door speaks no MPP", Checked: true}
 	if len(v.mpp) > 0 {
 		p := v.spokenMPP()
 		mppx.Why = p.Why
 		switch p.Verdict {
 		case Ready:
-			mppx.Outcome = selection.WouldSign
+			mppx.Outcome = stockclient.WouldSign
 		case NotReady:
-			mppx.Outcome, mppx.Stage = selection.WouldThrow, selection.StageChallenge
+			mppx.Outcome, mppx.Stage = stockclient.WouldThrow, stockclient.StageChallenge
 		}
 	}
 	return append(out, mppx, ClientRow{Client: "x402-mcp/2.10.0", Package: "@x402/mcp 2.10.0, read from its sources",
-		Configured: selection.ConfiguredDefault,
-		Outcome:    selection.CannotSimulate, Why: "it pays tools of MCP, and no door of HTTP"})
+		Configured: stockclient.ConfiguredDefault,
+		Outcome:    stockclient.CannotSimulate, Why: "it pays tools of MCP, and no door of HTTP"})
 }

@@ -8,7 +8,7 @@ import (
 	"store.example/agentstore/corpus/corpustest"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/selection"
+	"store.example/agentstore/corpus/stockclient"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -21,8 +21,8 @@ func TestPublishedIsPlainX402(t *testing.T) {
 		Index, Dropped                         int
 	}
 	at := func(x exchange.Exchange) (all []does) {
-		for _, m := range selection.Models() {
-			a, err := m.Judge(selection.Read(x))
+		for _, m := range stockclient.Models() {
+			a, err := m.Judge(stockclient.Read(x))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +63,7 @@ func TestPublishedIsPlainX402(t *testing.T) {
 			t.Errorf("%s\nand what is published of it (-door +published):\n%s", x.Response.Header["Payment-Required"],
 				diff)
 		}
-		if before[0].Outcome == selection.WouldSign {
+		if before[0].Outcome == stockclient.WouldSign {
 			signed++
 		}
 	}

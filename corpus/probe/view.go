@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/selection"
+	"store.example/agentstore/corpus/stockclient"
 )
 
 // MaxEntries bounds how many entries of accepts, offers and challenges are judged: a door with more
@@ -37,7 +37,7 @@ type View struct {
 	bodyForm *exchange.Object // the body's object, or nil
 	accepts  []Requirement
 	mirrored []Requirement      // accepts of the body
-	asMet    *selection.Door    // see met
+	asMet    *stockclient.Door  // see met
 	bought   []*bought          // see buys
 	violates func() string      // see bazaarViolation
 	offers   func() []offer     // of the header's challenge

@@ -10,10 +10,10 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 )
 
 // placed is a row as Seal places it.
@@ -62,7 +62,7 @@ func TestOneHostileDoorSeals(t *testing.T) {
 	}
 	url := "https://door.example/" + strings.Repeat("p", 600)
 	report, judgement := recordtest.Look(t, url, asking(t, entries...), exchange.Error{}, recordtest.LookedAt)
-	row := judge.RowFrom(report, judgement)
+	row := rejudge.RowFrom(report, judgement)
 	raw, err := record.SignRow(placed(row, "door.example"), attest.SpecimenKey())
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestOneHostileDoorSeals(t *testing.T) {
 	w := recordtest.Writer(t)
 	honest, judged := recordtest.Look(t, "https://honest.example/paid",
 		practice.All()[0].Answer("https://honest.example/paid"), exchange.Error{}, recordtest.LookedAt)
-	other := judge.RowFrom(honest, judged)
+	other := rejudge.RowFrom(honest, judged)
 	row.Host, other.Host = "door.example", "honest.example"
 	row.Source, other.Source = record.SourceDiscovery, record.SourceDiscovery
 	d := recordtest.Draft(1)
@@ -102,7 +102,7 @@ func TestLargestEvidenceGivesWay(t *testing.T) {
 			answer = asking(t, entries...)
 		}
 		report, judgement := recordtest.Look(t, url, answer, exchange.Error{}, recordtest.LookedAt)
-		row := judge.RowFrom(report, judgement)
+		row := rejudge.RowFrom(report, judgement)
 		row.Host, row.Source = host, record.SourceDiscovery
 		rows = append(rows, row)
 		raw, err := judgement.Encode()

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/verify"
 )
@@ -63,7 +63,7 @@ func TestLiesOfTheStoreItself(t *testing.T) {
 	} {
 		w := sealLies(t, test.lie)
 		report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring,
-			verify.RecordOptions{Judge: judge.Batteries{}})
+			verify.RecordOptions{Judge: rejudge.Batteries{}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/verify"
 )
@@ -189,7 +189,7 @@ func TestTwoProcessesSealOnce(t *testing.T) {
 // audited is what the check of a whole record says of one.
 func audited(t testing.TB, w *seal.Writer) verify.RecordReport {
 	t.Helper()
-	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: judge.Batteries{}})
+	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: rejudge.Batteries{}})
 	if err != nil {
 		t.Fatal(err)
 	}

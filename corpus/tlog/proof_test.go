@@ -13,8 +13,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"store.example/agentstore/corpus/attest/attesttest"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/corpus/verify"
 )
@@ -177,7 +177,7 @@ func TestPartialTilesStayUntilTheFullOneExists(t *testing.T) {
 		t.Errorf("%d partial files are left beside full ones at size %d", left, last)
 	}
 	if report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring,
-		verify.RecordOptions{Judge: judge.Batteries{}}); err != nil ||
+		verify.RecordOptions{Judge: rejudge.Batteries{}}); err != nil ||
 		len(report.Problems) > 0 {
 		t.Error(err, report.Problems)
 	}
@@ -205,7 +205,7 @@ func TestCosignatures(t *testing.T) {
 		t.Errorf("published %q, %v", published, err)
 	}
 	if report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring,
-		verify.RecordOptions{Judge: judge.Batteries{}}); err != nil ||
+		verify.RecordOptions{Judge: rejudge.Batteries{}}); err != nil ||
 		len(report.Problems) > 0 {
 		t.Error(err, report.Problems)
 	}

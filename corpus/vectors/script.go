@@ -16,11 +16,11 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 )
 
@@ -210,7 +210,7 @@ func judgedWalk(host string, good bool, salt probe.Salt, at time.Time) (record.R
 	if err != nil {
 		return record.Row{}, nil, err
 	}
-	row := judge.RowFrom(report, j)
+	row := rejudge.RowFrom(report, j)
 	row.Host, row.Listed, row.Source = host, true, record.SourceList
 	raw, err := j.Encode()
 	return row, raw, err

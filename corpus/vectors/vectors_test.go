@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/rule"
 	"store.example/agentstore/corpus/verify"
 )
@@ -42,7 +42,7 @@ func TestVectors(t *testing.T) {
 	for _, g := range good {
 		held[g.Name] = g.Files
 		r, err := verify.Clone(t.Context(), tree(g.Files, nil, nil),
-			verify.CloneOptions{Judge: judge.Batteries{}})
+			verify.CloneOptions{Judge: rejudge.Batteries{}})
 		if err != nil || !r.Sound() {
 			t.Errorf("%s: %v %v", g.Name, r.Problems, err)
 		}
@@ -55,7 +55,7 @@ func TestVectors(t *testing.T) {
 		names[b.Name] = true
 		of[b.Rule]++
 		r, err := verify.Clone(t.Context(), tree(held[b.Base], b.Files, b.Links), verify.CloneOptions{Ring: b.Keys,
-			Judge: judge.Batteries{}, Remembered: b.Seen})
+			Judge: rejudge.Batteries{}, Remembered: b.Seen})
 		var rules []rule.Rule
 		for _, p := range r.Problems {
 			rules = append(rules, p.Rule)

@@ -7,10 +7,10 @@ import (
 	"testing/fstest"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 )
 
@@ -108,7 +108,7 @@ func TestAnchorsAreProved(t *testing.T) {
 		}
 	}
 	report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring,
-		RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
+		RecordOptions{Judge: rejudge.Batteries{}, Difficulty: 1e-12})
 	if err != nil || len(report.Problems) > 0 || len(report.Proofs) != 2 || report.Proofs[1].Anchor != 3 ||
 		report.Proofs[1].State != ots.StateVerified {
 		t.Fatalf("%+v, %v", report, err)

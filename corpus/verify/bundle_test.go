@@ -21,16 +21,16 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 )
 
 // judging judges again what is kept of walks.
-var bundleJudging = BundleOptions{Judge: judge.Batteries{}}
+var bundleJudging = BundleOptions{Judge: rejudge.Batteries{}}
 
 // writeRecord writes three rounds over a few hosts, every row judged and kept but those of round 2.
 func writeRecord(t testing.TB) (*record.Record, []byte) {
@@ -163,7 +163,7 @@ func TestBundleOfHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := VerifyBundle(encoded(t, b), BundleOptions{Judge: judge.Batteries{}, Ring: keys})
+	r, err := VerifyBundle(encoded(t, b), BundleOptions{Judge: rejudge.Batteries{}, Ring: keys})
 	if err != nil || len(r.Problems) > 0 {
 		t.Fatal(err, r.Problems)
 	}
@@ -185,7 +185,7 @@ func TestBundleOfHosts(t *testing.T) {
 		r.Rounds[2].Time != nil {
 		t.Errorf("times: %+v", r.Rounds)
 	}
-	if easy, err := VerifyBundle(encoded(t, b), BundleOptions{Judge: judge.Batteries{},
+	if easy, err := VerifyBundle(encoded(t, b), BundleOptions{Judge: rejudge.Batteries{},
 		Difficulty: 1e-20}); err != nil ||
 		easy.Rounds[0].Time.State == ots.StatePending {
 		t.Errorf("with any work: %+v %v", easy.Rounds[0].Time, err)
@@ -447,7 +447,7 @@ func TestProofsUnderOtherCheckpoints(t *testing.T) {
 func TestRememberedCheckpoint(t *testing.T) {
 	b := exported(t, Want{Host: "a.example"})
 	raw := encoded(t, b)
-	r, err := VerifyBundle(raw, BundleOptions{Judge: judge.Batteries{}, Remembered: []byte(b.Checkpoint)})
+	r, err := VerifyBundle(raw, BundleOptions{Judge: rejudge.Batteries{}, Remembered: []byte(b.Checkpoint)})
 	if err != nil || len(r.Problems) > 0 || r.Remembered != 13 {
 		t.Errorf("%d %v %v", r.Remembered, r.Problems, err)
 	}
@@ -461,7 +461,7 @@ func TestRememberedCheckpoint(t *testing.T) {
 		r.Problems[0].Path != "rounds[0]" || !strings.Contains(r.Problems[0].Detail, "rewritten") {
 		t.Errorf("a rewritten history: %v %v", r.Problems, err)
 	}
-	if _, err := VerifyBundle(raw, BundleOptions{Judge: judge.Batteries{},
+	if _, err := VerifyBundle(raw, BundleOptions{Judge: rejudge.Batteries{},
 		Remembered: []byte("nonsense")}); err == nil {
 		t.Error("what is remembered cannot be read, and it is fine")
 	}

@@ -5,8 +5,8 @@ import (
 	"os"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/verify"
 )
 
@@ -33,7 +33,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	report, err := verify.VerifyBundle(raw, verify.BundleOptions{Judge: judge.Batteries{}, Ring: keys})
+	report, err := verify.VerifyBundle(raw, verify.BundleOptions{Judge: rejudge.Batteries{}, Ring: keys})
 	if err != nil {
 		panic(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 
-	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 )
@@ -61,7 +61,7 @@ func TestLogKeysOfABundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	if report, err := VerifyBundle(encoded(t, b),
-		BundleOptions{Judge: judge.Batteries{}, Ring: keys}); err != nil || !report.Sound() ||
+		BundleOptions{Judge: rejudge.Batteries{}, Ring: keys}); err != nil || !report.Sound() ||
 		len(b.Handovers) != 1 || b.Handovers[0].Size != 5 || at.Size != 5 {
 		t.Fatalf("unspoilt: %v %v %v, handed over at %d", report.Problems, report.Unproven, err, at.Size)
 	}
@@ -132,7 +132,7 @@ func TestLogKeysOfABundle(t *testing.T) {
 	spoilt.Keys, spoilt.Handovers = string(encodedRing), []BundleHandover{}
 	spoilt.Checkpoint = resigned(t, r.Log.Head().Size, r.Log.Head().Root, former.LogKey)
 	if report, err := VerifyBundle(encoded(t, spoilt),
-		BundleOptions{Judge: judge.Batteries{}, Ring: keys}); err != nil || len(report.Problems) != 1 ||
+		BundleOptions{Judge: rejudge.Batteries{}, Ring: keys}); err != nil || len(report.Problems) != 1 ||
 		report.Problems[0].Path != "keys" {
 		t.Errorf("a handover written again: %v %v", report.Problems, err)
 	}
@@ -156,7 +156,7 @@ func TestABundleOfBeforeAHandover(t *testing.T) {
 		return b, keys
 	}()
 	raw := encoded(t, old)
-	if report, err := VerifyBundle(raw, BundleOptions{Judge: judge.Batteries{}, Ring: oldKeys}); err != nil ||
+	if report, err := VerifyBundle(raw, BundleOptions{Judge: rejudge.Batteries{}, Ring: oldKeys}); err != nil ||
 		!report.Sound() {
 		t.Errorf("by the keys of its time: %v %v %v", report.Problems, report.Unproven, err)
 	}
@@ -164,7 +164,7 @@ func TestABundleOfBeforeAHandover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := VerifyBundle(raw, BundleOptions{Judge: judge.Batteries{}, Ring: now})
+	report, err := VerifyBundle(raw, BundleOptions{Judge: rejudge.Batteries{}, Ring: now})
 	if err != nil || report.Sound() || report.Refused() || len(report.Unproven) != 1 ||
 		!strings.Contains(report.Unproven[0].Detail, "handed over at 5 leaves") {
 		t.Errorf("by the keys of now: %v %v %v", report.Problems, report.Unproven, err)
@@ -181,7 +181,7 @@ func TestABundleOfBeforeAHandover(t *testing.T) {
 		t.Fatal(err)
 	}
 	if report, err := VerifyBundle(encoded(t, b),
-		BundleOptions{Judge: judge.Batteries{}, Ring: now}); err != nil || !report.Sound() ||
+		BundleOptions{Judge: rejudge.Batteries{}, Ring: now}); err != nil || !report.Sound() ||
 		len(b.Handovers) != 0 {
 		t.Errorf("at the handover: %v %v %v", report.Problems, report.Unproven, err)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/ots"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 )
 
 // Unjudged is how many verdicts were not reached again though what they rest on is here.
@@ -15,23 +15,23 @@ func (r BundleReport) Unjudged() int64 { return r.Verdicts.Unjudged }
 // Print writes the report for people, name being the bundle's file.
 func (r BundleReport) Print(w io.Writer, name string) {
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "%s: %s: %s: %s\n", name, visible.Text(p.Path), p.Kind, visible.Text(p.Detail))
+		fmt.Fprintf(w, "%s: %s: %s: %s\n", name, screen.Text(p.Path), p.Kind, screen.Text(p.Detail))
 	}
 	if len(r.Problems) > 0 {
-		fmt.Fprintf(w, "%s: NOT verified: %s\n", name, visible.Count(len(r.Problems), "problem"))
+		fmt.Fprintf(w, "%s: NOT verified: %s\n", name, screen.Count(len(r.Problems), "problem"))
 		return
 	}
 	for _, u := range r.Unproven {
 		fmt.Fprintf(w, "%s: UNPROVEN: ", name)
 		if u.Host != "" {
-			fmt.Fprintf(w, "%s: ", visible.Text(u.Host))
+			fmt.Fprintf(w, "%s: ", screen.Text(u.Host))
 		}
-		fmt.Fprintln(w, visible.Text(u.Detail))
+		fmt.Fprintln(w, screen.Text(u.Detail))
 	}
 	fmt.Fprintf(w, "%s: %s: %d rounds, %d rows and %d artifacts are as %s signed them", name,
 		Verified(r.Unjudged(), len(r.Unproven) > 0), len(r.Rounds), len(r.Rows), len(r.Artifacts), r.KID)
 	if len(r.Rounds) > 0 {
-		fmt.Fprintf(w, ", in the log of %s at size %d", visible.Text(r.Origin), r.Size)
+		fmt.Fprintf(w, ", in the log of %s at size %d", screen.Text(r.Origin), r.Size)
 	}
 	fmt.Fprintln(w, ".")
 	switch {
@@ -44,13 +44,13 @@ func (r BundleReport) Print(w io.Writer, name string) {
 	for _, h := range r.Hosts {
 		switch {
 		case !h.Whole:
-			fmt.Fprintf(w, "  %s: %d of its %s.\n", visible.Text(h.Host), len(h.Present),
-				visible.Count(int(h.Rows), "row"))
+			fmt.Fprintf(w, "  %s: %d of its %s.\n", screen.Text(h.Host), len(h.Present),
+				screen.Count(int(h.Rows), "row"))
 		case h.Rows == 0:
-			fmt.Fprintf(w, "  %s: no row in any round from 1 to %d.\n", visible.Text(h.Host), r.CompleteTo)
+			fmt.Fprintf(w, "  %s: no row in any round from 1 to %d.\n", screen.Text(h.Host), r.CompleteTo)
 		default:
 			fmt.Fprintf(w, "  %s: all its rows to round %d, which are %d, the first in round %d.\n",
-				visible.Text(h.Host), r.CompleteTo, h.Rows, h.First)
+				screen.Text(h.Host), r.CompleteTo, h.Rows, h.First)
 		}
 		for _, row := range r.Rows {
 			if row.Host == h.Host {
@@ -58,7 +58,7 @@ func (r BundleReport) Print(w io.Writer, name string) {
 					strings.TrimSpace(row.Verdict+" "+row.Level), row.Leaf, said(row.Judged))
 				if c := row.Corrected; c != nil {
 					fmt.Fprintf(w, "      observation %d (%s) says that it should have said %s: %s\n", c.Observation,
-						c.At, c.Now, visible.Text(c.Reason))
+						c.At, c.Now, screen.Text(c.Reason))
 				}
 			}
 		}
@@ -78,8 +78,8 @@ func (r BundleReport) Print(w io.Writer, name string) {
 		}
 	}
 	for _, a := range r.Artifacts {
-		fmt.Fprintf(w, "  Artifact %s, signed by %s (%s): %s\n", visible.Text(a.ID), visible.Text(a.KID), a.Status,
-			visible.Text(a.Payload))
+		fmt.Fprintf(w, "  Artifact %s, signed by %s (%s): %s\n", screen.Text(a.ID), screen.Text(a.KID), a.Status,
+			screen.Text(a.Payload))
 	}
 	if r.Remembered > 0 {
 		fmt.Fprintf(w, "  At size %d the log is the one that was seen before.\n", r.Remembered)

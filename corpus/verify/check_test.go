@@ -4,12 +4,12 @@ import (
 	"os"
 	"testing"
 
-	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 )
 
 // judging judges again what is kept of walks.
-var judging = RecordOptions{Judge: judge.Batteries{}}
+var judging = RecordOptions{Judge: rejudge.Batteries{}}
 
 func check(t testing.TB, w *seal.Writer) RecordReport {
 	t.Helper()

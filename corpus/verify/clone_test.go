@@ -15,11 +15,11 @@ import (
 	"store.example/agentstore/corpus/attest"
 
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 )
@@ -63,7 +63,7 @@ func covered(t testing.TB) (*seal.Writer, fstest.MapFS) {
 
 func verify(t testing.TB, tree fs.FS, o CloneOptions) CloneReport {
 	t.Helper()
-	o.Judge = judge.Batteries{}
+	o.Judge = rejudge.Batteries{}
 	r, err := Clone(t.Context(), tree, o)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func further(t *testing.T) fstest.MapFS {
 	const host = "h00001.example"
 	url := "https://" + host + "/paid"
 	report, judgement := recordtest.Look(t, url, practice.All()[0].Answer(url), exchange.Error{}, recordtest.LookedAt)
-	refresh, err := judge.RefreshFrom(host, report, judgement)
+	refresh, err := rejudge.RefreshFrom(host, report, judgement)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/verify"
 )
 
@@ -22,7 +22,7 @@ func ExampleRecord() {
 		panic(err)
 	}
 	report, err := verify.Record(context.Background(), os.DirFS(".."), ring,
-		verify.RecordOptions{Judge: judge.Batteries{}, AsOf: "2026-W36"})
+		verify.RecordOptions{Judge: rejudge.Batteries{}, AsOf: "2026-W36"})
 	if err != nil {
 		panic(err)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/corpustest"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/verify"
 )
@@ -62,7 +62,7 @@ func hostileRounds(t *testing.T, seed uint64, doors, rounds int) *seal.Writer {
 	if verdicts[record.VerdictNotReady] == 0 || verdicts[record.VerdictUnreachable] == 0 || cut == 0 || unjudged == 0 {
 		t.Error("the doors are not as many kinds of hostile as they should be")
 	}
-	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: judge.Batteries{}})
+	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: rejudge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 {
 		t.Fatalf("%v %.2000v", err, report.Problems)
 	}

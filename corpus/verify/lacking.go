@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/corpus/tlog"
-	"store.example/agentstore/corpus/visible"
 )
 
 // What a bundle lacks is told from what is signed, and never from what it says of itself: whoever
@@ -134,7 +134,7 @@ func (v *verifier) history(h *BundleHost) {
 	default:
 		slices.Reverse(gaps)
 		detail := fmt.Sprintf("its history: %d of its %s not here, of %s", lacks,
-			visible.Count(int(h.entry.Rows), "row"), spans(gaps))
+			screen.Count(int(h.entry.Rows), "row"), spans(gaps))
 		v.unproven(Unproven{Host: h.Host, Rounds: gaps, Detail: detail})
 	}
 }

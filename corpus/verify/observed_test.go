@@ -6,10 +6,10 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 )
 
 // TestRefreshHoldsWhatItWasJudgedBy: a refresh is judged again as a row is; its evidence is there,
@@ -18,7 +18,7 @@ func TestRefreshHoldsWhatItWasJudgedBy(t *testing.T) {
 	const url, at = "https://h00001.example/paid", "2026-09-22T00:00:00Z"
 	report, judgement := recordtest.Look(t, url, practice.All()[0].Answer(url), exchange.Error{},
 		recordtest.LookedAt)
-	refresh, err := judge.RefreshFrom("h00001.example", report, judgement)
+	refresh, err := rejudge.RefreshFrom("h00001.example", report, judgement)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestRefreshThatLiesIsRefused(t *testing.T) {
 	const url = "https://h00001.example/paid"
 	report, judgement := recordtest.Look(t, url, practice.All()[0].Answer(url), exchange.Error{},
 		recordtest.LookedAt)
-	refresh, err := judge.RefreshFrom("h00001.example", report, judgement)
+	refresh, err := rejudge.RefreshFrom("h00001.example", report, judgement)
 	if err != nil {
 		t.Fatal(err)
 	}

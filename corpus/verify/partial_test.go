@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 )
@@ -309,19 +309,19 @@ func TestAnOlderBundle(t *testing.T) {
 	}{
 		{"an old one", old, bundleJudging, true, 3, ""},
 		{"an old one, and its head was seen", old,
-			BundleOptions{Judge: judge.Batteries{}, Remembered: []byte(mustParse(t, old).Checkpoint)}, true, 3,
+			BundleOptions{Judge: rejudge.Batteries{}, Remembered: []byte(mustParse(t, old).Checkpoint)}, true, 3,
 			""},
 		{"an old one, and a newer head was seen", old,
-			BundleOptions{Judge: judge.Batteries{}, Remembered: four.Raw}, false, 3,
+			BundleOptions{Judge: rejudge.Batteries{}, Remembered: four.Raw}, false, 3,
 			"anything behind round 3: the log was seen at 12 leaves before, and this bundle knows 9 of them"},
-		{"an old one, as of its week", old, BundleOptions{Judge: judge.Batteries{}, AsOf: "2026-W39"}, true, 3, ""},
-		{"an old one, as of a later week", old, BundleOptions{Judge: judge.Batteries{}, AsOf: "2026-W40"}, false, 3,
+		{"an old one, as of its week", old, BundleOptions{Judge: rejudge.Batteries{}, AsOf: "2026-W39"}, true, 3, ""},
+		{"an old one, as of a later week", old, BundleOptions{Judge: rejudge.Batteries{}, AsOf: "2026-W40"}, false, 3,
 			"anything as of 2026-W40: its newest round, 3, is of 2026-W39"},
 		{"a fresh one, and an older head was seen", fresh,
-			BundleOptions{Judge: judge.Batteries{}, Remembered: four.Raw, AsOf: "2026-W40"}, true, 4,
+			BundleOptions{Judge: rejudge.Batteries{}, Remembered: four.Raw, AsOf: "2026-W40"}, true, 4,
 			""},
 		{"a fresh one, and its own was", fresh,
-			BundleOptions{Judge: judge.Batteries{}, Remembered: r.Log.Head().Raw}, true, 4, ""},
+			BundleOptions{Judge: rejudge.Batteries{}, Remembered: r.Log.Head().Raw}, true, 4, ""},
 	} {
 		report, err := VerifyBundle(c.raw, c.o)
 		if err != nil || report.Sound() != c.sound || report.Refused() || report.CompleteTo != c.through {
@@ -331,7 +331,7 @@ func TestAnOlderBundle(t *testing.T) {
 			t.Errorf("%s: it lacks %v", c.what, report.Unproven)
 		}
 	}
-	if _, err := VerifyBundle(old, BundleOptions{Judge: judge.Batteries{}, AsOf: "yesterday"}); err == nil {
+	if _, err := VerifyBundle(old, BundleOptions{Judge: rejudge.Batteries{}, AsOf: "yesterday"}); err == nil {
 		t.Error("no week is a week")
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/ots"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 )
 
 // maxBeside is how many names of what was not looked at are written out for people; the JSON form
@@ -20,9 +20,9 @@ const maxBeside = 12
 // Print writes the report for people, dir being the tree's name.
 func (r CloneReport) Print(w io.Writer, dir string) {
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "%s: %s", visible.Text(p.Path), p.Kind)
+		fmt.Fprintf(w, "%s: %s", screen.Text(p.Path), p.Kind)
 		if p.Detail != "" {
-			fmt.Fprintf(w, ": %s", visible.Text(p.Detail))
+			fmt.Fprintf(w, ": %s", screen.Text(p.Detail))
 		}
 		if p.Rule != "" {
 			fmt.Fprintf(w, " (rule %s)", p.Rule)
@@ -30,7 +30,7 @@ func (r CloneReport) Print(w io.Writer, dir string) {
 		fmt.Fprintln(w)
 	}
 	if len(r.Problems) > 0 {
-		fmt.Fprintf(w, "%s: NOT verified: %s\n", dir, visible.Count(len(r.Problems), "problem"))
+		fmt.Fprintf(w, "%s: NOT verified: %s\n", dir, screen.Count(len(r.Problems), "problem"))
 		if r.LineEnds {
 			fmt.Fprintln(w, "  Nothing else is wrong than that line ends were changed by git: clone with git -c "+
 				"core.autocrlf=false clone …, and check that copy.")
@@ -38,14 +38,14 @@ func (r CloneReport) Print(w io.Writer, dir string) {
 		return
 	}
 	for _, what := range r.Lacking() {
-		fmt.Fprintf(w, "%s: UNPROVEN: %s\n", dir, visible.Text(what))
+		fmt.Fprintf(w, "%s: UNPROVEN: %s\n", dir, screen.Text(what))
 	}
 	verified := Verified(r.Unjudged(), len(r.Lacking()) > 0)
 	if r.Bare {
 		fmt.Fprintf(w, "%s: %s: the record alone, without a manifest\n", dir, verified)
 	} else {
-		fmt.Fprintf(w, "%s: %s: %d files of %s are as %s signed them", dir, verified, r.Files, visible.Text(r.BaseURL),
-			visible.Text(r.SignedBy))
+		fmt.Fprintf(w, "%s: %s: %d files of %s are as %s signed them", dir, verified, r.Files, screen.Text(r.BaseURL),
+			screen.Text(r.SignedBy))
 		if r.Status != attest.SignerCurrent {
 			fmt.Fprintf(w, " (a %s key)", r.Status)
 		}
@@ -53,17 +53,17 @@ func (r CloneReport) Print(w io.Writer, dir string) {
 	}
 	if c := r.Commits; c != nil {
 		fmt.Fprintf(w, "  Commits to %.12s: %d signed by the store's git key in its time, %d not signed by anybody.\n",
-			visible.Text(c.Head), c.Signed, c.Unsigned)
+			screen.Text(c.Head), c.Signed, c.Unsigned)
 	}
 	for _, what := range r.NotChecked {
 		fmt.Fprintf(w, "  not checked: %s\n", what)
 	}
 	for _, f := range r.LeftOut {
-		fmt.Fprintf(w, "  not covered, and named as such: %s\n", visible.Text(f))
+		fmt.Fprintf(w, "  not covered, and named as such: %s\n", screen.Text(f))
 	}
 	if len(r.Beside) > 0 {
 		some := r.Beside[:min(maxBeside, len(r.Beside))]
-		fmt.Fprintf(w, "  beside them, and not looked at: %s", visible.Text(strings.Join(some, ", ")))
+		fmt.Fprintf(w, "  beside them, and not looked at: %s", screen.Text(strings.Join(some, ", ")))
 		if more := len(r.Beside) - len(some); more > 0 {
 			fmt.Fprintf(w, " and %d more", more)
 		}
@@ -103,7 +103,7 @@ func Verified(unjudged int64, lacking bool) string {
 		return "UNPROVEN, while what is here is as it was signed"
 	case unjudged > 0:
 		return fmt.Sprintf("verified, but for %s, NOT judged again from the walks here",
-			visible.Count(int(unjudged), "verdict"))
+			screen.Count(int(unjudged), "verdict"))
 	}
 	return "verified"
 }
@@ -114,7 +114,7 @@ func (r *RecordReport) print(w io.Writer) {
 		fmt.Fprintln(w, "  The record is empty so far.")
 		return
 	}
-	fmt.Fprintf(w, "  The record of %s: %d rounds", visible.Text(r.Origin), r.Rounds)
+	fmt.Fprintf(w, "  The record of %s: %d rounds", screen.Text(r.Origin), r.Rounds)
 	if r.Rounds > 0 {
 		fmt.Fprintf(w, " (%s to %s)", r.FirstWeek, r.LastWeek)
 	}
@@ -143,7 +143,7 @@ func (r *RecordReport) print(w io.Writer) {
 			by.Checkpoints, by.Size, at)
 	}
 	if r.Quorum != nil && r.Quorum.Met {
-		fmt.Fprintf(w, "  The quorum %s of the policy is met by its head of %d leaves.\n", visible.Text(r.Quorum.Name),
+		fmt.Fprintf(w, "  The quorum %s of the policy is met by its head of %d leaves.\n", screen.Text(r.Quorum.Name),
 			r.Leaves)
 	}
 	waits := map[string]int{} // proofs of time that show nothing yet, by their state
@@ -151,7 +151,7 @@ func (r *RecordReport) print(w io.Writer) {
 		switch p.State {
 		case ots.StateVerified:
 			fmt.Fprintf(w, "  %s: %s existed by %s, in Bitcoin block %d. Compare its hash with any explorer: %s\n",
-				visible.Text(p.Path), p.subject(), p.Time.Format("2006-01-02"), p.Height, p.Block)
+				screen.Text(p.Path), p.subject(), p.Time.Format("2006-01-02"), p.Height, p.Block)
 		default:
 			waits[p.State]++
 		}
@@ -165,7 +165,7 @@ func (r *RecordReport) print(w io.Writer) {
 			means = "name a Bitcoin block whose header is not here or shows too little work: get the record's newest " +
 				"headers, or compare the block with any explorer (--json names each)"
 		}
-		fmt.Fprintf(w, "  Of the proofs of time, %d %s.\n", waits[state], visible.Text(means))
+		fmt.Fprintf(w, "  Of the proofs of time, %d %s.\n", waits[state], screen.Text(means))
 	}
 }
 
@@ -205,7 +205,7 @@ func (r *RecordReport) printErrata(w io.Writer) {
 	}
 	fmt.Fprintf(w, "  Errata: %d, which say what rows should have said:\n", len(r.Errata))
 	for _, e := range r.Errata[:min(maxErrata, len(r.Errata))] {
-		fmt.Fprintf(w, "    %s of %s: signed %s, now %s; %s (observation %d).\n", visible.Text(e.Host), e.Week,
+		fmt.Fprintf(w, "    %s of %s: signed %s, now %s; %s (observation %d).\n", screen.Text(e.Host), e.Week,
 			e.Signed,
 			e.Now, restsWords[e.Rests], e.Observation)
 	}

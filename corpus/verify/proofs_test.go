@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 )
 
 func pendingAt(t testing.TB, digest attest.Digest, uri string) ots.Proof {
@@ -80,7 +80,7 @@ func TestProofsOfTime(t *testing.T) {
 		t.Errorf("a round without proofs: %v, %v", ok, err)
 	}
 	report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring,
-		RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
+		RecordOptions{Judge: rejudge.Batteries{}, Difficulty: 1e-12})
 	if err != nil || len(report.Problems) > 0 || len(report.Proofs) != 3 {
 		t.Fatalf("%+v, %v", report, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 )
 
 // FollowReport says what a step found.
@@ -85,11 +85,11 @@ func (r FollowReport) Refused() bool { return r.Fork != nil || len(r.Problems) >
 func (r FollowReport) Print(w io.Writer, name string) {
 	if f := r.Fork; f != nil {
 		fmt.Fprintf(w, "%s: FORKED: the log of %s signed two histories: at %d leaves its root is %s by the head that "+
-			"was seen, and %s by the one that is shown\n", name, visible.Text(r.Origin), f.Size, f.Roots[0], f.Roots[1])
+			"was seen, and %s by the one that is shown\n", name, screen.Text(r.Origin), f.Size, f.Roots[0], f.Roots[1])
 		return
 	}
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "%s: %s: %s", name, visible.Text(p.Path), visible.Text(p.Detail))
+		fmt.Fprintf(w, "%s: %s: %s", name, screen.Text(p.Path), screen.Text(p.Detail))
 		if p.Rule != "" {
 			fmt.Fprintf(w, " (rule %s)", p.Rule)
 		}
@@ -97,14 +97,14 @@ func (r FollowReport) Print(w io.Writer, name string) {
 	}
 	if len(r.Problems) > 0 {
 		fmt.Fprintf(w, "%s: NOT verified: %s; nothing of it was taken\n", name,
-			visible.Count(len(r.Problems), "problem"))
+			screen.Count(len(r.Problems), "problem"))
 		return
 	}
 	for _, c := range r.Changes {
-		fmt.Fprintln(w, visible.Text(c.line()))
+		fmt.Fprintln(w, screen.Text(c.line()))
 	}
 	for _, u := range r.Unproven {
-		fmt.Fprintf(w, "%s: UNPROVEN: %s\n", name, visible.Text(u))
+		fmt.Fprintf(w, "%s: UNPROVEN: %s\n", name, screen.Text(u))
 	}
 	if r.Sound() {
 		r.summary(w, name)
@@ -112,8 +112,8 @@ func (r FollowReport) Print(w io.Writer, name string) {
 }
 
 func (r FollowReport) summary(w io.Writer, name string) {
-	fmt.Fprintf(w, "%s: the log of %s has %d leaves and %s", name, visible.Text(r.Origin), r.Leaves,
-		visible.Count(int(r.Rounds), "round"))
+	fmt.Fprintf(w, "%s: the log of %s has %d leaves and %s", name, screen.Text(r.Origin), r.Leaves,
+		screen.Count(int(r.Rounds), "round"))
 	switch {
 	case r.Remembered == 0:
 		fmt.Fprint(w, ". Nothing was remembered: what is there now is taken as it is, and what comes must follow from "+
@@ -126,10 +126,10 @@ func (r FollowReport) summary(w io.Writer, name string) {
 	fmt.Fprintln(w, ".")
 	for _, h := range r.Hosts {
 		if h.Rows == 0 {
-			fmt.Fprintf(w, "  %s: no row in any round.\n", visible.Text(h.Host))
+			fmt.Fprintf(w, "  %s: no row in any round.\n", screen.Text(h.Host))
 			continue
 		}
-		fmt.Fprintf(w, "  %s: %s, %s.\n", visible.Text(h.Host), visible.Count(int(h.Rows), "row"), h.Line)
+		fmt.Fprintf(w, "  %s: %s, %s.\n", screen.Text(h.Host), screen.Count(int(h.Rows), "row"), h.Line)
 	}
 	switch {
 	case r.Specimen:

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/tlog"
 )
 
@@ -35,7 +35,7 @@ func TestWitnessesThatAStrangerKnows(t *testing.T) {
 	sign(1_791_000_060)
 	tree := recordtest.MapFS(t, w.Dir)
 	report, err := Record(t.Context(), tree, w.Ring,
-		RecordOptions{Judge: judge.Batteries{}, Witnesses: []tlog.Witness{known, silent}})
+		RecordOptions{Judge: rejudge.Batteries{}, Witnesses: []tlog.Witness{known, silent}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,8 @@ func TestWitnessesThatAStrangerKnows(t *testing.T) {
 	a, b := fmt.Sprintf("log/cosignatures/%d", first.Size), fmt.Sprintf("log/cosignatures/%d", first.Size+1)
 	tree[a], tree[b] = tree[b], tree[a]
 	for _, witnesses := range [][]tlog.Witness{nil, {silent}, {known}} {
-		report, err := Record(t.Context(), tree, w.Ring, RecordOptions{Judge: judge.Batteries{}, Witnesses: witnesses})
+		report, err := Record(t.Context(), tree, w.Ring, RecordOptions{Judge: rejudge.Batteries{},
+			Witnesses: witnesses})
 		if err != nil {
 			t.Fatal(err)
 		}

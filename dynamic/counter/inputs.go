@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/till"
 )
@@ -144,10 +144,10 @@ func judge(o *till.Offer, from *Inputs) (map[string]string, []problem.Field, err
 		}
 	}
 	for name := range query {
-		bad(visible.Clip(name, 40), "is not an input of %s", o.ID)
+		bad(screen.Clip(name, 40), "is not an input of %s", o.ID)
 	}
 	for name := range body {
-		bad(visible.Clip(name, 40), "is not an input of %s", o.ID)
+		bad(screen.Clip(name, 40), "is not an input of %s", o.ID)
 	}
 	return inputs, fields, nil
 }

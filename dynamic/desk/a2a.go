@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/content/api"
-	"store.example/agentstore/corpus/a2a"
+	"store.example/agentstore/corpus/agentcard"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/dynamic/problem"
@@ -21,7 +21,7 @@ type CardRequest struct {
 
 // Card is the judgement of a card as it is served.
 type Card struct {
-	a2a.Report
+	agentcard.Report
 	Shared    bool       `json:"shared"`
 	Private   bool       `json:"private,omitzero"`
 	RateLimit *RateLimit `json:"rate_limit,omitzero"`
@@ -43,9 +43,9 @@ func (d *Desk) card(w http.ResponseWriter, r *http.Request) error {
 	kinds := []string{"get", "did", "key"}
 	what := "a2a "
 	if in.Live {
-		kinds, what = append(kinds, a2a.KindTasksGet, a2a.KindStream), "a2a live "
+		kinds, what = append(kinds, agentcard.KindTasksGet, agentcard.KindStream), "a2a live "
 	}
-	report, shared, err := readShared(d, r.Context(), what+url, a2a.Checker{URL: url, Live: in.Live},
+	report, shared, err := readShared(d, r.Context(), what+url, agentcard.Checker{URL: url, Live: in.Live},
 		fetch.WalkStart{URL: url, Kinds: kinds})
 	if err != nil {
 		return d.unread(w, r, rl, err)

@@ -9,8 +9,8 @@ import (
 	"store.example/agentstore/corpus/attest"
 
 	"store.example/agentstore/corpus/botauth"
-	"store.example/agentstore/corpus/conformance"
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/offerreceipt"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -30,7 +30,7 @@ func body(t *testing.T, h http.Handler, path string) ([]byte, http.Header) {
 func TestFixturesAgreeWithTheDesk(t *testing.T) {
 	h := openTest(t, street(t, http.NotFoundHandler()))
 	raw, _ := body(t, h, "/api/conformance/v1/fixtures")
-	var set conformance.FixtureSet
+	var set offerreceipt.FixtureSet
 	if err := json.Unmarshal(raw, &set); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestFixturesAgreeWithTheDesk(t *testing.T) {
 		if code != 200 || header.Get("RateLimit") != "" {
 			t.Fatalf("%s: %d %v", f.ID, code, doc)
 		}
-		got := conformance.Expect{Verdict: doc["verdict"].(string), Kind: doc["kind"].(string),
+		got := offerreceipt.Expect{Verdict: doc["verdict"].(string), Kind: doc["kind"].(string),
 			KeyResolution: doc["key_resolution"].(string)}
 		if live, known := doc["live"].(bool); known {
 			got.Live = &live

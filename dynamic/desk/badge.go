@@ -10,7 +10,7 @@ import (
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/templates/drawing"
 )
@@ -121,11 +121,11 @@ func age(observed string, now time.Time) string {
 	case d < time.Minute:
 		return "under a minute old"
 	case d < time.Hour:
-		return visible.Count(int(d/time.Minute), "minute") + " old"
+		return screen.Count(int(d/time.Minute), "minute") + " old"
 	case d < 24*time.Hour:
-		return visible.Count(int(d/time.Hour), "hour") + " old"
+		return screen.Count(int(d/time.Hour), "hour") + " old"
 	}
-	return visible.Count(int(d/(24*time.Hour)), "day") + " old"
+	return screen.Count(int(d/(24*time.Hour)), "day") + " old"
 }
 
 func hostBadgeFace() route.Face[*Desk] {

@@ -9,7 +9,7 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/selection"
+	"store.example/agentstore/corpus/stockclient"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
 )
@@ -33,17 +33,17 @@ type ClientProfile struct {
 
 // Buyer is what a stock client would do at a door, and the door itself.
 type Buyer struct {
-	Version    string             `json:"version"` // v1
-	URL        string             `json:"url"`
-	WillPay    string             `json:"will_your_client_pay"` // would_sign, would_throw or cannot_simulate
-	YourClient selection.Answer   `json:"your_client"`
-	Others     []selection.Answer `json:"other_clients"` // those that were named
-	Known      []string           `json:"clients_that_can_be_named"`
-	Door       Preflight          `json:"the_door"`
-	Different  string             `json:"these_are_different_questions"`
-	IsNot      []string           `json:"what_this_is_not"`
-	RateLimit  *RateLimit         `json:"rate_limit,omitzero"`
-	NextSteps  []string           `json:"next_steps"`
+	Version    string               `json:"version"` // v1
+	URL        string               `json:"url"`
+	WillPay    string               `json:"will_your_client_pay"` // would_sign, would_throw or cannot_simulate
+	YourClient stockclient.Answer   `json:"your_client"`
+	Others     []stockclient.Answer `json:"other_clients"` // those that were named
+	Known      []string             `json:"clients_that_can_be_named"`
+	Door       Preflight            `json:"the_door"`
+	Different  string               `json:"these_are_different_questions"`
+	IsNot      []string             `json:"what_this_is_not"`
+	RateLimit  *RateLimit           `json:"rate_limit,omitzero"`
+	NextSteps  []string             `json:"next_steps"`
 }
 
 func (d *Desk) beforeYouPay(w http.ResponseWriter, r *http.Request) error {
@@ -56,7 +56,7 @@ func (d *Desk) beforeYouPay(w http.ResponseWriter, r *http.Request) error {
 		return route.Invalid(problem.Field{Field: "clients", Problem: "names more than 8 clients"})
 	}
 	for _, name := range in.Clients {
-		if _, known := selection.ClientByName(name); !known || name == "" {
+		if _, known := stockclient.ClientByName(name); !known || name == "" {
 			return route.Invalid(problem.Field{Field: "clients",
 				Problem: "names a client that cannot be replayed; those that can are " +
 					strings.Join(knownClients(), ", ")})
@@ -71,7 +71,7 @@ func (d *Desk) beforeYouPay(w http.ResponseWriter, r *http.Request) error {
 		return d.unread(w, r, rl, err)
 	}
 	out := Buyer{
-		Version: "v1", URL: url, Others: []selection.Answer{}, Known: knownClients(), Door: d.served(l, shared, rl),
+		Version: "v1", URL: url, Others: []stockclient.Answer{}, Known: knownClients(), Door: d.served(l, shared, rl),
 		RateLimit: rl, Different: "the_door says whether the terms can be paid at all; your_client says which of " +
 			"them a client would sign. A door may be ready and a client still throw, and the other way round.",
 		IsNot: []string{"advice to pay", "a look at your wallet: your balance was not asked",
@@ -79,7 +79,7 @@ func (d *Desk) beforeYouPay(w http.ResponseWriter, r *http.Request) error {
 		NextSteps: []string{"A refusal at the amount-cap stage is your own client's ceiling: raise it only if you " +
 			"mean to.", "GET " + d.cfg.BaseURL + "/api/practice/dust-correct is a door to practise refusing at."},
 	}
-	met := selection.Read(judged(l))
+	met := stockclient.Read(judged(l))
 	for i, name := range append([]string{""}, in.Clients...) {
 		profile.Client = name
 		rep, err := met.Judge(profile)
@@ -99,7 +99,7 @@ func (d *Desk) beforeYouPay(w http.ResponseWriter, r *http.Request) error {
 // knownClients are the names of the clients that can be replayed.
 func knownClients() []string {
 	var names []string
-	for _, c := range selection.Clients() {
+	for _, c := range stockclient.Clients() {
 		names = append(names, c.Name)
 	}
 	return names
@@ -130,29 +130,29 @@ func judged(l look) exchange.Exchange {
 
 // warned says of an answer whose client would sign at a door that is not ready what stands against
 // it, so that neither half can be read without the other.
-func warned(a *selection.Answer, door probe.Report) {
-	if a.Outcome != selection.WouldSign || door.Verdict == probe.Ready {
+func warned(a *stockclient.Answer, door probe.Report) {
+	if a.Outcome != stockclient.WouldSign || door.Verdict == probe.Ready {
 		return
 	}
 	for _, c := range door.Checks {
 		if !c.OK {
-			a.Hazards = append(a.Hazards, selection.Hazard{Name: "door-not-ready", Detail: c.Name + ": " + c.Detail})
+			a.Hazards = append(a.Hazards, stockclient.Hazard{Name: "door-not-ready", Detail: c.Name + ": " + c.Detail})
 		}
 	}
 }
 
 // readProfile reads what is known of a client. What cannot be read counts as a client configured
 // with nothing.
-func readProfile(raw jsontext.Value) selection.Profile {
+func readProfile(raw jsontext.Value) stockclient.Profile {
 	if len(raw) == 0 || string(raw) == "null" {
-		return selection.Profile{}
+		return stockclient.Profile{}
 	}
 	var p ClientProfile
-	unreadable := selection.Profile{UnreadableCountedAsEmpty: true}
+	unreadable := stockclient.Profile{UnreadableCountedAsEmpty: true}
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return unreadable
 	}
-	out := selection.Profile{SpendControlsDisabled: p.Disabled}
+	out := stockclient.Profile{SpendControlsDisabled: p.Disabled}
 	switch p.Max.Kind() {
 	case 'n', 0:
 	case 'f':

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"store.example/agentstore/content/api"
-	"store.example/agentstore/corpus/conformance"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/offerreceipt"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
@@ -27,7 +27,7 @@ type ConformanceRequest struct {
 
 // Conformance is the judgement as it is served.
 type Conformance struct {
-	conformance.Report
+	offerreceipt.Report
 	Note      string     `json:"note"`
 	RateLimit *RateLimit `json:"rate_limit,omitzero"` // where a key had to be fetched
 	NextSteps []string   `json:"next_steps"`
@@ -40,11 +40,11 @@ func (d *Desk) conform(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c := conformance.Checker{Known: map[string][]byte{d.did: d.document}, At: time.Now().UTC().Truncate(time.Second),
-		Request: conformance.Request{Artifact: in.Artifact, Kind: in.Kind, PublicKeyHex: in.PublicKeyHex,
+	c := offerreceipt.Checker{Known: map[string][]byte{d.did: d.document}, At: time.Now().UTC().Truncate(time.Second),
+		Request: offerreceipt.Request{Artifact: in.Artifact, Kind: in.Kind, PublicKeyHex: in.PublicKeyHex,
 			SignerAddress: in.SignerAddress}}
 	report, next, err := c.Step(nil)
-	if bad, ok := errors.AsType[*conformance.RequestError](err); ok {
+	if bad, ok := errors.AsType[*offerreceipt.RequestError](err); ok {
 		return route.Invalid(problem.Field{Field: bad.Field, Problem: bad.Problem})
 	}
 	if err != nil {
@@ -67,15 +67,15 @@ func (d *Desk) conform(w http.ResponseWriter, r *http.Request) error {
 // resolve: an address that the guard refuses, by its spelling or by where its name leads, is no
 // refusal of the request. The caller asked about an artifact; its key cannot be found, the check
 // says why, and the use is given back, because nothing was sent.
-func fetched(d *Desk, w http.ResponseWriter, r *http.Request, c conformance.Checker) (conformance.Report, *RateLimit,
+func fetched(d *Desk, w http.ResponseWriter, r *http.Request, c offerreceipt.Checker) (offerreceipt.Report, *RateLimit,
 	error) {
 	rl, err := d.take(w, r, BudgetReadings)
 	if err != nil {
-		return conformance.Report{}, nil, err
+		return offerreceipt.Report{}, nil, err
 	}
 	report, recording, err := read(d, r.Context(), c, fetch.WalkStart{Kinds: []string{"did"}})
 	if err != nil {
-		return conformance.Report{}, nil, failed(err)
+		return offerreceipt.Report{}, nil, failed(err)
 	}
 	if slices.ContainsFunc(recording.Exchanges,
 		func(x exchange.Exchange) bool { return x.Error.Stage == exchange.StageRefused }) {
@@ -101,7 +101,7 @@ func read[R any](d *Desk, ctx context.Context, c probe.Checker[R], start fetch.W
 }
 
 func (d *Desk) fixtures(w http.ResponseWriter, _ *http.Request) error {
-	b, err := conformance.Fixtures(d.cfg.Key, d.cfg.BaseURL)
+	b, err := offerreceipt.Fixtures(d.cfg.Key, d.cfg.BaseURL)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func conformanceFaces() []route.Face[*Desk] {
 			Serve: api.Clock, Version: "v1", Since: api.ContractSince, Summary: "Artifacts to try a verifier on",
 			Description: "Its digest changes only on a key handover or with a new version of the set. The same bytes " +
 				"stand at /.well-known/conformance/offer-receipt-vectors.json.",
-			Responses: route.OK[conformance.FixtureSet]("The fixture set"),
+			Responses: route.OK[offerreceipt.FixtureSet]("The fixture set"),
 		}, (*Desk).fixtures),
 	}
 }

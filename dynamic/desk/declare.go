@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/census"
-	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/declarations"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
@@ -100,7 +100,7 @@ func (d *Desk) bareHost(raw string) (string, error) {
 	case isAddress == nil:
 		return bad("is an address and not a name")
 	}
-	canonical, err := d.cfg.Client.Parse(doors.Start(host), fetch.Rule{})
+	canonical, err := d.cfg.Client.Parse(declarations.Start(host), fetch.Rule{})
 	if err != nil {
 		return "", refused(err)
 	}
@@ -129,7 +129,7 @@ func (d *Desk) declare(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := d.lookup(r.Context(), doors.Start(host)); err != nil {
+	if err := d.lookup(r.Context(), declarations.Start(host)); err != nil {
 		d.giveBack(w, r, rl)
 		return err
 	}
@@ -148,14 +148,14 @@ func (d *Desk) declare(w http.ResponseWriter, r *http.Request) error {
 
 // declared reads, records and says what follows.
 func (d *Desk) declared(ctx context.Context, host string, at time.Time) (Declaring, error) {
-	report, _, err := read(d, ctx, doors.Checker{Host: host},
-		fetch.WalkStart{URL: doors.Start(host), Kinds: []string{"get"}})
+	report, _, err := read(d, ctx, declarations.Checker{Host: host},
+		fetch.WalkStart{URL: declarations.Start(host), Kinds: []string{"get"}})
 	if err != nil {
 		return Declaring{}, failed(err)
 	}
 	own := d.ownDoors(report, host)
 	if report.File.OptOut {
-		own = doors.Own{Doors: []probe.DeclaredDoor{}} // what it lists beside is not for us
+		own = declarations.Own{Doors: []probe.DeclaredDoor{}} // what it lists beside is not for us
 	}
 	out := Declaring{Host: host, NextRead: at.Add(byHand).Format(time.RFC3339), Private: d.cfg.Client.Private(),
 		Read: DeclaredRead{
@@ -164,19 +164,19 @@ func (d *Desk) declared(ctx context.Context, host string, at time.Time) (Declari
 			From: report.URL, Reason: report.Reason,
 		}}
 	switch {
-	case report.Kind == doors.Unreadable:
-		out.Read = DeclaredRead{Kind: doors.Unreadable, Doors: []probe.DeclaredDoor{}, Via: report.Via,
+	case report.Kind == declarations.Unreadable:
+		out.Read = DeclaredRead{Kind: declarations.Unreadable, Doors: []probe.DeclaredDoor{}, Via: report.Via,
 			Shape: report.File.Shape, From: report.URL, Reason: report.Reason,
 			Note: "This is about the file and our reading of it. It is no finding about the host."}
-	case len(own.Doors) == 0 && report.Kind == doors.Doors:
-		out.Read.Kind, out.Read.Host, out.Read.Reason = doors.None, "", "the file declares no door on its own host"
+	case len(own.Doors) == 0 && report.Kind == declarations.Doors:
+		out.Read.Kind, out.Read.Host, out.Read.Reason = declarations.None, "", "the file declares no door on its own host"
 		if out.Read.OptedOut {
 			out.Read.Reason = "the file says that the host is not to be walked"
 		}
-	case report.Kind == doors.None:
+	case report.Kind == declarations.None:
 		out.Read.Host = ""
 	}
-	if !out.Private && report.Kind != doors.Unreadable {
+	if !out.Private && report.Kind != declarations.Unreadable {
 		if err := d.putDeclaration(ctx, host, report.File.Shape, own); err != nil {
 			return Declaring{}, err
 		}
@@ -186,8 +186,8 @@ func (d *Desk) declared(ctx context.Context, host string, at time.Time) (Declari
 }
 
 // putDeclaration puts what a host declares on the feed, where it says something new.
-func (d *Desk) putDeclaration(ctx context.Context, host, shape string, own doors.Own) error {
-	shape = cmp.Or(shape, doors.None)
+func (d *Desk) putDeclaration(ctx context.Context, host, shape string, own declarations.Own) error {
+	shape = cmp.Or(shape, declarations.None)
 	decl := record.Declaration{Host: host, Shape: shape, Doors: []string{}, Foreign: own.Foreign}
 	methods := []string{}
 	for _, door := range own.Doors {
@@ -211,9 +211,9 @@ func (d *Desk) thisWeek(ctx context.Context, out Declaring, at time.Time) (Decla
 			"reads the file before each week's walk, and the row says opted_out. What the record has of it stays. To " +
 			"be walked again, take the word out of the file."}, nil
 	}
-	if out.Read.Kind == doors.None {
+	if out.Read.Kind == declarations.None {
 		return DeclaredWalk{ThisWeek: walkNoOwnDoor,
-			Then: "Nothing is walked because of this reading. Serve a file at " + doors.FilePath +
+			Then: "Nothing is walked because of this reading. Serve a file at " + declarations.FilePath +
 				" that lists a door on this host, and ask again after next_read_by_hand_after."}, nil
 	}
 	if d.cfg.Roster == nil || out.Private {
@@ -242,7 +242,7 @@ func (d *Desk) thisWeek(ctx context.Context, out Declaring, at time.Time) (Decla
 				"registrable domain, and a part of the roster for all. The roster of %s is dealt anew, from %s.",
 				census.DeclaredPerDomain, record.ISOWeek(next), next.Format(time.RFC3339))}, nil
 	}
-	if out.Read.Kind == doors.Unreadable {
+	if out.Read.Kind == declarations.Unreadable {
 		return DeclaredWalk{ThisWeek: walkNotNow,
 			Then: "No door could be read, so none is walked because of this reading. See reason, and ask again after " +
 				"next_read_by_hand_after."}, nil

@@ -6,7 +6,7 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/census"
-	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/declarations"
 	"store.example/agentstore/dynamic/route"
 )
 
@@ -40,13 +40,14 @@ func (d *Desk) declareDoc(w http.ResponseWriter, _ *http.Request) error {
 			"the file on the host decides.",
 		How:  "POST {\"host\": \"shop.example\"} as application/json to this address.",
 		Body: map[string]string{"host": "bare name of the host: no scheme, no port, no path"},
-		Paths: []string{doors.FilePath, doors.CardPath + " where there is no file at " + doors.FilePath +
+		Paths: []string{declarations.FilePath, declarations.CardPath + " where there is no file at " +
+			declarations.FilePath +
 			": an agent card whose x402Discovery names such a file on the same host"},
-		Shapes: doors.Shapes(),
+		Shapes: declarations.Shapes(),
 		Words: map[string]string{
-			doors.Doors: "a file was read and declares at least one door on its own host",
-			doors.None:  "there is no file at either path, or it declares no door on its own host",
-			doors.Unreadable: "a file could not be read or parsed, or redirects off the host: no finding about the " +
+			declarations.Doors: "a file was read and declares at least one door on its own host",
+			declarations.None:  "there is no file at either path, or it declares no door on its own host",
+			declarations.Unreadable: "a file could not be read or parsed, or redirects off the host: no finding about the " +
 				"host",
 		},
 		ThisWeek: map[string]string{
@@ -59,7 +60,8 @@ func (d *Desk) declareDoc(w http.ResponseWriter, _ *http.Request) error {
 			walkOptedOut:  "the file says \"census\": \"no\": the host is not walked while it does, whoever names it",
 			walkNoOwnDoor: "no door on the host itself was declared; other hosts' doors are counted and never walked",
 		},
-		Limits: DeclareLimits{FileBytes: doors.MaxFile, FileSeconds: 8, Doors: doors.MaxOwn, ByHandHours: 24,
+		Limits: DeclareLimits{FileBytes: declarations.MaxFile, FileSeconds: 8, Doors: declarations.MaxOwn,
+			ByHandHours: 24,
 			WalkedDoors: 1},
 		Refusals: map[string]string{
 			"invalid_input": "host is not a bare name", "own_host_refused": "the host is the store's own",

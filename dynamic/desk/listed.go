@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/census"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 )
 
 // The words of ListWord.Agreement.
@@ -203,7 +203,7 @@ func differences(says census.ListedDoor, report probe.Report) []ListDifference {
 	if o == nil {
 		return out
 	}
-	now, _ := judge.OfferOf(report.Terms)
+	now, _ := rejudge.OfferOf(report.Terms)
 	if now == nil {
 		differ("terms", "stated", "none that could be read; the door is "+strings.ReplaceAll(string(report.Verdict),
 			"_", " "))

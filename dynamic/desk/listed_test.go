@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/census"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/dynamic/desk"
 )
 
@@ -65,7 +65,7 @@ func itemOf(t *testing.T, url string, changes ...string) census.ListedDoor {
 			t.Fatal(err)
 		}
 		item := fmt.Sprintf(`{"resource":%q,"accepts":%s}`, url, challenge.Accepts)
-		offer, whole := judge.OfferOf(probe.ListedTerms([]byte(strings.NewReplacer(changes...).Replace(item))))
+		offer, whole := rejudge.OfferOf(probe.ListedTerms([]byte(strings.NewReplacer(changes...).Replace(item))))
 		if offer == nil || !whole {
 			t.Fatalf("no terms in %s", item)
 		}

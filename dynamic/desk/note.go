@@ -14,7 +14,7 @@ import (
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/challenge"
@@ -110,7 +110,7 @@ func (in *NoteRequest) check() error {
 	case n > maxNote:
 		bad = append(bad, problem.Field{Field: "statement", Problem: fmt.Sprintf("is longer than %d characters",
 			maxNote)})
-	case visible.Text(in.Statement) != in.Statement:
+	case screen.Text(in.Statement) != in.Statement:
 		bad = append(bad, problem.Field{Field: "statement", Problem: "must be one line without characters that " +
 			"cannot be seen"})
 	}

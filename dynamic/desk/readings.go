@@ -7,7 +7,7 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/botauth"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/onpage"
+	"store.example/agentstore/corpus/pagecheck"
 	"store.example/agentstore/dynamic/route"
 )
 
@@ -27,7 +27,7 @@ type Directory struct {
 
 // Page is the judgement of a page as it is served.
 type Page struct {
-	onpage.Report
+	pagecheck.Report
 	Shared    bool       `json:"shared"`
 	Private   bool       `json:"private,omitzero"`
 	RateLimit *RateLimit `json:"rate_limit,omitzero"`
@@ -71,7 +71,7 @@ func (d *Desk) page(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	report, shared, err := readShared(d, r.Context(), "onpage "+door, onpage.Checker{URL: door},
+	report, shared, err := readShared(d, r.Context(), "onpage "+door, pagecheck.Checker{URL: door},
 		fetch.WalkStart{URL: door})
 	if err != nil {
 		return d.unread(w, r, rl, err)
@@ -83,14 +83,14 @@ func (d *Desk) page(w http.ResponseWriter, r *http.Request) error {
 
 // PageBattery is the battery for pages.
 type PageBattery struct {
-	Version string       `json:"version"`
-	Checks  []onpage.Row `json:"checks"` // in their order
-	Note    string       `json:"note"`
+	Version string          `json:"version"`
+	Checks  []pagecheck.Row `json:"checks"` // in their order
+	Note    string          `json:"note"`
 }
 
 func (d *Desk) pageBattery(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Cache-Control", "public, max-age=300")
-	return route.JSON(w, PageBattery{Version: onpage.Version, Checks: onpage.Battery(),
+	return route.JSON(w, PageBattery{Version: pagecheck.Version, Checks: pagecheck.Battery(),
 		Note: "Judges the HTML as it was served: no script is run, nothing else is fetched."})
 }
 

@@ -17,11 +17,11 @@ import (
 	"store.example/agentstore/corpus/accounts"
 	"store.example/agentstore/corpus/attest"
 
-	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/declarations"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/goods"
@@ -209,13 +209,14 @@ func (s Sold) MayRead(ctx context.Context, host string) error { return s.d.mayRe
 
 // mayRead demands that a host did not opt out in its own file.
 func (d *Desk) mayRead(ctx context.Context, host string) error {
-	x, err := d.cfg.Client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: doors.Start(host),
+	x, err := d.cfg.Client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: declarations.Start(host),
 		Header: http.Header{"Accept": {"application/json"}}}, fetch.Rule{})
 	if err != nil {
 		return unreadTarget(refused(err))
 	}
-	if doors.OptsOut(x) {
-		return &goods.Unread{Code: goods.CodeOptedOut, Sent: true, Detail: "The host's own file " + doors.FilePath +
+	if declarations.OptsOut(x) {
+		return &goods.Unread{Code: goods.CodeOptedOut, Sent: true, Detail: "The host's own file " +
+			declarations.FilePath +
 			" says that it is not to be read."}
 	}
 	return nil
@@ -233,8 +234,8 @@ func (d *Desk) doorOf(ctx context.Context, host string) (string, probe.Declarati
 	if held.LastProbed != nil && held.LastProbed.URL != "" {
 		return held.LastProbed.URL, none, nil
 	}
-	file, _, err := read(d, ctx, doors.Checker{Host: host},
-		fetch.WalkStart{URL: doors.Start(host), Kinds: []string{"get"}})
+	file, _, err := read(d, ctx, declarations.Checker{Host: host},
+		fetch.WalkStart{URL: declarations.Start(host), Kinds: []string{"get"}})
 	if err != nil {
 		return "", none, unreadTarget(refused(err))
 	}
@@ -255,7 +256,7 @@ func (d *Desk) doorOf(ctx context.Context, host string) (string, probe.Declarati
 }
 
 // ownDoors are the doors on the host itself that its own file lists.
-func (d *Desk) ownDoors(file doors.Report, host string) doors.Own {
+func (d *Desk) ownDoors(file declarations.Report, host string) declarations.Own {
 	return file.File.On(host, func(raw string) (string, error) { return d.cfg.Client.Parse(raw, fetch.Rule{}) })
 }
 
@@ -273,7 +274,7 @@ type reported struct {
 func (a ask) reading(said ...reported) (*goods.Reading, error) {
 	r := &goods.Reading{Target: a.target, Host: a.host, Verdict: said[0].verdict}
 	for _, s := range said {
-		raw, err := attest.Signable(s.report, cmp.Or(s.limit, maxFinding), visible.Text)
+		raw, err := attest.Signable(s.report, cmp.Or(s.limit, maxFinding), screen.Text)
 		if err != nil {
 			return nil, fmt.Errorf("reporting %s: %w", s.checker, err)
 		}
@@ -298,7 +299,7 @@ const maxSeenURL = 2048
 // seen is an answer as a report names it. head_sha256 is of its fields in lower case, sorted by
 // name, each a line "name: value" that ends with a line feed.
 func seen(x exchange.Exchange) attest.Seen {
-	s := attest.Seen{Method: x.Request.Method, URL: visible.Text(x.Request.URL),
+	s := attest.Seen{Method: x.Request.Method, URL: screen.Text(x.Request.URL),
 		At: x.StartedAt.UTC().Format(time.RFC3339), Status: x.Response.Status, Failed: x.Error.Stage}
 	if len(s.URL) > maxSeenURL {
 		s.URL = strings.ToValidUTF8(s.URL[:maxSeenURL], "") + "…"

@@ -12,8 +12,8 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/dynamic/desk"
 	"store.example/agentstore/dynamic/goods"
 )
@@ -87,7 +87,7 @@ func TestEveryBatteryGivesAReport(t *testing.T) {
 			if o := r.Observation; (o != nil) != (battery == content.KindRefresh) {
 				t.Errorf("%s has the observation %+v", battery, o)
 			} else if o != nil {
-				if err := (judge.Batteries{}).Refresh(*o.Refresh, o.At, []byte(o.Judgement)); err != nil ||
+				if err := (rejudge.Batteries{}).Refresh(*o.Refresh, o.At, []byte(o.Judgement)); err != nil ||
 					o.Kind != record.ObservationPaidRefresh || a.PublishedSHA256 != "sha256:"+o.Refresh.EvidenceDigest {
 					t.Errorf("the refresh of a %s door: %v, %+v", name, err, o.Refresh)
 				}

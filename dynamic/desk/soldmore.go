@@ -6,15 +6,15 @@ import (
 	"strconv"
 	"time"
 
-	"store.example/agentstore/corpus/a2a"
+	"store.example/agentstore/corpus/agentcard"
 	"store.example/agentstore/corpus/botauth"
-	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/declarations"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/judge"
-	"store.example/agentstore/corpus/onpage"
+	"store.example/agentstore/corpus/pagecheck"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/selection"
+	"store.example/agentstore/corpus/rejudge"
+	"store.example/agentstore/corpus/stockclient"
 	"store.example/agentstore/dynamic/goods"
 )
 
@@ -32,37 +32,38 @@ func (d *Desk) soldAudit(ctx context.Context, a ask) (*goods.Reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	card, rests, err := run(ctx, d, a2a.Checker{URL: "https://" + a.host + cardPath}, "https://"+a.host+cardPath,
+	card, rests, err := run(ctx, d, agentcard.Checker{URL: "https://" + a.host + cardPath}, "https://"+a.host+cardPath,
 		besideTime, "get", "did", "key")
 	if err != nil {
 		return nil, err
 	}
 	said := []reported{l.reported(), carded(card, rests)}
-	own, rests, err := run(ctx, d, doors.Checker{Host: a.host}, doors.Start(a.host), besideTime, "get")
+	own, rests, err := run(ctx, d, declarations.Checker{Host: a.host}, declarations.Start(a.host), besideTime, "get")
 	if err != nil {
 		return nil, err
 	}
 	said = append(said, d.declares(own, a.host, rests))
-	front, rests, err := run(ctx, d, onpage.Checker{URL: "https://" + a.host + "/"}, "https://"+a.host+"/", besideTime)
+	front, rests, err := run(ctx, d, pagecheck.Checker{URL: "https://" + a.host + "/"}, "https://"+a.host+"/",
+		besideTime)
 	if err != nil {
 		return nil, err
 	}
 	return a.reading(append(said, paged(front, rests))...)
 }
 
-func carded(r a2a.Report, rests []exchange.Exchange) reported {
+func carded(r agentcard.Report, rests []exchange.Exchange) reported {
 	return reported{checker: "a2a/" + r.Version, verdict: string(r.Verdict), report: r, cannot: r.CannotTell,
 		rests: rests}
 }
 
-func paged(r onpage.Report, rests []exchange.Exchange) reported {
+func paged(r pagecheck.Report, rests []exchange.Exchange) reported {
 	return reported{checker: "onpage/" + r.Version, verdict: string(r.Verdict), report: r, cannot: r.CannotTell,
 		rests: rests}
 }
 
 // maxRepair bounds a repaired card in a report: its text has quotes, each of which takes a byte
 // more there.
-const maxRepair = 3 * a2a.MaxRepaired / 2
+const maxRepair = 3 * agentcard.MaxRepaired / 2
 
 // soldRepair judges an agent card and makes one of it that the official schema accepts. An origin
 // alone means its well-known path.
@@ -74,18 +75,18 @@ func (d *Desk) soldRepair(ctx context.Context, a ask) (*goods.Reading, error) {
 	if (u.Path == "" || u.Path == "/") && u.RawQuery == "" {
 		u.Path = cardPath
 	}
-	report, rests, err := run(ctx, d, a2a.Checker{URL: u.String()}, u.String(), 0, "get", "did", "key")
+	report, rests, err := run(ctx, d, agentcard.Checker{URL: u.String()}, u.String(), 0, "get", "did", "key")
 	if err != nil {
 		return nil, err
 	}
-	card, ok := a2a.NewRepair(rests[0].Response.Body, a.host)
+	card, ok := agentcard.NewRepair(rests[0].Response.Body, a.host)
 	if !ok || len(strconv.Quote(card.Card)) > maxRepair-8<<10 {
 		return nil, &goods.Unread{Code: goods.CodeNotRead, Sent: true,
 			Detail: "The card is longer than what is repaired, which is 64 KiB."}
 	}
 	return a.reading(carded(report, rests), reported{checker: "a2a-repair/v1", verdict: "valid", limit: maxRepair,
 		report: struct {
-			a2a.Repair
+			agentcard.Repair
 			ServeAt     string `json:"serve_at"`
 			ContentType string `json:"content_type"`
 		}{card, "https://" + a.host + cardPath, "application/json"},
@@ -94,7 +95,7 @@ func (d *Desk) soldRepair(ctx context.Context, a ask) (*goods.Reading, error) {
 }
 
 // declares is what a host says of its own doors, as a report has it.
-func (d *Desk) declares(own doors.Report, host string, rests []exchange.Exchange) reported {
+func (d *Desk) declares(own declarations.Report, host string, rests []exchange.Exchange) reported {
 	list := own.File.On(host, func(raw string) (string, error) { return d.cfg.Client.Parse(raw, fetch.Rule{}) })
 	said := struct {
 		Kind    string   `json:"kind"`
@@ -113,7 +114,7 @@ func (d *Desk) declares(own doors.Report, host string, rests []exchange.Exchange
 
 // soldPage judges a page.
 func (d *Desk) soldPage(ctx context.Context, a ask) (*goods.Reading, error) {
-	report, rests, err := run(ctx, d, onpage.Checker{URL: a.url}, a.url, 0)
+	report, rests, err := run(ctx, d, pagecheck.Checker{URL: a.url}, a.url, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func (d *Desk) soldBuyer(ctx context.Context, a ask) (*goods.Reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep, err := selection.Read(judged(l)).Judge(profile)
+	rep, err := stockclient.Read(judged(l)).Judge(profile)
 	if err != nil {
 		return nil, err
 	}
@@ -158,8 +159,8 @@ func (d *Desk) soldBuyer(ctx context.Context, a ask) (*goods.Reading, error) {
 }
 
 // soldProfile is the client that the inputs describe.
-func soldProfile(inputs map[string]string) (selection.Profile, error) {
-	p := selection.Profile{SpendControlsDisabled: inputs["no_spend_controls"] == "true"}
+func soldProfile(inputs map[string]string) (stockclient.Profile, error) {
+	p := stockclient.Profile{SpendControlsDisabled: inputs["no_spend_controls"] == "true"}
 	if raw := inputs["max_usd"]; raw != "" {
 		usd, err := strconv.ParseFloat(raw, 64)
 		if err != nil || usd < 0 {
@@ -188,7 +189,7 @@ func (d *Desk) soldRefresh(ctx context.Context, a ask) (*goods.Reading, error) {
 		d.cfg.Log.Error("door not judged for the record", "err", err)
 		return nil, notKept
 	}
-	o, err := judge.RefreshFrom(a.host, l.report, judgement)
+	o, err := rejudge.RefreshFrom(a.host, l.report, judgement)
 	if err != nil || len(o.Judgement) > probe.MaxJudgement {
 		return nil, notKept
 	}

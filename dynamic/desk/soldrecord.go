@@ -6,7 +6,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 )
 
 // maxLooked bounds what the record says of an address in a paper that is signed, in bytes.
@@ -31,6 +31,6 @@ func (s Sold) Address(ctx context.Context, address string) (json.RawMessage, []s
 	if err != nil {
 		return nil, nil, err
 	}
-	raw, err := attest.Signable(reading, maxLooked, visible.Text)
+	raw, err := attest.Signable(reading, maxLooked, screen.Text)
 	return json.RawMessage(raw), cannotTell, err
 }

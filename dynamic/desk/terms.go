@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/selection"
+	"store.example/agentstore/corpus/stockclient"
 	"store.example/agentstore/dynamic/goods"
 )
 
@@ -49,12 +49,12 @@ func (s Sold) Terms(ctx context.Context, raw string) (Terms, error) {
 	none := &goods.Unread{Code: goods.CodeNotRead, Sent: true,
 		Detail: "The door is not ready, or asks for nothing that a stock buyer would sign."}
 	x := judged(l)
-	rep, err := selection.Read(x).Judge(selection.Profile{SpendControlsDisabled: true})
+	rep, err := stockclient.Read(x).Judge(stockclient.Profile{SpendControlsDisabled: true})
 	if err != nil {
 		return Terms{}, err
 	}
 	chosen := rep.YourClient.Chosen
-	if l.report.Verdict != probe.Ready || rep.YourClient.Outcome != selection.WouldSign || chosen == nil {
+	if l.report.Verdict != probe.Ready || rep.YourClient.Outcome != stockclient.WouldSign || chosen == nil {
 		return Terms{}, none
 	}
 	payTo, ok := payTo(x.Response.Header, chosen.Index)

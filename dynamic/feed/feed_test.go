@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/dynamic/feed"
@@ -128,7 +128,7 @@ func TestEveryKindComesBackWhole(t *testing.T) {
 	}
 	// The handover that is told is in the ring of after it.
 	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), handedOver(t, w.Ring),
-		verify.RecordOptions{Judge: judge.Batteries{}})
+		verify.RecordOptions{Judge: rejudge.Batteries{}})
 	if report.Words.Kept != 3 {
 		t.Errorf("%+v texts", report.Words)
 	}

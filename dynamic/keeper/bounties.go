@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic/bounty"
 )
 
@@ -28,8 +28,8 @@ type bountyView struct {
 
 func viewOf(b bounty.Bounty, now time.Time) bountyView {
 	v := bountyView{Bounty: b, Status: b.Status(now)}
-	v.URL, v.Domain, v.Network = visible.Text(b.URL), visible.Text(b.Domain), visible.Text(b.Network)
-	v.PayTo, v.Note = visible.Text(b.PayTo), visible.Text(b.Note)
+	v.URL, v.Domain, v.Network = screen.Text(b.URL), screen.Text(b.Domain), screen.Text(b.Network)
+	v.PayTo, v.Note = screen.Text(b.PayTo), screen.Text(b.Note)
 	if c := b.Claim; c != nil {
 		v.Said, v.Trouble = visibleLines(c.Said), visibleLines(c.Trouble)
 	}
@@ -39,7 +39,7 @@ func viewOf(b bounty.Bounty, now time.Time) bountyView {
 // visibleLines are the lines of a stranger's text, none of nothing.
 func visibleLines(s string) (all []string) {
 	for line := range strings.Lines(s) {
-		all = append(all, visible.Text(strings.TrimSuffix(line, "\n")))
+		all = append(all, screen.Text(strings.TrimSuffix(line, "\n")))
 	}
 	return all
 }
@@ -90,7 +90,7 @@ func (v *visit) posted(view *boardView) bool {
 	b, err := v.cfg.Bounties.Post(v.r.Context(), bounty.Posting{URL: view.URL, Reward: reward, Note: view.Note}, !post)
 	switch {
 	case err != nil:
-		view.Says = visible.Text(err.Error())
+		view.Says = screen.Text(err.Error())
 		return false
 	case post:
 		v.goTo("bounties#" + b.ID)

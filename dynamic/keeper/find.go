@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
@@ -43,9 +43,9 @@ type Bought struct {
 func boughtOf(p *till.Purchase) Bought {
 	b := Bought{PurchaseID: p.ID, ItemID: p.Item, State: string(p.State), Billed: p.Billed(), Final: p.Final,
 		Created: p.Created.UTC(), Updated: p.Updated.UTC(), PaidUSDC: content.FormatUSDC(p.Amount),
-		TipUSDC: content.FormatUSDC(p.Tip), Payer: visible.Text(p.Payment.Payer), Network: p.Payment.Network,
+		TipUSDC: content.FormatUSDC(p.Tip), Payer: screen.Text(p.Payment.Payer), Network: p.Payment.Network,
 		Protocol: p.Protocol, CertID: p.CertID, Number: p.Number, Artifact: p.Artifact,
-		Reason: visible.Text(p.Reason), DeliveredAt: p.DeliveredAt}
+		Reason: screen.Text(p.Reason), DeliveredAt: p.DeliveredAt}
 	if p.Proof != nil {
 		b.Tx, b.Block = p.Proof.Tx, p.Proof.Block
 	}

@@ -3,7 +3,7 @@
 // package keeper shows it, and cmd prints it.
 //
 // It reads the till and the ledger, and moves no purchase. What strangers wrote passes through
-// package visible on its way to a screen.
+// package screen on its way to a screen.
 package keeper
 
 import (

@@ -13,7 +13,7 @@ import (
 	"unicode"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/templates"
@@ -111,7 +111,7 @@ func (v *visit) find(string) {
 		case len(found.Purchases) == 0:
 			res.Says = "Nothing was found."
 		}
-		res.Found, res.Query = found, visible.Text(res.Query)
+		res.Found, res.Query = found, screen.Text(res.Query)
 	}
 	v.page("find", "Purchases", res)
 }
@@ -183,10 +183,10 @@ type orderView struct {
 
 func (v *visit) orderView(o till.HumanOrder) orderView {
 	p := o.Purchase
-	view := orderView{HumanOrder: o, URL: visible.Text(p.Inputs["url"]), Agent: visible.Text(p.Inputs["agent_name"]),
+	view := orderView{HumanOrder: o, URL: screen.Text(p.Inputs["url"]), Agent: screen.Text(p.Inputs["agent_name"]),
 		USDC: content.FormatUSDC(p.Amount), Open: o.Status() == till.OrderQueued && p.Final}
 	for line := range strings.SplitSeq(p.Inputs["detail"], "\n") {
-		view.Asked = append(view.Asked, visible.Text(line))
+		view.Asked = append(view.Asked, screen.Text(line))
 	}
 	switch late := o.Late(); {
 	case o.Status() == till.OrderReversed:
@@ -194,10 +194,10 @@ func (v *visit) orderView(o till.HumanOrder) orderView {
 	case !o.Work.CompletedAt.IsZero():
 		view.Left = "Completed on " + o.Work.CompletedAt.Format("2006-01-02 15:04") + "."
 	case late > 0:
-		view.Left = visible.Count(int(late.Hours()), "hour") + " past its window: " + view.USDC +
+		view.Left = screen.Count(int(late.Hours()), "hour") + " past its window: " + view.USDC +
 			" USDC are owed, and it is still open."
 	default:
-		view.Left = "Left: " + visible.Count(int(-late.Hours()), "hour") + "."
+		view.Left = "Left: " + screen.Count(int(-late.Hours()), "hour") + "."
 	}
 	return view
 }

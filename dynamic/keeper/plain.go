@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
 )
@@ -83,7 +83,7 @@ func (f Found) Plain() []any {
 // Plain are the weeks that have sales, and what was sold in all of them.
 func (s Sales) Plain() []any {
 	parts := []any{fmt.Sprintf("%s brought %s USDC in %d weeks; terms were asked for %d times.",
-		visible.Count(s.Total.Purchases, "purchase"), s.Total.USDC, len(s.Weeks), s.Total.Quoted)}
+		screen.Count(s.Total.Purchases, "purchase"), s.Total.USDC, len(s.Weeks), s.Total.Quoted)}
 	var weeks []Sold
 	for _, w := range s.Weeks {
 		if w.Purchases > 0 {
@@ -105,7 +105,7 @@ func (s Sales) Plain() []any {
 func (b Books) Says() string {
 	switch unread := slices.ContainsFunc(b.Networks, func(n NetworkBooks) bool { return n.Error != "" }); {
 	case b.Differences > 0:
-		return visible.Count(b.Differences, "difference") + " between ledger and chains in " + b.Month + "."
+		return screen.Count(b.Differences, "difference") + " between ledger and chains in " + b.Month + "."
 	case unread:
 		return "No difference was found in " + b.Month + ", and not every chain could be read."
 	}

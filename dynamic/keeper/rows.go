@@ -13,7 +13,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/till"
 )
@@ -60,7 +60,7 @@ func orders(ctx context.Context, d *Desk) (list []Entry, err error) {
 		if o.Purchase.Proof != nil {
 			at = o.Purchase.Proof.BlockTime
 		}
-		list = append(list, Entry{ID: o.ID, Says: o.Name + ": " + Short(visible.Text(o.Purchase.Inputs["detail"])),
+		list = append(list, Entry{ID: o.ID, Says: o.Name + ": " + Short(screen.Text(o.Purchase.Inputs["detail"])),
 			Since: at.UTC(), Due: o.Work.DueAt, Late: o.Late() > 0, USDC: content.FormatUSDC(o.Purchase.Amount),
 			Network: o.Purchase.Payment.Network})
 	}
@@ -68,7 +68,7 @@ func orders(ctx context.Context, d *Desk) (list []Entry, err error) {
 }
 
 // Short is the beginning of a text, in one line.
-func Short(s string) string { return visible.Clip(s, 120) }
+func Short(s string) string { return screen.Clip(s, 120) }
 
 // notes: the note of a month is due from its first day on, while anybody has a pass that is
 // current.
@@ -87,7 +87,7 @@ func notes(ctx context.Context, d *Desk) (list []Entry, err error) {
 		first := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 		end := first.AddDate(0, 1, 0)
 		list = []Entry{{ID: month, Since: first, Due: end, Times: passes,
-			Says: "The note of " + month + " is to be written, for " + visible.Count(passes, "current pass period") +
+			Says: "The note of " + month + " is to be written, for " + screen.Count(passes, "current pass period") +
 				"."}}
 		return nil
 	})
@@ -119,9 +119,9 @@ func currentPasses(tx ledger.Tx, now time.Time) (n int, err error) {
 func debts(ctx context.Context, d *Desk) (list []Entry, err error) {
 	all, err := d.cfg.Till.Debts(ctx, false)
 	for _, o := range all {
-		says := o.Status + ": " + visible.Text(o.Reason)
+		says := o.Status + ": " + screen.Text(o.Reason)
 		if o.Trouble != "" {
-			says += "; its payout would fail: " + visible.Text(o.Trouble)
+			says += "; its payout would fail: " + screen.Text(o.Trouble)
 		}
 		list = append(list, Entry{ID: o.ID, Says: says, Since: o.Since.UTC(), Late: o.Status != till.DebtSigned,
 			USDC: content.FormatUSDC(o.Purchase.Amount), Network: o.Purchase.Payment.Network})
@@ -140,7 +140,7 @@ func unknown(ctx context.Context, d *Desk) (list []Entry, err error) {
 			USDC: content.FormatUSDC(p.Amount), Network: p.Payment.Network, Late: now.Sub(p.Created) > lost})
 	}
 	if more := n - len(all); more > 0 {
-		list = append(list, Entry{Says: visible.Count(more, "further purchase"), Times: more})
+		list = append(list, Entry{Says: screen.Count(more, "further purchase"), Times: more})
 	}
 	return list, err
 }
@@ -192,7 +192,7 @@ func findings(ctx context.Context, d *Desk) (list []Entry, err error) {
 		if o.Day != "" {
 			list = append(list, Entry{ID: "small:" + o.Network + ":" + o.Day, Network: o.Network, USDC: o.USDC,
 				Times: o.Transfers, Says: "Too little for anything, on " + o.Day + ": " +
-					visible.Count(o.Transfers, "transfer") + "."})
+					screen.Count(o.Transfers, "transfer") + "."})
 			continue
 		}
 		at, _ := time.Parse(time.RFC3339, o.Time) // zero is left out
@@ -210,7 +210,7 @@ func (d *Desk) differences() (list []Entry) {
 	for _, month := range slices.Sorted(maps.Keys(d.found)) {
 		b := d.found[month]
 		list = append(list, Entry{ID: "differences:" + month, Since: b.At, Times: b.Differences,
-			Says: visible.Count(b.Differences, "difference") + " between ledger and chains in " + month +
+			Says: screen.Count(b.Differences, "difference") + " between ledger and chains in " + month +
 				", when they were last compared."})
 	}
 	return list
@@ -224,8 +224,8 @@ func (r *Refusals) entries() (list []Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for reason, n := range r.count {
-		list = append(list, Entry{ID: "refused:" + visible.Text(reason), Since: r.since, Times: n,
-			Says: visible.Text(reason) + ": " + visible.Count(n, "payment") + " refused since this process began."})
+		list = append(list, Entry{ID: "refused:" + screen.Text(reason), Since: r.since, Times: n,
+			Says: screen.Text(reason) + ": " + screen.Count(n, "payment") + " refused since this process began."})
 	}
 	slices.SortFunc(list, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(b.Times, a.Times), cmp.Compare(a.ID, b.ID))

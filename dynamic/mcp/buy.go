@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/problem"
@@ -113,7 +113,7 @@ func termsAsResult(body []byte, beside pay.Meta) (any, error) {
 		return nil, err
 	}
 	return &result{failed: true, meta: beside, structured: body,
-		text: []byte(strings.TrimSpace(visible.Clip(told.Detail, 150)+" "+visible.Clip(told.Next, 100)) + payHere)}, nil
+		text: []byte(strings.TrimSpace(screen.Clip(told.Detail, 150)+" "+screen.Clip(told.Next, 100)) + payHere)}, nil
 }
 
 // with is an object and the members that an error has no other place for.

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/content/api"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
@@ -167,7 +167,7 @@ func requestOf(t *api.Tool, q *request) (*http.Request, []problem.Field) {
 		}
 	}
 	for name := range args {
-		bad = append(bad, problem.Field{Field: visible.Clip(name, 40), Problem: "is not an argument of " + t.Name})
+		bad = append(bad, problem.Field{Field: screen.Clip(name, 40), Problem: "is not an argument of " + t.Name})
 	}
 	r.URL.RawQuery = query.Encode()
 	if t.Route.Body != nil {

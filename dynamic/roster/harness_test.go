@@ -19,9 +19,9 @@ import (
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/verify"
 
@@ -88,7 +88,7 @@ func newWriter(t *testing.T) *seal.Writer {
 		t.Fatal(err)
 	}
 	return &seal.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: keys[0], LogKey: keys[1],
-		Judge: judge.Batteries{},
+		Judge: rejudge.Batteries{},
 		Ring:  ring}
 }
 
@@ -211,7 +211,7 @@ func (w *world) round(sequence int64) record.Round {
 func (w *world) verify() {
 	w.t.Helper()
 	report, err := verify.Record(context.Background(), os.DirFS(w.writer.Dir), w.writer.Ring,
-		verify.RecordOptions{Judge: judge.Batteries{}})
+		verify.RecordOptions{Judge: rejudge.Batteries{}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

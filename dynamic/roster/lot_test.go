@@ -15,9 +15,9 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/census"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
@@ -148,7 +148,7 @@ func TestOneLotForAll(t *testing.T) {
 				}
 			}
 			report, err := verify.Record(t.Context(), os.DirFS(w.writer.Dir), w.writer.Ring,
-				verify.RecordOptions{Judge: judge.Batteries{}})
+				verify.RecordOptions{Judge: rejudge.Batteries{}})
 			if err != nil || len(report.Problems) > 0 || report.Lots.Block != 1 || report.Observations != 1 {
 				t.Errorf("%+v, %d observations, %v, %v", report.Lots, report.Observations, report.Problems, err)
 			}

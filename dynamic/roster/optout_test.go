@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/declarations"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 )
 
 // filed is a client by which some hosts serve a file of their own.
@@ -27,12 +27,12 @@ type filed struct {
 
 func (f *filed) Do(ctx context.Context, req exchange.Request, rule fetch.Rule) (exchange.Exchange, error) {
 	for host, file := range f.files {
-		if req.URL == doors.Start(host) && file != "" {
+		if req.URL == declarations.Start(host) && file != "" {
 			return exchange.Exchange{Request: exchange.Request{Method: http.MethodGet, URL: req.URL},
 				StartedAt: f.now(),
 				Response:  exchange.Response{Status: 200, Proto: "HTTP/1.1", Body: []byte(file)}}, nil
 		}
-		if strings.HasPrefix(req.URL, "https://"+host+"/") && req.URL != doors.Start(host) {
+		if strings.HasPrefix(req.URL, "https://"+host+"/") && req.URL != declarations.Start(host) {
 			f.mu.Lock()
 			f.asked[host]++
 			f.mu.Unlock()
@@ -75,11 +75,11 @@ func TestWhoOptsOutIsNotWalked(t *testing.T) {
 		t.Errorf("the evidence is %s, %v", raw, err)
 	}
 	row := rows[out]
-	if err := (judge.Batteries{}).Row(row, nil, raw); err != nil {
+	if err := (rejudge.Batteries{}).Row(row, nil, raw); err != nil {
 		t.Error(err)
 	}
 	row.Host = quoted
-	if err := (judge.Batteries{}).Row(row, nil, raw); err == nil {
+	if err := (rejudge.Batteries{}).Row(row, nil, raw); err == nil {
 		t.Error("it is taken for the word of another host")
 	}
 	f.files[out] = `{"version":1,"resources":[]}`

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"store.example/agentstore/content/api"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic/problem"
 )
 
@@ -249,5 +249,5 @@ func parseQuery(raw string) (url.Values, string) {
 
 // shown makes a name that a stranger chose fit for a message.
 func shown(name string) string {
-	return strings.Trim(strconv.QuoteToASCII(visible.Clip(name, 40)), `"`)
+	return strings.Trim(strconv.QuoteToASCII(screen.Clip(name, 40)), `"`)
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic/buyer"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
@@ -109,7 +109,7 @@ func sent(r *buyer.Result) *Sent {
 	p.Answer = &Answer{At: r.AnsweredAt.UTC().Truncate(time.Second), Status: r.Status,
 		ContentType: record.ContentType(r.ContentType), BodySHA256: hex.EncodeToString(sum[:]), BodyBytes: len(r.Body),
 		Cut: r.Truncated || len(r.Body) >= MaxBody, Settled: r.Billed, Verified: r.Receipt.Verified,
-		Receipt: visible.Text(r.Receipt.Note)}
+		Receipt: screen.Text(r.Receipt.Note)}
 	return p
 }
 

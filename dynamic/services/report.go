@@ -9,7 +9,7 @@ import (
 
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic/buyer"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/rail"
@@ -78,7 +78,7 @@ var cannot = []string{
 // report is the report of a purchase: what came back, and what was read before.
 func report(rec LaunchRecord, proof *rail.Proof) (attest.Audit, error) {
 	s := rec.Sent
-	f := finding{URL: visible.Text(rec.Door), Method: rec.Method, Protocol: "x402 version 2 (exact, EIP-3009)",
+	f := finding{URL: screen.Text(rec.Door), Method: rec.Method, Protocol: "x402 version 2 (exact, EIP-3009)",
 		Network: s.Network, USDC: buyer.USDC(s.Amount), CapUSDC: content.FormatUSDC(LaunchCap),
 		SignedAt: stamp(s.SignedAt), ValidUntil: stamp(s.ValidBefore), Week: goods.ISOWeek(s.SignedAt),
 		Answer: s.Answer}
@@ -93,7 +93,7 @@ func report(rec LaunchRecord, proof *rail.Proof) (attest.Audit, error) {
 			Final: true}
 	}
 	verdict := s.verdict(proof != nil)
-	raw, err := attest.Signable(f, maxFinding, visible.Text)
+	raw, err := attest.Signable(f, maxFinding, screen.Text)
 	if err != nil {
 		return attest.Audit{}, fmt.Errorf("reporting a purchase: %w", err)
 	}
@@ -119,7 +119,7 @@ func walked(rec LaunchRecord, proof *rail.Proof) record.Observation {
 		Transaction: proof.Tx, USDC: buyer.USDC(rec.Sent.Amount)}
 	if u, err := url.Parse(rec.Door); err == nil {
 		u.RawQuery, u.Fragment = "", ""
-		if bare := visible.Text(u.String()); record.TextBytes(bare) <= record.MaxRowURL {
+		if bare := screen.Text(u.String()); record.TextBytes(bare) <= record.MaxRowURL {
 			w.URL = bare
 		}
 	}

@@ -23,11 +23,11 @@ import (
 	"store.example/agentstore/corpus/attest"
 
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/verify"
 )
@@ -93,7 +93,7 @@ func judged(t testing.TB, w *seal.Writer, sequence int64, n int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			row := judge.RowFrom(report, j)
+			row := rejudge.RowFrom(report, j)
 			row.Host, row.Listed, row.Source, row.Catalog = host, true, record.SourceDiscovery, "bazaar"
 			if row.EvidenceDigest != "" {
 				if kept[host], err = j.Encode(); err != nil {
@@ -227,7 +227,7 @@ func verifyClone(t *testing.T, w *seal.Writer, clone string) {
 		}
 	}
 	report, err := verify.Record(t.Context(), os.DirFS(clone), attest.SpecimenRing(),
-		verify.RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
+		verify.RecordOptions{Judge: rejudge.Batteries{}, Difficulty: 1e-12})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("our verifier says %v, %v", report.Problems, err)
 	}
@@ -355,7 +355,7 @@ func TestCloneAndPull(t *testing.T) {
 	for commit := range strings.FieldsSeq(git(t, clone, "rev-list", "HEAD")) {
 		git(t, clone, "checkout", "-q", commit)
 		report, err := verify.Record(t.Context(), os.DirFS(clone), attest.SpecimenRing(),
-			verify.RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
+			verify.RecordOptions{Judge: rejudge.Batteries{}, Difficulty: 1e-12})
 		if err != nil || len(report.Problems) > 0 {
 			t.Errorf("%s: %v, %v", git(t, clone, "log", "-1", "--format=%s"), report.Problems, err)
 		}

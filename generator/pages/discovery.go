@@ -12,7 +12,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
-	"store.example/agentstore/corpus/a2a"
+	"store.example/agentstore/corpus/agentcard"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/templates"
 )
@@ -90,7 +90,7 @@ func renderAgentCard(s *Source, _ Unit, _ string, _ attest.Digest) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	return a2a.Sign(plain, attest.DIDURL(s.host, s.Key.KID()), s.Key)
+	return agentcard.Sign(plain, attest.DIDURL(s.host, s.Key.KID()), s.Key)
 }
 
 func depsAgentCard(s *Source, _ int, d *Digester) {

@@ -8,9 +8,9 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/conformance"
 	"store.example/agentstore/corpus/criteria"
 	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/offerreceipt"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/templates"
@@ -219,7 +219,7 @@ func depsConformance(s *Source, _ int, d *Digester) {
 }
 
 func renderVectors(s *Source, _ Unit, _ string, _ attest.Digest) ([]byte, error) {
-	return conformance.Fixtures(s.Key, s.Base)
+	return offerreceipt.Fixtures(s.Key, s.Base)
 }
 
 // conformanceDocument is /conformance.json.
@@ -250,11 +250,11 @@ func renderConformance(s *Source, u Unit, mediaType string, made attest.Digest) 
 	if err != nil {
 		return nil, err
 	}
-	raw, err := conformance.Fixtures(s.Key, s.Base)
+	raw, err := offerreceipt.Fixtures(s.Key, s.Base)
 	if err != nil {
 		return nil, err
 	}
-	var set conformance.FixtureSet
+	var set offerreceipt.FixtureSet
 	if err := json.Unmarshal(raw, &set); err != nil {
 		return nil, fmt.Errorf("reading the fixtures back: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/declarations"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
@@ -55,7 +55,7 @@ func (s *settings) discover(ctx context.Context, client *fetch.Client, host stri
 	for _, file := range []struct {
 		path, by string
 		read     func([]byte, *url.URL) ([]door, error)
-	}{{doors.FilePath, "well-known", wellKnown}, {openAPIPath, "openapi", openAPI}} {
+	}{{declarations.FilePath, "well-known", wellKnown}, {openAPIPath, "openapi", openAPI}} {
 		at := base.JoinPath(file.path)
 		x, err := client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: at.String()}, s.rule())
 		switch {
@@ -99,7 +99,7 @@ func (s *settings) discover(ctx context.Context, client *fetch.Client, host stri
 }
 
 func wellKnown(raw []byte, at *url.URL) ([]door, error) {
-	f, err := doors.Parse(raw, at.String())
+	f, err := declarations.Parse(raw, at.String())
 	var all []door
 	for _, e := range f.Entries {
 		all = append(all, door{url: e.URL, declared: probe.Declaration{Method: e.Method}})

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 )
 
 // What build servers read of JUnit's form: a suite a door, a case a check.
@@ -43,9 +43,9 @@ func junit(all []found, failed map[string][]string, base map[string]paidReport) 
 	var out junitSuites
 	for _, f := range all {
 		r := f.report
-		suite := junitSuite{Name: visible.Text(r.URL), Timestamp: r.Evidence.ObservedAt}
+		suite := junitSuite{Name: screen.Text(r.URL), Timestamp: r.Evidence.ObservedAt}
 		add := func(name string, failure, skipped *junitDetail) {
-			suite.Cases = append(suite.Cases, junitCase{Name: name, Class: "battery " + visible.Text(r.Version),
+			suite.Cases = append(suite.Cases, junitCase{Name: name, Class: "battery " + screen.Text(r.Version),
 				Failure: failure, Skipped: skipped})
 			suite.Tests++
 			if failure != nil {
@@ -65,7 +65,7 @@ func junit(all []found, failed map[string][]string, base map[string]paidReport) 
 		add("verdict", bad, nil)
 		before := base[r.URL]
 		fails := func(name, detail, fix string, known bool) {
-			if detail = visible.Text(detail); known {
+			if detail = screen.Text(detail); known {
 				add(name, nil, &junitDetail{Message: "fails as in the baseline: " + detail, Text: fix})
 				return
 			}
@@ -77,7 +77,7 @@ func junit(all []found, failed map[string][]string, base map[string]paidReport) 
 				fails(c.Name, c.Detail, fixOf(r, c.Name), before.Version == r.Version &&
 					state(before.Report, c.Name) == probe.Fail)
 			case c.State == probe.NotReached:
-				add(c.Name, nil, &junitDetail{Message: visible.Text(notReached(c))})
+				add(c.Name, nil, &junitDetail{Message: screen.Text(notReached(c))})
 			default:
 				add(c.Name, nil, nil)
 			}
@@ -87,7 +87,7 @@ func junit(all []found, failed map[string][]string, base map[string]paidReport) 
 			case probe.Fail:
 				fails(c.Name, c.Detail, c.Fix, slices.Contains(badRows(before.Purchase, []string{c.Name}), c.Name))
 			case probe.NotReached:
-				add(c.Name, nil, &junitDetail{Message: visible.Text(c.Detail)})
+				add(c.Name, nil, &junitDetail{Message: screen.Text(c.Detail)})
 			default:
 				add(c.Name, nil, nil)
 			}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 )
 
 // text writes the reports for a terminal or a build's log: the word first, then every check, each
@@ -103,7 +103,7 @@ func toldByCheck(r probe.Report, advisory string) bool {
 func show(b *bytes.Buffer, format string, args ...any) {
 	for i, a := range args {
 		if text, ok := a.(string); ok {
-			args[i] = visible.Text(text)
+			args[i] = screen.Text(text)
 		}
 	}
 	fmt.Fprintf(b, format, args...)

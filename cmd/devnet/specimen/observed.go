@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/declarations"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 )
 
 // stamp of an observation.
@@ -32,8 +32,8 @@ func (m *maker) monday(ctx context.Context, week int) ([]record.Observation, err
 	if host == "" {
 		return nil, nil
 	}
-	report, _, err := fetch.Walk(ctx, m.client, doors.Checker{Host: host},
-		fetch.WalkStart{URL: doors.Start(host), Kinds: []string{"get"}})
+	report, _, err := fetch.Walk(ctx, m.client, declarations.Checker{Host: host},
+		fetch.WalkStart{URL: declarations.Start(host), Kinds: []string{"get"}})
 	if err != nil {
 		return nil, fmt.Errorf("reading what %s declares: %w", host, err)
 	}
@@ -147,5 +147,5 @@ func (m *maker) refresh(ctx context.Context, week int, host string) (record.Obse
 	if err != nil {
 		return record.Observation{}, fmt.Errorf("walking to %s again: %w", host, err)
 	}
-	return judge.RefreshFrom(host, report, judgement)
+	return rejudge.RefreshFrom(host, report, judgement)
 }

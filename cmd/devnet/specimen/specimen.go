@@ -26,8 +26,8 @@ import (
 	"store.example/agentstore/corpus/attest"
 
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/roster"
@@ -221,11 +221,11 @@ func (m *maker) week(ctx context.Context, week int) error {
 func (m *maker) writer() *seal.Writer {
 	if s := m.site; s != nil {
 		return &seal.Writer{Dir: m.dir, Origin: m.origin, Identity: s.Identity, LogKey: s.Log, Ring: s.Ring,
-			Judge: judge.Batteries{}}
+			Judge: rejudge.Batteries{}}
 	}
 	w := &seal.Writer{Dir: m.dir, Origin: m.origin, Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenFormerLogKey(), Ring: attest.SpecimenRingBefore(),
-		Judge: judge.Batteries{}}
+		Judge: rejudge.Batteries{}}
 	if m.handed.Format != "" {
 		w.LogKey, w.Ring = attest.SpecimenKeyFor(attest.PurposeLog), m.handed
 	}

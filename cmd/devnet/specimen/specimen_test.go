@@ -12,9 +12,9 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/verify"
 )
 
@@ -98,7 +98,7 @@ func TestTheRecordIsTheSameToTheByte(t *testing.T) {
 
 func TestTheCommittedRecordIsGood(t *testing.T) {
 	report, err := verify.Record(t.Context(), os.DirFS(committed), attest.SpecimenRingBefore(),
-		verify.RecordOptions{Judge: judge.Batteries{}, Difficulty: 1e-12})
+		verify.RecordOptions{Judge: rejudge.Batteries{}, Difficulty: 1e-12})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestAnotherSiteHasTheRoundsAlone(t *testing.T) {
 		Ring: ring}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := verify.Record(t.Context(), os.DirFS(dir), ring, verify.RecordOptions{Judge: judge.Batteries{}})
+	report, err := verify.Record(t.Context(), os.DirFS(dir), ring, verify.RecordOptions{Judge: rejudge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 || report.Rounds != 12 || report.Observations != 0 ||
 		report.Origin != "127.0.0.1:4020/corpus" {
 		t.Errorf("%+v, %v", report, err)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/declarations"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
 
@@ -183,7 +183,7 @@ func TestRolesChangeWithTheWeeks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file, _ := doors.Parse(x.Response.Body, at)
+		file, _ := declarations.Parse(x.Response.Body, at)
 		for _, d := range file.Entries {
 			listed = append(listed, strings.TrimPrefix(d.URL, "https://"))
 		}
@@ -217,10 +217,10 @@ func TestDiscoveryFilesHaveTheirShapes(t *testing.T) {
 	}
 	_, _, c := scripted(t, p, monday)
 	read := map[string]int{"objects": 1, "strings": 1, "items": 1, "proposal": 1, "foreign": 3, "empty": 0}
-	told := map[string]string{"strings": doors.ShapeStrings, "methods": doors.ShapeStrings,
-		"objects": doors.ShapeObjects, "mixed": doors.ShapeMixed, "items": doors.ShapeFacilitator,
-		"proposal": doors.ShapeProposal, "pointed": doors.ShapeStrings, "foreign": doors.ShapeStrings,
-		"empty": doors.ShapeEmpty, "words": doors.ShapeUnknown}
+	told := map[string]string{"strings": declarations.ShapeStrings, "methods": declarations.ShapeStrings,
+		"objects": declarations.ShapeObjects, "mixed": declarations.ShapeMixed, "items": declarations.ShapeFacilitator,
+		"proposal": declarations.ShapeProposal, "pointed": declarations.ShapeStrings, "foreign": declarations.ShapeStrings,
+		"empty": declarations.ShapeEmpty, "words": declarations.ShapeUnknown}
 	for _, r := range p.Roles {
 		shape := has(r.File, 35)
 		at := "https://" + r.Host + "/.well-known/x402"
@@ -234,13 +234,13 @@ func TestDiscoveryFilesHaveTheirShapes(t *testing.T) {
 		if err != nil || x.Response.Status != 200 {
 			t.Fatalf("%s: %v, %d", shape, err, x.Response.Status)
 		}
-		found, err := doors.Parse(x.Response.Body, at)
+		found, err := declarations.Parse(x.Response.Body, at)
 		if want, known := read[shape]; known && (err != nil || len(found.Entries) != want) || shape == "words" &&
 			err == nil {
 			t.Errorf("%s: %v, %v in %s", shape, found, err, x.Response.Body)
 		}
-		report, _, err := fetch.Walk(t.Context(), c, doors.Checker{Host: r.Host},
-			fetch.WalkStart{URL: doors.Start(r.Host), Kinds: []string{"get"}})
+		report, _, err := fetch.Walk(t.Context(), c, declarations.Checker{Host: r.Host},
+			fetch.WalkStart{URL: declarations.Start(r.Host), Kinds: []string{"get"}})
 		if err != nil || report.File.Shape != told[shape] {
 			t.Errorf("%s is read as %+v, %v", shape, report, err)
 		}

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"store.example/agentstore/corpus/a2a"
+	"store.example/agentstore/corpus/agentcard"
 	"store.example/agentstore/corpus/botauth"
 	"store.example/agentstore/corpus/fetch"
-	"store.example/agentstore/corpus/onpage"
+	"store.example/agentstore/corpus/pagecheck"
 	"store.example/agentstore/corpus/probe"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,13 +54,14 @@ func TestEverySightIsSeenAsItIs(t *testing.T) {
 		var got said
 		switch sight.Kind {
 		case SightCard:
-			got = read(t, c, a2a.Checker{URL: sight.URL()}, sight.URL(), func(r a2a.Report) (string, []string) {
-				var p []string
-				for _, k := range r.Checks {
-					p = append(p, k.Name, string(k.State))
-				}
-				return string(r.Verdict), p
-			})
+			got = read(t, c, agentcard.Checker{URL: sight.URL()}, sight.URL(),
+				func(r agentcard.Report) (string, []string) {
+					var p []string
+					for _, k := range r.Checks {
+						p = append(p, k.Name, string(k.State))
+					}
+					return string(r.Verdict), p
+				})
 		case SightDirectory:
 			got = read(t, c, botauth.Checker{URL: sight.URL()}, sight.URL(), func(r botauth.Report) (string, []string) {
 				var p []string
@@ -70,13 +71,14 @@ func TestEverySightIsSeenAsItIs(t *testing.T) {
 				return string(r.Verdict), p
 			})
 		case SightPage:
-			got = read(t, c, onpage.Checker{URL: sight.URL()}, sight.URL(), func(r onpage.Report) (string, []string) {
-				var p []string
-				for _, k := range r.Checks {
-					p = append(p, k.Name, string(k.State))
-				}
-				return string(r.Verdict), p
-			})
+			got = read(t, c, pagecheck.Checker{URL: sight.URL()}, sight.URL(),
+				func(r pagecheck.Report) (string, []string) {
+					var p []string
+					for _, k := range r.Checks {
+						p = append(p, k.Name, string(k.State))
+					}
+					return string(r.Verdict), p
+				})
 		}
 		if !slices.Contains(kinds, sight.Kind) {
 			kinds = append(kinds, sight.Kind)

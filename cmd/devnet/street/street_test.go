@@ -18,12 +18,12 @@ import (
 
 	"store.example/agentstore/corpus/accounts"
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/conformance"
 	"store.example/agentstore/corpus/criteria"
-	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/declarations"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/offerreceipt"
 	"store.example/agentstore/corpus/probe"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,7 +70,7 @@ func declaration(t testing.TB, c *fetch.Client, d Door) probe.Declaration {
 	if err != nil {
 		t.Error(err)
 	}
-	file, err := doors.Parse(x.Response.Body, at)
+	file, err := declarations.Parse(x.Response.Body, at)
 	if err != nil || len(file.Entries) != 1 || file.Entries[0].URL != d.URL() {
 		t.Errorf("%s declares %v, %v", d.Host, file.Entries, err)
 		return probe.Declaration{}
@@ -317,9 +317,10 @@ func TestOffersVerify(t *testing.T) {
 		t.Fatalf("%d offers in %s", len(offers), raw)
 	}
 	for _, o := range offers {
-		r, _, err := fetch.Walk(t.Context(), c, conformance.Checker{Request: conformance.Request{Artifact: o.Signature},
-			At: x.StartedAt}, fetch.WalkStart{Kinds: []string{"did"}})
-		if err != nil || r.Verdict != conformance.Conforms || r.KeyResolution != conformance.ResolvedWeb ||
+		r, _, err := fetch.Walk(t.Context(), c,
+			offerreceipt.Checker{Request: offerreceipt.Request{Artifact: o.Signature},
+				At: x.StartedAt}, fetch.WalkStart{Kinds: []string{"did"}})
+		if err != nil || r.Verdict != offerreceipt.Conforms || r.KeyResolution != offerreceipt.ResolvedWeb ||
 			r.Live == nil || !*r.Live {
 			t.Errorf("%v, %s", err, encode(r))
 		}

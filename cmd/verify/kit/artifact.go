@@ -11,8 +11,8 @@ import (
 	"os"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/corpus/verify"
-	"store.example/agentstore/corpus/visible"
 )
 
 // maxArtifact bounds the file of an artifact, in bytes: an answer to a purchase holds a text of
@@ -57,7 +57,7 @@ func (r ArtifactReport) Print(w io.Writer, name string) {
 	}
 	fmt.Fprintf(w, "%s: %s\n", name, verdict)
 	for _, a := range r.Artifacts {
-		fmt.Fprintf(w, "  %s %s of %s, signed by %s (%s), SHA-256 %s\n", a.Class, visible.Text(a.ID), a.Date,
+		fmt.Fprintf(w, "  %s %s of %s, signed by %s (%s), SHA-256 %s\n", a.Class, screen.Text(a.ID), a.Date,
 			a.PublicKey, a.Status, a.SHA256)
 	}
 	for _, a := range r.Artifacts {
@@ -67,7 +67,7 @@ func (r ArtifactReport) Print(w io.Writer, name string) {
 		}
 	}
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "  problem: %s\n", visible.Text(p))
+		fmt.Fprintf(w, "  problem: %s\n", screen.Text(p))
 	}
 }
 

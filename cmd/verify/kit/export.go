@@ -12,7 +12,7 @@ import (
 	"store.example/agentstore/corpus/verify"
 
 	"store.example/agentstore/corpus/record"
-	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/corpus/screen"
 )
 
 // export puts what was asked for into a bundle, checks it and writes it.
@@ -61,7 +61,7 @@ func (s *settings) export(dir string, stdout, stderr io.Writer) error {
 	}
 	for _, u := range r.Unproven {
 		fmt.Fprintf(stderr, "note: whoever checks it is told that it does not prove %s\n",
-			visible.Text(strings.TrimPrefix(u.Host+": "+u.Detail, ": ")))
+			screen.Text(strings.TrimPrefix(u.Host+": "+u.Detail, ": ")))
 	}
 	if s.out == "-" {
 		_, err = stdout.Write(raw)

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/corpus/verify"
@@ -181,7 +181,7 @@ func between(t *testing.T, w *seal.Writer, s *site) {
 	at := recordtest.Draft(6).TakenAt.Add(-time.Hour)
 	const url = "https://door.example/paid"
 	report, judgement := recordtest.Look(t, url, practice.All()[0].Answer(url), exchange.Error{}, at)
-	refresh, err := judge.RefreshFrom("door.example", report, judgement)
+	refresh, err := rejudge.RefreshFrom("door.example", report, judgement)
 	if err != nil {
 		t.Fatal(err)
 	}

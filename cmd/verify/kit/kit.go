@@ -24,8 +24,8 @@ import (
 	"store.example/agentstore/corpus/verify"
 
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/corpus/tlog"
-	"store.example/agentstore/corpus/visible"
 )
 
 // The exit codes.
@@ -169,7 +169,7 @@ func (s *settings) readPolicy(name string) error {
 func said(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i := range lines {
-		lines[i] = visible.Text(lines[i])
+		lines[i] = screen.Text(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }
@@ -253,7 +253,7 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 	unjudged := ok && u.Unjudged() > 0 && !s.noJudge
 	if unjudged && err == nil && !report.Refused() {
 		_, err = fmt.Fprintf(stderr, "note: this program knows no battery and judged no verdict again; `store verify "+
-			"%s` does all of this and that\n", visible.Text(name))
+			"%s` does all of this and that\n", screen.Text(name))
 	}
 	if clone, ok := report.(verify.CloneReport); ok && err == nil && clone.Sound() && s.remember != "" &&
 		clone.Record != nil {

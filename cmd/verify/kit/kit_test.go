@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/verify"
 )
 
@@ -45,7 +45,7 @@ func TestWhatLeadsOutOfAZipFileIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := Check(t.Context(), raw.Bytes(),
-			verify.CloneOptions{Judge: judge.Batteries{}})
+			verify.CloneOptions{Judge: rejudge.Batteries{}})
 		if err != nil {
 			t.Errorf("%q: %v", c.name, err)
 			continue

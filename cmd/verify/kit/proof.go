@@ -10,9 +10,9 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/corpus/verify"
-	"store.example/agentstore/corpus/visible"
 )
 
 // maxLeaf bounds the bytes of a leaf, which a bundle of entries counts with two bytes.
@@ -38,7 +38,7 @@ func (r ProofReport) Refused() bool { return len(r.Problems) > 0 }
 // Print implements Report.
 func (r ProofReport) Print(w io.Writer, name string) {
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "%s: NOT verified: %s\n", name, visible.Text(p))
+		fmt.Fprintf(w, "%s: NOT verified: %s\n", name, screen.Text(p))
 	}
 	if r.Refused() {
 		return
@@ -46,10 +46,10 @@ func (r ProofReport) Print(w io.Writer, name string) {
 	verdict := "verified"
 	if !r.Sound() {
 		verdict = fmt.Sprintf("UNPROVEN: that the quorum %s of the policy saw it: it is not cosigned by %s",
-			visible.Text(r.Quorum.Name), visible.Text(strings.Join(r.Quorum.Lacking, ", ")))
+			screen.Text(r.Quorum.Name), screen.Text(strings.Join(r.Quorum.Lacking, ", ")))
 	}
 	fmt.Fprintf(w, "%s: %s\n  Leaf %d of the log %s, under its head of %d leaves:\n  %s\n", name, verdict, r.Index,
-		visible.Text(r.Origin), r.Size, visible.Text(r.Leaf))
+		screen.Text(r.Origin), r.Size, screen.Text(r.Leaf))
 }
 
 // CheckProof checks a proof by the policy, by the log keys of the ring, or by both; at least one is

@@ -6,7 +6,7 @@ import (
 	"context"
 	"syscall/js"
 
-	"store.example/agentstore/corpus/judge"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/verify"
 )
 
@@ -25,7 +25,7 @@ func verifyStore(_ js.Value, args []js.Value) any {
 		files[f.Get("name").String()] = b
 	}
 	o := verify.CloneOptions{Ring: []byte(args[1].Get("keys").String()), RecordOptions: verify.RecordOptions{
-		Judge:      judge.Batteries{},
+		Judge:      rejudge.Batteries{},
 		Remembered: []byte(args[1].Get("checkpoint").String()),
 		AsOf:       args[1].Get("asOf").String(),
 		Progress:   func(done, all int64) { args[2].Invoke(done, all) },

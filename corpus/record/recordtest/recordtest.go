@@ -26,10 +26,10 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/durable"
 	"store.example/agentstore/corpus/exchange"
-	"store.example/agentstore/corpus/judge"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/tlog"
 )
@@ -127,7 +127,7 @@ func Writer(t testing.TB) *seal.Writer {
 	t.Helper()
 	return &seal.Writer{Dir: t.TempDir(), Origin: Origin, Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing(),
-		Judge: judge.Batteries{}}
+		Judge: rejudge.Batteries{}}
 }
 
 // Each yields values without an error.
@@ -304,7 +304,7 @@ func Kept(t testing.TB, url string, door practice.Door, at time.Time) (record.Ro
 	if err != nil {
 		t.Fatal(err)
 	}
-	return judge.RowFrom(report, j), raw
+	return rejudge.RowFrom(report, j), raw
 }
 
 // LookedAt is when a door was walked.
@@ -332,7 +332,7 @@ func JudgedBy(t testing.TB, battery string, sequence int64, hosts ...string) sea
 			failure = exchange.Error{Stage: exchange.StageConnect, Text: "connection refused"}
 		}
 		report, judgement := lookBy(t, battery, url, door.Answer(url), failure, d.TakenAt.Add(-time.Hour))
-		row := judge.RowFrom(report, judgement)
+		row := rejudge.RowFrom(report, judgement)
 		row.Host, row.Listed, row.Source, row.Catalog = host, true, record.SourceDiscovery, "bazaar"
 		rows = append(rows, row)
 		raw, err := judgement.Encode()

@@ -1,5 +1,0 @@
-package judge
-
-// What tests from outside see of the inside.
-
-var OfferFrom = offerFrom

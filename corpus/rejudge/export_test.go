@@ -1,0 +1,5 @@
+package rejudge
+
+// What tests from outside see of the inside.
+
+var OfferFrom = offerFrom

@@ -1,0 +1,77 @@
+package stockclient
+
+import "slices"
+
+// A Model is a client as somebody installs it: a program, a version, and whether its own limits are
+// on.
+type Model struct {
+	Name       string // permanent: answers mention it
+	Package    string // as its registry names it, with the version
+	Configured string // ConfiguredDefault or ConfiguredUnlimited
+	// Checked says that the model was run beside the program itself; a model that was not is read
+	// from its sources.
+	Checked bool
+	// V1 says that it pays by version 1 of x402, by the terms in the body; Profile is for the
+	// others.
+	V1 bool
+	// Foreign says that it is no program of JavaScript: see Abroad.
+	Foreign bool
+	// Whole says that it reads the body to its end before it looks at the terms in the head.
+	Whole bool
+	// NodeHTTP says that it asks by node:http and not by fetch.
+	NodeHTTP bool
+	Profile  Profile
+}
+
+// How a modelled client is configured.
+const (
+	ConfiguredDefault   = "default"
+	ConfiguredUnlimited = "unlimited"
+)
+
+// Models returns the modelled clients of x402 over HTTP, the newest first.
+func Models() []Model { return slices.Clone(models) }
+
+// Judge is what the client does at what a door answered.
+func (m Model) Judge(d *Door) (Answer, error) {
+	if m.V1 {
+		return d.judgeV1(m.Configured == ConfiguredUnlimited), nil
+	}
+	rep, err := d.Judge(m.Profile)
+	if err == nil && m.Foreign {
+		return d.Abroad(rep.YourClient), nil
+	}
+	return rep.YourClient, err
+}
+
+// Abroad turns what a client of JavaScript without limits does at the door into what those of other
+// languages do. They sign the first entry that is registered too. At odd offers each differs in its
+// own way: of these nothing is said.
+func (d *Door) Abroad(a Answer) Answer {
+	if d.Padded && wellFormed(d.challenge) && (a.Outcome == WouldSign || a.Stage == StageScheme) {
+		return a
+	}
+	return Answer{Outcome: CannotSimulate, ThrowsWith: "what it does at such an offer was not read in its sources"}
+}
+
+var models = []Model{
+	{Name: "x402-fetch/2.27.0", Package: "@x402/fetch 2.27.0", Configured: ConfiguredDefault, Checked: true},
+	{Name: "x402-fetch/2.27.0", Package: "@x402/fetch 2.27.0", Configured: ConfiguredUnlimited, Checked: true,
+		Profile: Profile{SpendControlsDisabled: true}},
+	// It brings along a client of its own version, which knows no spend controls.
+	{Name: "x402-axios/2.11.0", Package: "@x402/axios 2.11.0 with @x402/core 2.11.0",
+		Configured: ConfiguredUnlimited, Checked: true, Whole: true, NodeHTTP: true,
+		Profile: Profile{Client: "x402-js/2.21.0"}},
+	{Name: "x402-js/2.21.0", Package: "@x402/core 2.21.0", Configured: ConfiguredUnlimited, Checked: true,
+		Profile: Profile{Client: "x402-js/2.21.0"}},
+	{Name: "x402-fetch/1.2.0", Package: "x402-fetch 1.2.0", Configured: ConfiguredDefault, Checked: true, V1: true},
+	{Name: "x402-fetch/1.2.0", Package: "x402-fetch 1.2.0", Configured: ConfiguredUnlimited, Checked: true, V1: true},
+	// It has no limit to lift.
+	{Name: "x402-axios/0.7.2", Package: "x402-axios 0.7.2 with x402 0.7.3", Configured: ConfiguredUnlimited,
+		Checked: true, V1: true, NodeHTTP: true},
+	// Versions after these have limits, which nobody here has read.
+	{Name: "x402-python/2.8.0", Package: "x402 2.8.0 of PyPI, read from its sources",
+		Configured: ConfiguredUnlimited, Foreign: true, Whole: true, Profile: Profile{Client: "x402-js/2.21.0"}},
+	{Name: "x402-go/2.9.0", Package: "github.com/x402-foundation/x402/go 2.9.0, read from its sources",
+		Configured: ConfiguredUnlimited, Foreign: true, Whole: true, Profile: Profile{Client: "x402-js/2.21.0"}},
+}
