@@ -10,6 +10,7 @@ import (
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/templates"
@@ -76,22 +77,22 @@ func (p HostPages) Describe(name string) (derive.Host, error) {
 }
 
 // history is what the record in force holds of a host, by its name in addresses.
-func (p HostPages) history(name string) (*archive.State, derive.History, error) {
+func (p HostPages) history(name string) (*archive.State, tier.History, error) {
 	var s *archive.State
 	if p.Archive != nil {
 		s = p.Archive.Now()
 	}
 	if s == nil {
-		return nil, derive.History{}, p.notMet(name)
+		return nil, tier.History{}, p.notMet(name)
 	}
 	host := name
 	if isHashed(name) {
 		spelled, ok, err := s.Index.Hashed(name[len("h-"):])
 		if err != nil {
-			return nil, derive.History{}, err
+			return nil, tier.History{}, err
 		}
 		if !ok || derive.HostName(spelled) != name {
-			return nil, derive.History{}, p.notMet(name)
+			return nil, tier.History{}, p.notMet(name)
 		}
 		host = spelled
 	}
@@ -103,9 +104,9 @@ func (p HostPages) history(name string) (*archive.State, derive.History, error) 
 }
 
 // describe puts together what is published of a host.
-func (p HostPages) describe(s *archive.State, h derive.History) (derive.Host, error) {
+func (p HostPages) describe(s *archive.State, h tier.History) (derive.Host, error) {
 	var failed error
-	described, err := derive.DescribeHost(s.Rounds, h, derive.StandingOf(h), derive.HostParts{
+	described, err := derive.DescribeHost(s.Rounds, h, tier.StandingOf(h), derive.HostParts{
 		BaseURL: p.BaseURL, Feed: s.About(h.Host),
 		Others: func(sequence int64, address record.PayTo) int64 {
 			n, err := s.Others(sequence, address)

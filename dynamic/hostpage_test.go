@@ -16,6 +16,7 @@ import (
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
 
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/problem"
@@ -86,8 +87,8 @@ func TestHostPagesAreThoseOfTheRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		hosts++
-		h := derive.HistoryOf(r.Rounds(), rows, feed)
-		described, err := derive.DescribeHost(r.Rounds(), h, derive.StandingOf(h),
+		h := tier.HistoryOf(r.Rounds(), rows, feed)
+		described, err := derive.DescribeHost(r.Rounds(), h, tier.StandingOf(h),
 			derive.HostParts{BaseURL: base, Feed: feed,
 				Others: others,
 				Prove:  func(leaf, size int64) (tlog.Proof, error) { return r.Log.Prove(leaf, size, r.Ring()) }})

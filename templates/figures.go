@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/tier"
 )
 
 // tableWeeks is how many weeks a table of a page has; the JSON beside it has all.
@@ -119,7 +120,7 @@ func TrajectorySheet(v SheetView, t derive.TrajectoryView) SheetView {
 	return v
 }
 
-func counts(c derive.Counts, of int64, what string) []Fact {
+func counts(c tier.Counts, of int64, what string) []Fact {
 	var facts []Fact
 	for _, n := range c {
 		facts = append(facts, Fact{Name: Beside(n.Name), Value: fmt.Sprintf("%d of %d %s", n.Count, of, what)})

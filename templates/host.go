@@ -18,6 +18,7 @@ import (
 	"store.example/agentstore/corpus/derive"
 
 	"store.example/agentstore/corpus/screen"
+	"store.example/agentstore/corpus/tier"
 )
 
 // HostView is the page of one host's history, /corpus/host/{host}.
@@ -79,7 +80,7 @@ type TimelineLine struct {
 
 // short is the verdict, or why there is none.
 func (l *TimelineLine) short() string {
-	if l.Probed == derive.Probed {
+	if l.Probed == tier.Probed {
 		return l.Verdict
 	}
 	return l.Probed
@@ -106,9 +107,9 @@ func NewHostView(chrome *Chrome, h derive.Host) (HostView, error) {
 		v.Page.Feed = path + "/feed.xml"
 	}
 	switch h.Tier.Tier {
-	case derive.TierStanding, derive.TierEstablished:
+	case tier.TierStanding, tier.TierEstablished:
 		v.Stamp = "good"
-	case derive.TierBroken:
+	case tier.TierBroken:
 		v.Stamp = "bad"
 	default:
 		v.Stamp = "unknown"
@@ -254,11 +255,11 @@ func timelineLine(w *derive.HostWeek, mark string) TimelineLine {
 		Protocols: notMeasured, Failed: "–",
 		Sequence: w.Sequence}
 	switch w.Probed {
-	case derive.BeforeFirst:
+	case tier.BeforeFirst:
 		line.Listed = notListed
-	case derive.NotWalked, derive.TurnedAway:
+	case tier.NotWalked, tier.TurnedAway:
 		line.Gap = InWords(w.Gap)
-	case derive.Probed:
+	case tier.Probed:
 		line.Verdict = w.Verdict
 		line.Protocols = few(w.Protocols)
 		if line.Protocols == "" {

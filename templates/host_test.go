@@ -13,6 +13,7 @@ import (
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/corpus/tlog"
 	"store.example/agentstore/templates"
 )
@@ -48,8 +49,8 @@ func hostsOf(t testing.TB, rec fs.FS) map[string]derive.Host {
 		if err != nil {
 			t.Fatal(err)
 		}
-		history := derive.HistoryOf(r.Rounds(), h, feed)
-		hosts[h.Host], err = derive.DescribeHost(r.Rounds(), history, derive.StandingOf(history), derive.HostParts{
+		history := tier.HistoryOf(r.Rounds(), h, feed)
+		hosts[h.Host], err = derive.DescribeHost(r.Rounds(), history, tier.StandingOf(history), derive.HostParts{
 			BaseURL: "https://store.example", Feed: feed,
 			Others: book.Others,
 			Prove:  func(leaf, size int64) (tlog.Proof, error) { return r.Log.Prove(leaf, size, r.Ring()) },

@@ -10,6 +10,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // fullest is a host of whose rounds each has as much to show as a row may hold (the bounds of
@@ -22,14 +23,14 @@ func fullest(rounds int, character string) derive.Host {
 	h := derive.Host{Format: derive.HostFormat, Host: host, Listing: "not_listed", RoundsInChain: int64(rounds),
 		Rounds: int64(rounds), Signed: strings.Repeat("Nothing of this is signed. ", 8),
 		FirstObserved: "2026-08-31T00:00:00Z", LastObserved: "2027-08-31T00:00:00Z", Cannot: derive.CannotSee(),
-		Tier: derive.HostTier{Tier: derive.TierIndeterminate, Line: "indeterminate — 0 of 4, W31–W34",
-			Rule: derive.TierRule(derive.TierIndeterminate), Fraction: derive.Fraction{Rounds: 4, FirstWeek: "2027-W31",
-				LastWeek: "2027-W34"}, Latest: &derive.Latest{Verdict: record.VerdictUnreachable, Sequence: 123_456,
+		Tier: derive.HostTier{Tier: tier.TierIndeterminate, Line: "indeterminate — 0 of 4, W31–W34",
+			Rule: tier.TierRule(tier.TierIndeterminate), Fraction: derive.Fraction{Rounds: 4, FirstWeek: "2027-W31",
+				LastWeek: "2027-W34"}, Latest: &tier.Latest{Verdict: record.VerdictUnreachable, Sequence: 123_456,
 				ObservedAt: "2027-08-31T00:00:00Z"}}}
 	monday := time.Date(2026, 8, 31, 0, 0, 0, 0, time.UTC)
 	for i := range rounds {
 		w := derive.HostWeek{Sequence: 123_456 + int64(i), Week: record.ISOWeek(monday.AddDate(0, 0, 7*i)),
-			Digest: digest, RowSHA256: digest, Probed: derive.Probed, Verdict: record.VerdictNotReady,
+			Digest: digest, RowSHA256: digest, Probed: tier.Probed, Verdict: record.VerdictNotReady,
 			URL: "https://" + host + "/" + fill(2299)}
 		for n := range 24 { // the names of checks and protocols are the store's own
 			w.Failed = append(w.Failed, fmt.Sprintf("%02d-%s", n, strings.Repeat("check-", 4)))
@@ -38,8 +39,8 @@ func fullest(rounds int, character string) derive.Host {
 			w.Protocols = append(w.Protocols, fmt.Sprintf("%02d-%s", n, strings.Repeat("proto-", 2)))
 		}
 		if i%3 == 1 { // and some that were not walked
-			w.Probed, w.Verdict, w.Failed, w.Protocols, w.Gap = derive.NotWalked, "", nil, nil, "instrument_degraded"
-			h.Gaps = append(h.Gaps, derive.Count{Name: fmt.Sprintf("%02d_instrument_degraded", i), Count: 1})
+			w.Probed, w.Verdict, w.Failed, w.Protocols, w.Gap = tier.NotWalked, "", nil, nil, "instrument_degraded"
+			h.Gaps = append(h.Gaps, tier.Count{Name: fmt.Sprintf("%02d_instrument_degraded", i), Count: 1})
 		}
 		if i%5 == 0 {
 			w.Corrected = &record.Correction{Observation: 999_999, At: "2027-08-31T00:00:00Z",

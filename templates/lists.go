@@ -9,6 +9,7 @@ import (
 	"store.example/agentstore/corpus/networks"
 
 	"store.example/agentstore/corpus/screen"
+	"store.example/agentstore/corpus/tier"
 )
 
 // FreshSheet is /fresh-set.
@@ -58,9 +59,9 @@ func rails(list []string) string {
 // tierMark is the class of a tier.
 func tierMark(name string) string {
 	switch name {
-	case derive.TierStanding, derive.TierEstablished:
+	case tier.TierStanding, tier.TierEstablished:
 		return "good"
-	case derive.TierBroken:
+	case tier.TierBroken:
 		return "bad"
 	}
 	return "unknown"

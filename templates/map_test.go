@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/tier"
 )
 
 // TestMapOfManyHostsStaysSmall draws 100,000 hosts over two years: a band a tier, in few bytes.
@@ -17,7 +18,7 @@ func TestMapOfManyHostsStaysSmall(t *testing.T) {
 		weeks, day = append(weeks, fmt.Sprintf("%04d-W%02d", year, week)), day.AddDate(0, 0, 7)
 	}
 	var tiers []derive.MapTier
-	for _, name := range derive.TierNames() {
+	for _, name := range tier.TierNames() {
 		m := derive.MapTier{Tier: name, Hosts: 20_000}
 		for range weeks {
 			m.Rounds = append(m.Rounds, [5]int64{9000, 4000, 2000, 3000, 2000})

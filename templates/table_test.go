@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/tier"
 )
 
 // TestTablesShortenNames: no word of a cell is longer than maxWord, its whole stands in a title,
@@ -49,10 +50,10 @@ func TestTablesShortenNames(t *testing.T) {
 func TestAFullPageOfHosts(t *testing.T) {
 	view := derive.TiersView{Page: 1, Pages: 1, TotalHosts: derive.TiersPageLimit}
 	for i := range derive.TiersPageLimit {
-		s := derive.Standing{Host: fmt.Sprintf("api.shop-number-%03d.example", i),
-			Tier: derive.TierIndeterminate, Label: "indeterminate — 3 of 4, W43–W46"}
+		s := tier.Standing{Host: fmt.Sprintf("api.shop-number-%03d.example", i),
+			Tier: tier.TierIndeterminate, Label: "indeterminate — 3 of 4, W43–W46"}
 		if i > 0 {
-			s.Latest = &derive.Latest{Verdict: "unreachable", ObservedAt: "2026-11-10T06:01:34Z"}
+			s.Latest = &tier.Latest{Verdict: "unreachable", ObservedAt: "2026-11-10T06:01:34Z"}
 		}
 		view.Hosts = append(view.Hosts, derive.TierLine{Standing: s})
 	}

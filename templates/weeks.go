@@ -9,6 +9,7 @@ import (
 
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // WeekMark is one week of a timeline: the word first, then its mark, then its colour.
@@ -32,7 +33,7 @@ var weekMarks = []WeekMark{
 func markWeek(w *derive.HostWeek) WeekMark {
 	i := 3
 	switch {
-	case w.Probed == derive.BeforeFirst:
+	case w.Probed == tier.BeforeFirst:
 		i = 4
 	case w.Verdict == record.VerdictReady:
 		i = 0

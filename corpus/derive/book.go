@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // Book is a record with the figures of its rounds and the roll of its hosts: what every view but
@@ -157,10 +158,10 @@ type FreshView struct {
 
 // FreshAggregate sums the rows up, those that were left out included.
 type FreshAggregate struct {
-	Ready   int64  `json:"ready"`
-	Rails   Rails  `json:"rails"`
-	Schemes Counts `json:"schemes"`
-	Price   Price  `json:"price_usdc"`
+	Ready   int64       `json:"ready"`
+	Rails   Rails       `json:"rails"`
+	Schemes tier.Counts `json:"schemes"`
+	Price   Price       `json:"price_usdc"`
 }
 
 // FreshCoverage says of what the ready hosts are a part.
@@ -174,7 +175,7 @@ type FreshCoverage struct {
 // Fresh is the newest round's doors with a conformant challenge.
 func (b *Book) Fresh() FreshView {
 	v := FreshView{Format: "store-fresh-set/v1", Rows: []Fresh{}, Explanation: NoRounds, From: b.source()}
-	v.Aggregates.Schemes = Counts{}
+	v.Aggregates.Schemes = tier.Counts{}
 	n := len(b.Figures)
 	if n == 0 {
 		return v

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // RowChange is a round whose observation of a host differs from the one before it.
@@ -21,11 +22,11 @@ type RowChange struct {
 // RowChanges derives what changed in the rows of a host, oldest first: its first observation, and
 // every later one of which verdict, failed checks, address, price, networks, schemes or URL is
 // another. A round that did not observe it is no change.
-func RowChanges(h History) []RowChange {
+func RowChanges(h tier.History) []RowChange {
 	var out []RowChange
 	var before *record.StoredRow
 	for _, e := range h.Entries {
-		if e.Probed != Probed {
+		if e.Probed != tier.Probed {
 			continue
 		}
 		what := []string{"first observed: " + words(e.Row.Verdict)}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // world is a record in memory: rows by round and host.
@@ -193,8 +194,8 @@ func TestAgainstASlowRecomputation(t *testing.T) {
 		w := randomWorld(rand.New(rand.NewPCG(seed, 1)))
 		for h := range 12 {
 			host := fmt.Sprintf("h%02d.example", h)
-			history := HistoryOf(w.rounds, w.history(host), w.feed)
-			standing := StandingOf(history)
+			history := tier.HistoryOf(w.rounds, w.history(host), w.feed)
+			standing := tier.StandingOf(history)
 			tiers[standing.Tier]++
 			if got, want := standing.Label, w.slowTier(host); strings.ReplaceAll(got, "2026-", "") != want {
 				t.Fatalf("seed %d, %s: %q, recomputed %q", seed, host, got, want)
@@ -208,14 +209,14 @@ func TestAgainstASlowRecomputation(t *testing.T) {
 			}
 		}
 	}
-	for _, tier := range TierNames() {
+	for _, tier := range tier.TierNames() {
 		if tiers[tier] < 50 {
 			t.Errorf("only %d hosts were %s", tiers[tier], tier)
 		}
 	}
 }
 
-func (w *world) checkHistory(t *testing.T, host string, got History) {
+func (w *world) checkHistory(t *testing.T, host string, got tier.History) {
 	t.Helper()
 	var since, probed, beyond, absent, degraded, said, away int64
 	for i := w.first(host); i < len(w.rounds); i++ {
@@ -289,11 +290,11 @@ func (w *world) checkWeek(t *testing.T, i int) {
 	want.Degraded = number(degraded)
 	want.HostsProbed = number(func(r record.Row) bool { return r.Verdict != "not_probed" })
 	want.OffersSeen = number(func(r record.Row) bool { return r.Offer != nil && !degraded(r) })
-	none := Counts{}
+	none := tier.Counts{}
 	want.FailureClasses, want.Networks, want.Gaps, want.Catalogs = none, none, none, none
-	add := func(to *Counts, name string, n int64) {
+	add := func(to *tier.Counts, name string, n int64) {
 		if n > 0 {
-			*to = append(*to, Count{Name: name, Count: n})
+			*to = append(*to, tier.Count{Name: name, Count: n})
 		}
 	}
 	for _, name := range []string{"accepts", "status-402"} {
@@ -466,7 +467,7 @@ func TestTierRules(t *testing.T) {
 			}
 			w.rounds, w.rows = append(w.rounds, round), append(w.rows, rows)
 		}
-		if got := StandingOf(HistoryOf(w.rounds, w.history("a"), nil)).Label; got != test.want {
+		if got := tier.StandingOf(tier.HistoryOf(w.rounds, w.history("a"), nil)).Label; got != test.want {
 			t.Errorf("%s %s: %q, want %q", test.weeks, test.suspect, got, test.want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
 
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/corpus/tlog"
 )
 
@@ -31,40 +32,40 @@ type Host struct {
 	Signed  string `json:"signed"`  // in words: what is signed and what is not
 	Listing string `json:"listing"` // listed or not_listed, in the newest round
 
-	RoundsInChain int64  `json:"rounds_in_chain"`
-	Rounds        int64  `json:"rounds_since_first_sighting"` // RoundsProbed and RoundsMissed add up to it
-	RoundsProbed  int64  `json:"rounds_probed"`
-	RoundsMissed  int64  `json:"rounds_gapped"`
-	TurnedAway    int64  `json:"rounds_turned_away"` // beside them
-	Coverage      int64  `json:"observation_coverage_pct"`
-	FirstObserved string `json:"first_observed,omitzero"`
-	LastObserved  string `json:"last_observed,omitzero"`
-	Gaps          Counts `json:"gaps_by_reason"`
+	RoundsInChain int64       `json:"rounds_in_chain"`
+	Rounds        int64       `json:"rounds_since_first_sighting"` // RoundsProbed and RoundsMissed add up to it
+	RoundsProbed  int64       `json:"rounds_probed"`
+	RoundsMissed  int64       `json:"rounds_gapped"`
+	TurnedAway    int64       `json:"rounds_turned_away"` // beside them
+	Coverage      int64       `json:"observation_coverage_pct"`
+	FirstObserved string      `json:"first_observed,omitzero"`
+	LastObserved  string      `json:"last_observed,omitzero"`
+	Gaps          tier.Counts `json:"gaps_by_reason"`
 
-	Tier        HostTier    `json:"tier"`
-	Changes     []Change    `json:"verdict_changes"`
-	Timeline    []HostWeek  `json:"timeline"` // every round, oldest first
-	Payment     *Payment    `json:"payment_address"`
-	Citation    Citation    `json:"citation"`
-	PaidWalks   []Walked    `json:"paid_walks"`
-	Refreshes   []Refreshed `json:"paid_refreshes"`
-	Declaration Declared    `json:"declaration"`
-	Note        *NoteHeld   `json:"standing_note"`
-	Earlier     []NoteHeld  `json:"earlier_notes,omitzero"` // that stood before, the newest first
-	LeftOut     int64       `json:"earlier_notes_left_out,omitzero"`
-	Cannot      []string    `json:"what_this_cannot_see"`
+	Tier        HostTier      `json:"tier"`
+	Changes     []tier.Change `json:"verdict_changes"`
+	Timeline    []HostWeek    `json:"timeline"` // every round, oldest first
+	Payment     *Payment      `json:"payment_address"`
+	Citation    Citation      `json:"citation"`
+	PaidWalks   []Walked      `json:"paid_walks"`
+	Refreshes   []Refreshed   `json:"paid_refreshes"`
+	Declaration Declared      `json:"declaration"`
+	Note        *NoteHeld     `json:"standing_note"`
+	Earlier     []NoteHeld    `json:"earlier_notes,omitzero"` // that stood before, the newest first
+	LeftOut     int64         `json:"earlier_notes_left_out,omitzero"`
+	Cannot      []string      `json:"what_this_cannot_see"`
 }
 
 // HostTier is a Standing with the rule it follows.
 type HostTier struct {
-	Tier          string   `json:"tier"`
-	Line          string   `json:"line"`
-	Fraction      Fraction `json:"fraction"`
-	Rule          string   `json:"rule"`
-	Latest        *Latest  `json:"latest"` // null if nothing in the window observed it
-	WindowSuspect bool     `json:"window_suspect"`
-	Window        Window   `json:"window"`
-	CriteriaURL   string   `json:"criteria_url"`
+	Tier          string       `json:"tier"`
+	Line          string       `json:"line"`
+	Fraction      Fraction     `json:"fraction"`
+	Rule          string       `json:"rule"`
+	Latest        *tier.Latest `json:"latest"` // null if nothing in the window observed it
+	WindowSuspect bool         `json:"window_suspect"`
+	Window        Window       `json:"window"`
+	CriteriaURL   string       `json:"criteria_url"`
 }
 
 // Fraction is a count of count: Ready of Rounds, with the weeks it spans.
@@ -82,8 +83,8 @@ type Window struct {
 	StandingNeeds    int64 `json:"standing_needs"`
 }
 
-var window = Window{Rounds: WindowRounds, EstablishedNeeds: EstablishedRounds,
-	StandingNeeds: WindowRounds}
+var window = Window{Rounds: tier.WindowRounds, EstablishedNeeds: tier.EstablishedRounds,
+	StandingNeeds: tier.WindowRounds}
 
 // HostWeek is one round in a host's timeline. What was not observed is absent.
 type HostWeek struct {
@@ -202,7 +203,7 @@ type HostParts struct {
 }
 
 // DescribeHost puts together what is published of a host. The record must hold a row of it.
-func DescribeHost(rounds []record.Round, h History, standing Standing, parts HostParts) (Host, error) {
+func DescribeHost(rounds []record.Round, h tier.History, standing tier.Standing, parts HostParts) (Host, error) {
 	base := parts.BaseURL
 	out := Host{
 		Format: HostFormat, Host: h.Host, URL: base + HostPath(h.Host), Listing: "not_listed",
@@ -221,7 +222,7 @@ func DescribeHost(rounds []record.Round, h History, standing Standing, parts Hos
 	for i := range h.Entries {
 		e := &h.Entries[i]
 		out.Timeline = append(out.Timeline, hostWeek(e, base))
-		if e.Row != nil && (cited < 0 || e.Probed == Probed || h.Entries[cited].Probed != Probed) {
+		if e.Row != nil && (cited < 0 || e.Probed == tier.Probed || h.Entries[cited].Probed != tier.Probed) {
 			cited = i
 		}
 	}
@@ -235,16 +236,16 @@ func DescribeHost(rounds []record.Round, h History, standing Standing, parts Hos
 	return out, out.cite(base, rounds, &h.Entries[cited], &out.Timeline[cited], parts.Prove)
 }
 
-func tierOf(s Standing, base string) HostTier {
+func tierOf(s tier.Standing, base string) HostTier {
 	return HostTier{
 		Tier: s.Tier, Line: s.Label, Fraction: Fraction{Ready: s.Ready, Rounds: s.Rounds, FirstWeek: s.From,
 			LastWeek: s.To},
-		Rule: TierRule(s.Tier), Latest: s.Latest, WindowSuspect: s.WindowSuspect, CriteriaURL: base + "/criteria",
+		Rule: tier.TierRule(s.Tier), Latest: s.Latest, WindowSuspect: s.WindowSuspect, CriteriaURL: base + "/criteria",
 		Window: window,
 	}
 }
 
-func hostWeek(e *Entry, base string) HostWeek {
+func hostWeek(e *tier.Entry, base string) HostWeek {
 	w := HostWeek{
 		Sequence: e.Sequence, Week: e.Week, TakenAt: e.TakenAt, Digest: e.Digest,
 		EntryURL: base + RoundPath(e.Sequence), Listed: e.Listed, Probed: e.Probed, Gap: e.Gap, Suspect: e.Suspect,
@@ -255,7 +256,7 @@ func hostWeek(e *Entry, base string) HostWeek {
 	r := e.Row
 	w.URL, w.Source, w.Catalog, w.Battery, w.Fault = r.URL, r.Source, r.Catalog, r.Battery, r.Fault
 	w.Leaf, w.RowSHA256, w.Corrected = &r.Leaf, sha256.Sum256(r.Raw), r.Corrected
-	if e.Probed != Probed {
+	if e.Probed != tier.Probed {
 		return w
 	}
 	w.Verdict, w.Level, w.Failed, w.Advisories, w.Protocols = r.Verdict, r.ReachedLevel, r.Failed, r.Advisories,
@@ -310,9 +311,9 @@ const (
 )
 
 // payment describes the addresses of the newest observation.
-func payment(h History, others func(int64, record.PayTo) int64) *Payment {
+func payment(h tier.History, others func(int64, record.PayTo) int64) *Payment {
 	for _, e := range slices.Backward(h.Entries) {
-		if e.Probed != Probed {
+		if e.Probed != tier.Probed {
 			continue
 		}
 		out := &Payment{Week: e.Week, Sequence: e.Sequence, Caveat: SharedWalletCaveat}
@@ -341,7 +342,7 @@ func payment(h History, others func(int64, record.PayTo) int64) *Payment {
 
 // cite fills the citation with the newest row that observed the host, or its newest row if none
 // did.
-func (h *Host) cite(base string, rounds []record.Round, e *Entry, week *HostWeek,
+func (h *Host) cite(base string, rounds []record.Round, e *tier.Entry, week *HostWeek,
 	prove func(leaf, size int64) (tlog.Proof, error)) error {
 	h.Citation = Citation{
 		Cites: "One row of a signed weekly census: what the store saw of " + h.Host + " in " + e.Week + ".",

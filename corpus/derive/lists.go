@@ -8,6 +8,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // The sizes of pages. A full page of the index or of the feed never changes; pages are numbered
@@ -204,7 +205,7 @@ type TiersView struct {
 	TotalHosts int64            `json:"total_hosts"`
 	WeeksRead  int64            `json:"weeks_read"`
 	LatestWeek string           `json:"latest_week,omitzero"`
-	Rules      []TierWords      `json:"rules,omitzero"`
+	Rules      []tier.TierWords `json:"rules,omitzero"`
 	Order      string           `json:"order"`
 	Hosts      []TierLine       `json:"hosts,omitzero"`
 	HasMore    bool             `json:"has_more"`
@@ -214,7 +215,7 @@ type TiersView struct {
 
 // TierLine is one host of the list.
 type TierLine struct {
-	Standing
+	tier.Standing
 	RowsURL string `json:"rows_url"`
 	PageURL string `json:"passport_url"`
 }
@@ -236,11 +237,11 @@ func (b *Book) Tiers(page int) TiersView {
 	v := TiersView{Format: "store-tiers/v1", Page: page, Pages: b.TiersPages(), ByTier: map[string]int64{},
 		TotalHosts: int64(b.Hosts()), WeeksRead: int64(len(b.Rounds)),
 		Order: "By the bytes of the host's name. There is no ranking.", From: b.source()}
-	for _, t := range TierNames() {
+	for _, t := range tier.TierNames() {
 		v.ByTier[t] = 0
 	}
 	if page == 0 {
-		v.Rules = tierWords()
+		v.Rules = tier.Rules()
 	}
 	if b.Roll != nil {
 		maps.Copy(v.ByTier, b.Roll.ByTier)

@@ -2,6 +2,7 @@ package derive
 
 import (
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // MapHosts is the most hosts that a map names one by one; above it a map has their counts alone.
@@ -42,7 +43,7 @@ type cellMap struct {
 }
 
 func newCellMap(rounds int) cellMap {
-	m := cellMap{counts: make([][][cells]int64, len(TierNames())), named: [][]Cell{}}
+	m := cellMap{counts: make([][][cells]int64, len(tier.TierNames())), named: [][]Cell{}}
 	for i := range m.counts {
 		m.counts[i] = make([][cells]int64, rounds)
 	}
@@ -50,7 +51,7 @@ func newCellMap(rounds int) cellMap {
 }
 
 // add takes the history of the next host of the roll.
-func (m *cellMap) add(tier uint8, h History) {
+func (m *cellMap) add(tier uint8, h tier.History) {
 	var line []Cell
 	for i := range h.Entries {
 		c := cellOf(&h.Entries[i])
@@ -67,11 +68,11 @@ func (m *cellMap) add(tier uint8, h History) {
 	}
 }
 
-func cellOf(e *Entry) Cell {
+func cellOf(e *tier.Entry) Cell {
 	switch {
-	case e.Probed == BeforeFirst:
+	case e.Probed == tier.BeforeFirst:
 		return CellBefore
-	case e.Probed != Probed:
+	case e.Probed != tier.Probed:
 		return CellMissed
 	case e.Row.Verdict == record.VerdictReady:
 		return CellReady
@@ -84,16 +85,16 @@ func cellOf(e *Entry) Cell {
 // Map is the hosts of the record by tier, the best tier first, and what each round saw of them.
 func (r *Roll) Map() []MapTier {
 	var out []MapTier
-	for _, name := range []string{TierStanding, TierEstablished, TierObserved,
-		TierIndeterminate, TierBroken} {
+	for _, name := range []string{tier.TierStanding, tier.TierEstablished, tier.TierObserved,
+		tier.TierIndeterminate, tier.TierBroken} {
 		t := MapTier{Tier: name, Hosts: r.ByTier[name]}
-		for i, known := range TierNames() {
+		for i, known := range tier.TierNames() {
 			if known == name {
 				t.Rounds = r.cells.counts[i]
 			}
 		}
 		for i, line := range r.cells.named {
-			if TierNames()[r.lines[i].tier] == name {
+			if tier.TierNames()[r.lines[i].tier] == name {
 				t.Named = append(t.Named, MapHost{Host: r.Host(i), Cells: line})
 			}
 		}

@@ -5,6 +5,7 @@ import (
 
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // TestMapIsTheHistories compares the map, with its hosts by name and with counts alone, with what
@@ -23,12 +24,12 @@ func TestMapIsTheHistories(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, e := range derive.HistoryOf(rounds, h, feed).Entries {
+			for _, e := range tier.HistoryOf(rounds, h, feed).Entries {
 				c := derive.CellMissed
 				switch {
-				case e.Probed == derive.BeforeFirst:
+				case e.Probed == tier.BeforeFirst:
 					c = derive.CellBefore
-				case e.Probed == derive.Probed:
+				case e.Probed == tier.Probed:
 					c = map[string]derive.Cell{record.VerdictReady: derive.CellReady,
 						record.VerdictNotReady:    derive.CellNotReady,
 						record.VerdictUnreachable: derive.CellUnreachable}[e.Row.Verdict]

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // The networks that the market's rails are told apart by, as CAIP-2 names them.
@@ -27,7 +28,7 @@ type Market struct {
 	SignedOffers SignedOffers `json:"signed_offers"`
 	Rails        Rails        `json:"rails"`
 	Price        Price        `json:"price_usdc"`
-	Schemes      Counts       `json:"schemes"`
+	Schemes      tier.Counts  `json:"schemes"`
 	Addresses    int64        `json:"distinct_addresses"`
 	Top          Top          `json:"top5"`
 }
@@ -79,11 +80,11 @@ type market struct {
 }
 
 func newMarket(r record.Round) *market {
-	return &market{m: Market{Cited: cite(r), TakenAt: r.TakenAt, Schemes: Counts{}}, prices: make(map[int64]int64)}
+	return &market{m: Market{Cited: cite(r), TakenAt: r.TakenAt, Schemes: tier.Counts{}}, prices: make(map[int64]int64)}
 }
 
 func (m *market) add(row *record.Row) {
-	if !Observed(row) {
+	if !tier.Observed(row) {
 		return
 	}
 	m.m.Probed++

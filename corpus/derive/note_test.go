@@ -6,6 +6,7 @@ import (
 
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // The newest note stands, the ones before it are told the newest first, so many and no more; one
@@ -22,7 +23,7 @@ func TestNotesOfAHost(t *testing.T) {
 	}
 	describe := func(texts ...string) derive.Host {
 		t.Helper()
-		h, err := derive.DescribeHost(nil, derive.History{Host: "a.example"}, derive.Standing{Tier: derive.TierBroken},
+		h, err := derive.DescribeHost(nil, tier.History{Host: "a.example"}, tier.Standing{Tier: tier.TierBroken},
 			derive.HostParts{Feed: feed(texts...)})
 		if err != nil {
 			t.Fatal(err)

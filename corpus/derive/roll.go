@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // Roll is every host of the record with its tier, and what changed between rounds. It is made in
@@ -91,14 +92,14 @@ func CallRoll(base string, rounds []record.Round, about func(host string) []reco
 }
 
 func (r *Roll) add(h record.History, rows []*record.Row, feed []record.Observation) error {
-	history := HistoryOf(r.rounds, h, feed)
-	s := StandingOf(history)
+	history := tier.HistoryOf(r.rounds, h, feed)
+	s := tier.StandingOf(history)
 	r.ByTier[s.Tier]++
 	host := uint32(len(r.lines))
 	r.naming.WriteString(h.Host)
 	line := rollLine{end: uint32(r.naming.Len()), from: -1, to: -1, ready: uint8(s.Ready), counted: uint8(s.Rounds),
 		suspect: s.WindowSuspect,
-		tier:    uint8(slices.Index(TierNames(), s.Tier))}
+		tier:    uint8(slices.Index(tier.TierNames(), s.Tier))}
 	if s.Rounds > 0 {
 		line.to = int32(len(r.rounds) - 1)
 		line.from = line.to - int32(s.Rounds) + 1
@@ -157,21 +158,21 @@ func (r *Roll) Host(i int) string {
 }
 
 // Standing is that of the i-th host.
-func (r *Roll) Standing(i int) Standing {
+func (r *Roll) Standing(i int) tier.Standing {
 	l := r.lines[i]
-	s := Standing{Host: r.Host(i), Tier: TierNames()[l.tier], Ready: int64(l.ready), Rounds: int64(l.counted),
+	s := tier.Standing{Host: r.Host(i), Tier: tier.TierNames()[l.tier], Ready: int64(l.ready), Rounds: int64(l.counted),
 		WindowSuspect: l.suspect}
 	if l.from >= 0 {
 		s.From, s.To = r.rounds[l.from].Week, r.rounds[l.to].Week
 	}
 	if l.at != 0 {
-		s.Latest = &Latest{Verdict: verdicts[l.verdict], ObservedAt: time.Unix(l.at, 0).UTC().Format(time.RFC3339),
+		s.Latest = &tier.Latest{Verdict: verdicts[l.verdict], ObservedAt: time.Unix(l.at, 0).UTC().Format(time.RFC3339),
 			Source: "census", Sequence: l.latest}
 		if l.refreshed {
 			s.Latest.Source, s.Latest.Sequence, s.Latest.Number = record.ObservationPaidRefresh, 0, l.latest
 		}
 	}
-	s.Label = TierLabel(s)
+	s.Label = tier.TierLabel(s)
 	return s
 }
 

@@ -12,6 +12,7 @@ import (
 	"store.example/agentstore/corpus/corpustest"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 func open(t *testing.T, plain int) (*record.Record, []record.Observation) {
@@ -49,7 +50,7 @@ func TestRollIsTheHistories(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := derive.StandingOf(derive.HistoryOf(rounds, h, feed))
+		want := tier.StandingOf(tier.HistoryOf(rounds, h, feed))
 		if diff := cmp.Diff(want, roll.Standing(i)); diff != "" || roll.Host(i) != h.Host {
 			t.Errorf("%s, place %d (-derived +on the roll):\n%s", h.Host, i, diff)
 		}

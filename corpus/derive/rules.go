@@ -2,18 +2,19 @@ package derive
 
 import (
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // Rules says how tiers, coverage and gaps are counted, in words. It is part of /criteria.
 type Rules struct {
-	Order    string      `json:"order"`
-	Window   Window      `json:"window"`
-	Tiers    []TierWords `json:"rules"` // in the order in which they are tested
-	Label    string      `json:"label"`
-	Suspect  string      `json:"window_suspect"`   // of a host
-	Thin     string      `json:"coverage_suspect"` // of a round
-	Coverage string      `json:"coverage"`
-	Gaps     []GapWords  `json:"gaps"`
+	Order    string           `json:"order"`
+	Window   Window           `json:"window"`
+	Tiers    []tier.TierWords `json:"rules"` // in the order in which they are tested
+	Label    string           `json:"label"`
+	Suspect  string           `json:"window_suspect"`   // of a host
+	Thin     string           `json:"coverage_suspect"` // of a round
+	Coverage string           `json:"coverage"`
+	Gaps     []GapWords       `json:"gaps"`
 }
 
 // GapWords is a reason for which a round did not observe a host.
@@ -27,7 +28,7 @@ func CurrentRules() Rules {
 	return Rules{
 		Order: "The last 8 rounds from the host's first sighting are read, those that missed it included. The " +
 			"rules are tested in this order, and the first that holds gives the tier.",
-		Tiers:  tierWords(),
+		Tiers:  tier.Rules(),
 		Window: window,
 		Label: "tier — ready of rounds, first week–last week. The last 8 rounds count for standing, the last 4 for " +
 			"every other tier; fewer for a host that was first seen later.",
@@ -40,10 +41,10 @@ func CurrentRules() Rules {
 			"down. Rounds listed_not_walked count against it; before_first_sighting and turned_away do not. A missed " +
 			"round is a fact about the store and not about the door.",
 		Gaps: []GapWords{
-			{BeforeFirst, "no source had named the host yet"},
-			{GapNotListed, "no source that was read named the host"},
-			{GapCap, "no row, and the round was capped"},
-			{GapDegraded, "nothing answered, by a fault of the instrument"},
+			{tier.BeforeFirst, "no source had named the host yet"},
+			{tier.GapNotListed, "no source that was read named the host"},
+			{tier.GapCap, "no row, and the round was capped"},
+			{tier.GapDegraded, "nothing answered, by a fault of the instrument"},
 			{"beyond_cap", "the week's cap came before the host's turn"},
 			{"week_over", "the week ended before the host's turn"},
 			{"interrupted", "the process died in the walk, not repeated that week"},

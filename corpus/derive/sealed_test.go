@@ -10,6 +10,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
+	"store.example/agentstore/corpus/tier"
 )
 
 // TestFromASealedRecord reads the same figures from a sealed record as from the rows it was sealed
@@ -65,7 +66,7 @@ func TestFromASealedRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		labels = append(labels, StandingOf(HistoryOf(r.Rounds(), h, nil)).Label)
+		labels = append(labels, tier.StandingOf(tier.HistoryOf(r.Rounds(), h, nil)).Label)
 		if want := live.slowTier(h.Host); labels[len(labels)-1] != want {
 			t.Errorf("%s: %q, recomputed %q", h.Host, labels[len(labels)-1], want)
 		}

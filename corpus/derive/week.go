@@ -6,6 +6,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // Week is one point of the trajectory: counts only, no ratios, each with its denominator beside it.
@@ -25,17 +26,17 @@ type Week struct {
 	NotProbed       int64         `json:"not_probed"`
 	Degraded        int64         `json:"observer_degraded"` // unreachable through our own fault; not among Unreachable
 	OffersSeen      int64         `json:"offers_seen"`
-	Networks        Counts        `json:"networks"`        // offers that take each
-	FailureClasses  Counts        `json:"failure_classes"` // observations that failed each check
-	Gaps            Counts        `json:"gaps_by_reason"`  // rows that are no observation
-	Catalogs        Counts        `json:"catalogs"`        // rows listed by each
+	Networks        tier.Counts   `json:"networks"`        // offers that take each
+	FailureClasses  tier.Counts   `json:"failure_classes"` // observations that failed each check
+	Gaps            tier.Counts   `json:"gaps_by_reason"`  // rows that are no observation
+	Catalogs        tier.Counts   `json:"catalogs"`        // rows listed by each
 	CoverageSuspect bool          `json:"coverage_suspect"`
 }
 
 func newWeek(r record.Round) Week {
 	return Week{Week: r.Week, Sequence: r.Sequence, Digest: r.Digest, TakenAt: r.TakenAt, HostsKnown: r.Roster.Listed,
 		HostsDue: r.Rows,
-		Networks: Counts{}, FailureClasses: Counts{}, Gaps: Counts{}, Catalogs: Counts{},
+		Networks: tier.Counts{}, FailureClasses: tier.Counts{}, Gaps: tier.Counts{}, Catalogs: tier.Counts{},
 		CoverageSuspect: r.Coverage.Suspect}
 }
 
@@ -52,14 +53,14 @@ func (w *Week) add(r *record.Round, row *record.Row) {
 	case w.Battery != row.Battery:
 		w.Battery = "mixed"
 	}
-	if !Observed(row) {
-		w.Gaps = w.Gaps.Add(GapOf(r, row))
+	if !tier.Observed(row) {
+		w.Gaps = w.Gaps.Add(tier.GapOf(r, row))
 	}
 	switch {
 	case row.Verdict == record.VerdictNotProbed:
 		w.NotProbed++
 		return
-	case !Observed(row):
+	case !tier.Observed(row):
 		w.Degraded++
 		w.HostsProbed++
 		return
@@ -157,7 +158,7 @@ func pairOf(x, y *record.Row) (p pair) {
 
 // movable leaves out a row that says nothing about a change of the door.
 func movable(r *record.Row) *record.Row {
-	if r == nil || r.Source == record.SourceRevisit || r.Verdict != record.VerdictNotProbed && !Observed(r) {
+	if r == nil || r.Source == record.SourceRevisit || r.Verdict != record.VerdictNotProbed && !tier.Observed(r) {
 		return nil
 	}
 	return r

@@ -7,9 +7,9 @@ import (
 	"sort"
 	"strings"
 
-	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule"
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/corpus/tlog"
 )
 
@@ -22,7 +22,7 @@ type followStep struct {
 	fresh     int                  // so many of them, the last ones, are new
 	refreshes []record.Observation // and errata of its rows
 	texts     []string             // of both, exact bytes
-	tier      derive.Standing
+	tier      tier.Standing
 }
 
 // erratum is one that a step met, with its exact bytes and its place in the log.
@@ -275,7 +275,7 @@ func (s *step) absent(host string, round record.Round) error {
 }
 
 // standing derives the tier of a host.
-func (f *followStep) standing(rounds []record.Round) derive.Standing {
+func (f *followStep) standing(rounds []record.Round) tier.Standing {
 	rows := slices.Clone(f.rows)
 	record.ErrataOf(f.refreshes).Correct(rows)
 	if f.entry.Rows > 0 && (len(rows) == 0 || rows[0].Sequence > f.entry.FirstSequence) {
@@ -283,7 +283,7 @@ func (f *followStep) standing(rounds []record.Round) derive.Standing {
 		rows = slices.Insert(rows, 0, record.StoredRow{Host: f.name,
 			Sequence: f.entry.FirstSequence, Verdict: record.VerdictNotProbed})
 	}
-	return derive.StandingOf(derive.HistoryOf(rounds, record.History{Host: f.name, Rows: rows}, f.refreshes))
+	return tier.StandingOf(tier.HistoryOf(rounds, record.History{Host: f.name, Rows: rows}, f.refreshes))
 }
 
 // remember is what the next step needs of the host.
@@ -294,7 +294,7 @@ func (f *followStep) remember(rounds []record.Round) Followed {
 		out.Entry, out.Tier = &entry, f.tier.Tier
 	}
 	asked := f.offered(len(f.rows))
-	first, since := int64(len(rounds)-derive.WindowRounds)+1, ""
+	first, since := int64(len(rounds)-tier.WindowRounds)+1, ""
 	if first > 1 {
 		since = rounds[first-2].TakenAt
 	}

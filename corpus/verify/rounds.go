@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 
-	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule"
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/corpus/tlog"
 )
 
@@ -139,7 +139,7 @@ func (s *step) told(round record.Round) {
 
 // window is the log index from which on observations bear upon tiers.
 func (s *step) window() int64 {
-	if n := len(s.rounds) - derive.WindowRounds; n > 0 {
+	if n := len(s.rounds) - tier.WindowRounds; n > 0 {
 		return s.rounds[n-1].FirstLeaf
 	}
 	return 0

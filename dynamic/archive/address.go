@@ -11,6 +11,7 @@ import (
 	"store.example/agentstore/corpus/hostindex"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // digests are the forms in which the record may hold an address, 0x and 40 digits or base58 of a
@@ -187,7 +188,7 @@ func (s *State) door(base string, p record.PayTo, d hostindex.AddressDoor) (Addr
 			Snapshot:        s.Rounds[row.Sequence-1].Digest.String(),
 			RowSHA256:       attest.Digest(sha256.Sum256(row.Raw)).String(), EntryURL: base +
 				derive.RoundPath(row.Sequence)})
-		if !derive.Observed(&row.Row) {
+		if !tier.Observed(&row.Row) {
 			continue
 		}
 		if before != nil {

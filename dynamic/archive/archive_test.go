@@ -18,12 +18,12 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/corpustest"
-	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/hostindex"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
+	"store.example/agentstore/corpus/tier"
 )
 
 const base = "https://store.test"
@@ -214,7 +214,7 @@ func TestStateSaysWhatTheRecordSays(t *testing.T) {
 		if !ok || err != nil {
 			t.Fatalf("%s: %v, %v", h.Host, ok, err)
 		}
-		if diff := cmp.Diff(derive.HistoryOf(r.Rounds(), h, feed), got); diff != "" {
+		if diff := cmp.Diff(tier.HistoryOf(r.Rounds(), h, feed), got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", h.Host, diff)
 		}
 		for _, row := range h.Rows {

@@ -15,6 +15,7 @@ import (
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // A Catalogue is the newest round as a list that can be filtered: one entry for each of its rows,
@@ -154,7 +155,7 @@ func newCatalogue(ctx context.Context, s *State) (*Catalogue, error) {
 		}
 		return at
 	}
-	for h, err := range derive.Corrected(s.Index.Recent(derive.WindowRounds), s.errata) {
+	for h, err := range derive.Corrected(s.Index.Recent(tier.WindowRounds), s.errata) {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -166,7 +167,7 @@ func newCatalogue(ctx context.Context, s *State) (*Catalogue, error) {
 			continue
 		}
 		e := catalogueEntry{host: h.Host, url: strings.ToLower(row.URL), verdict: row.Verdict, least: -1,
-			tier: derive.StandingOf(derive.HistoryOf(s.Rounds, h,
+			tier: tier.StandingOf(tier.HistoryOf(s.Rounds, h,
 				s.About(h.Host))).Tier, protocols: list(row.Protocols)}
 		e.refuses = slices.ContainsFunc(row.Advisories,
 			func(name string) bool { return slices.Contains(refusedByDefault, name) })

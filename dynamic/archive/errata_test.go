@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/corpustest"
-	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // TestErrataMoveTiers: a host's history, its tier and the catalogue follow an erratum that comes
@@ -16,18 +16,18 @@ func TestErrataMoveTiers(t *testing.T) {
 	w := writer(t)
 	corpustest.Append(t, w, 1, corpustest.Weeks)
 	a, _ := openArchive(t, w)
-	now := func(s *State) (string, derive.History) {
+	now := func(s *State) (string, tier.History) {
 		t.Helper()
 		h, ok, err := s.History(host)
 		if err != nil || !ok {
 			t.Fatal(ok, err)
 		}
-		return derive.StandingOf(h).Tier, h
+		return tier.StandingOf(h).Tier, h
 	}
 	before, h := now(a.Now())
 	newest := h.Entries[len(h.Entries)-1].Row
 	c, err := newCatalogue(t.Context(), a.Now())
-	if err != nil || before != derive.TierStanding {
+	if err != nil || before != tier.TierStanding {
 		t.Fatal(before, err)
 	}
 	o := record.Observation{At: "2026-12-01T00:00:00Z", Kind: record.ObservationErratum,
@@ -41,7 +41,7 @@ func TestErrataMoveTiers(t *testing.T) {
 	}
 	after, h := now(a.Now())
 	row := h.Entries[len(h.Entries)-1].Row
-	if after != derive.TierBroken || row.Corrected == nil || row.Corrected.Signed != record.VerdictReady ||
+	if after != tier.TierBroken || row.Corrected == nil || row.Corrected.Signed != record.VerdictReady ||
 		string(row.Raw) != string(newest.Raw) {
 		t.Errorf("tier %s, row %+v, %+v", after, row.Row, row.Corrected)
 	}
@@ -53,7 +53,7 @@ func TestErrataMoveTiers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range c.entries {
-		if e.host == host && (e.tier != derive.TierBroken || e.verdict != record.VerdictNotReady) {
+		if e.host == host && (e.tier != tier.TierBroken || e.verdict != record.VerdictNotReady) {
 			t.Errorf("the catalogue has %s as %s, %s", host, e.tier, e.verdict)
 		}
 	}

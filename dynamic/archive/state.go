@@ -6,6 +6,7 @@ import (
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/hostindex"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // State is the record at one moment. It does not change, but for what it keeps of its answers.
@@ -90,12 +91,12 @@ func (s *State) Rows(host string) (record.History, bool, error) {
 }
 
 // History derives what the record shows of a host; false for one that no round ever named.
-func (s *State) History(host string) (derive.History, bool, error) {
+func (s *State) History(host string) (tier.History, bool, error) {
 	rows, ok, err := s.Rows(host)
 	if err != nil || !ok {
-		return derive.History{Host: host}, false, err
+		return tier.History{Host: host}, false, err
 	}
-	return derive.HistoryOf(s.Rounds, rows, s.About(host)), true, nil
+	return tier.HistoryOf(s.Rounds, rows, s.About(host)), true, nil
 }
 
 // Others tells at how many other hosts a round saw an address that one host advertised in it.

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"store.example/agentstore/content/api"
-	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/screen"
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/templates/drawing"
 )
@@ -69,9 +69,9 @@ func recordBadge(held Held, now time.Time) []byte {
 	if held.Tier != nil {
 		said = held.Tier.Line
 		switch held.Tier.Name {
-		case derive.TierStanding, derive.TierEstablished:
+		case tier.TierStanding, tier.TierEstablished:
 			colour = "#46591c"
-		case derive.TierBroken:
+		case tier.TierBroken:
 			colour = "#a01f2c"
 		}
 		if held.Passport != nil {

@@ -169,7 +169,8 @@ func (d *Desk) declared(ctx context.Context, host string, at time.Time) (Declari
 			Shape: report.File.Shape, From: report.URL, Reason: report.Reason,
 			Note: "This is about the file and our reading of it. It is no finding about the host."}
 	case len(own.Doors) == 0 && report.Kind == declarations.Doors:
-		out.Read.Kind, out.Read.Host, out.Read.Reason = declarations.None, "", "the file declares no door on its own host"
+		out.Read.Kind, out.Read.Host, out.Read.Reason = declarations.None, "",
+			"the file declares no door on its own host"
 		if out.Read.OptedOut {
 			out.Read.Reason = "the file says that the host is not to be walked"
 		}

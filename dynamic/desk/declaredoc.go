@@ -47,8 +47,8 @@ func (d *Desk) declareDoc(w http.ResponseWriter, _ *http.Request) error {
 		Words: map[string]string{
 			declarations.Doors: "a file was read and declares at least one door on its own host",
 			declarations.None:  "there is no file at either path, or it declares no door on its own host",
-			declarations.Unreadable: "a file could not be read or parsed, or redirects off the host: no finding about the " +
-				"host",
+			declarations.Unreadable: "a file could not be read or parsed, or redirects off the host: no finding " +
+				"about the host",
 		},
 		ThisWeek: map[string]string{
 			walkAppended: "the census takes the host on and walks its first declared door",

@@ -17,6 +17,7 @@ import (
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/dynamic/archive"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
@@ -305,7 +306,7 @@ func filterParams() []api.Param {
 		query("scheme", "", 64, "payment scheme, such as exact"),
 		query("network", "", 64, "network as the door named it, such as eip155:8453"),
 		query("extensions", "", 200, "taken and named in unappliedFilters: rows say nothing of extensions"),
-		query("tier", "", 20, "tier of the host", derive.TierNames()...),
+		query("tier", "", 20, "tier of the host", tier.TierNames()...),
 		query("verdict", "", 20, "verdict of the row", record.VerdictReady, record.VerdictNotReady,
 			record.VerdictUnreachable, record.VerdictNotProbed),
 		query("protocol", "", 20, "protocol that the door speaks", probe.ProtocolX402, probe.ProtocolX402V1,

@@ -17,11 +17,11 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/corpustest"
-	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/hostindex"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/seal"
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/dynamic/archive"
 )
 
@@ -229,8 +229,8 @@ func TestDiscoveryItemsCiteTheirRow(t *testing.T) {
 			!item.AtDoor || item.Proof != base+"/corpus/host/"+item.Host+".json" || len(leaf.Text()) == 0 {
 			t.Errorf("%+v: row %d, %v", item, row.Leaf, err)
 		}
-		if want, _, err := l.archive.Now().History(item.Host); err != nil || derive.StandingOf(want).Tier != item.Tier {
-			t.Errorf("%s is %s, want %s (%v)", item.Host, item.Tier, derive.StandingOf(want).Tier, err)
+		if want, _, err := l.archive.Now().History(item.Host); err != nil || tier.StandingOf(want).Tier != item.Tier {
+			t.Errorf("%s is %s, want %s (%v)", item.Host, item.Tier, tier.StandingOf(want).Tier, err)
 		}
 	}
 }

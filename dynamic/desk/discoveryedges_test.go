@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/tier"
 )
 
 // listed is an item as a client sees it that knows our members too.
@@ -130,7 +130,7 @@ func TestDiscoveryFiltersAtTheirEdges(t *testing.T) {
 		keeps func(listed) bool
 	}
 	filters := []filter{}
-	for _, tier := range derive.TierNames() {
+	for _, tier := range tier.TierNames() {
 		filters = append(filters, filter{"tier=" + tier, func(i listed) bool { return i.Tier == tier }})
 	}
 	for _, verdict := range []string{"ready", "not_ready", "unreachable", "not_probed"} {

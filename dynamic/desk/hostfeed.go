@@ -9,6 +9,7 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/derive"
 
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/templates"
@@ -41,7 +42,7 @@ func (d *Desk) hostFeed(w http.ResponseWriter, r *http.Request) error {
 
 // feedOf lists the newest change first. A host of which nothing was observed yet has an empty feed
 // that is as old as the record.
-func (d *Desk) feedOf(h derive.History, began string) templates.Feed {
+func (d *Desk) feedOf(h tier.History, began string) templates.Feed {
 	page := d.cfg.BaseURL + derive.HostPath(h.Host)
 	self := page + "/feed.xml"
 	changes := derive.RowChanges(h)

@@ -12,6 +12,7 @@ import (
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/dynamic/archive"
 )
 
@@ -78,12 +79,12 @@ func (r Rounds) Host(_ context.Context, host string) (Held, error) {
 			VerdictChange{Week: c.Week, At: s.Rounds[c.Sequence-1].TakenAt,
 				From: probe.Verdict(c.From), To: probe.Verdict(c.To), Battery: c.Battery})
 	}
-	t := derive.StandingOf(h)
+	t := tier.StandingOf(h)
 	held.Tier = &Tier{Name: t.Tier, Line: t.Label, Fraction: Fraction{Ready: int(t.Ready), Rounds: int(t.Rounds),
 		FirstWeek: t.From, LastWeek: t.To}}
 	held.Passport = r.passport(t, now)
 	for _, e := range slices.Backward(h.Entries) {
-		if e.Probed == derive.Probed {
+		if e.Probed == tier.Probed {
 			held.LastProbed = r.cite(s, *e.Row)
 			held.PaymentAddress, err = paymentAddress(s, *e.Row)
 			break
@@ -99,7 +100,7 @@ func (r Rounds) Host(_ context.Context, host string) (Held, error) {
 
 // passport says what the newest signed observation is worth now; nil if nothing in the window
 // observed the host.
-func (r Rounds) passport(t derive.Standing, now time.Time) *Passport {
+func (r Rounds) passport(t tier.Standing, now time.Time) *Passport {
 	l := t.Latest
 	if l == nil {
 		return nil
@@ -120,7 +121,7 @@ func (r Rounds) passport(t derive.Standing, now time.Time) *Passport {
 		p.Decision = DecisionLook
 	case l.Verdict != record.VerdictReady:
 		p.Decision = DecisionBroken
-	case t.Tier == derive.TierIndeterminate:
+	case t.Tier == tier.TierIndeterminate:
 		p.Decision = DecisionLook
 	default:
 		p.Decision = DecisionReady
@@ -177,7 +178,7 @@ func (r Rounds) Row(_ context.Context, host, week string) (*Cited, []string, err
 	}
 	for _, row := range slices.Backward(h.Rows) {
 
-		if week == "" && !derive.Observed(&row.Row) || week != "" && row.Week != week {
+		if week == "" && !tier.Observed(&row.Row) || week != "" && row.Week != week {
 			continue
 		}
 		c := r.cite(s, row)
@@ -220,7 +221,7 @@ func (r Rounds) Reading(_ context.Context, host string) (*LastReading, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	l := derive.StandingOf(h).Latest
+	l := tier.StandingOf(h).Latest
 	if l == nil {
 		return nil, nil
 	}
@@ -250,7 +251,7 @@ func (r Rounds) Declared(_ context.Context, host, url string) (probe.Declaration
 		return probe.Declaration{}, err
 	}
 	for _, row := range slices.Backward(h.Rows) {
-		if row.URL != url || row.ProbeMethod == nil || !derive.Observed(&row.Row) {
+		if row.URL != url || row.ProbeMethod == nil || !tier.Observed(&row.Row) {
 			continue
 		}
 		if m := row.ProbeMethod; m.Used == http.MethodPost && m.DeclaredBy != probe.DeclaredByAllow {

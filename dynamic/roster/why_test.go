@@ -18,6 +18,7 @@ import (
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
 
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/roster"
@@ -246,7 +247,7 @@ func TestEveryReasonHasWords(t *testing.T) {
 		}
 		said[g.Reason] = true
 	}
-	for _, reason := range []string{derive.BeforeFirst, derive.GapNotListed, derive.GapCap, derive.GapDegraded,
+	for _, reason := range []string{tier.BeforeFirst, tier.GapNotListed, tier.GapCap, tier.GapDegraded,
 		census.ReasonBeyondCap, census.ReasonWeekOver, census.ReasonInterrupted, census.ReasonNotJudged,
 		record.ReasonControlFailed, record.ReasonOptedOut, record.ReasonMethodUnresolved, record.ReasonNotRecorded,
 		record.ReasonErratum, fetch.CodeTarget, fetch.CodeOwnHost, probe.ReasonChallenged} {

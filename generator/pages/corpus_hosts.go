@@ -15,6 +15,7 @@ import (
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
 
+	"store.example/agentstore/corpus/tier"
 	"store.example/agentstore/templates"
 )
 
@@ -97,8 +98,8 @@ func (s *Source) viewHost(h *hostRows) (templates.HostView, error) {
 		return templates.HostView{}, err
 	}
 	s.errata.Correct(rows.Rows)
-	history := derive.HistoryOf(s.Rounds, rows, h.feed)
-	host, err := derive.DescribeHost(s.Rounds, history, derive.StandingOf(history), derive.HostParts{
+	history := tier.HistoryOf(s.Rounds, rows, h.feed)
+	host, err := derive.DescribeHost(s.Rounds, history, tier.StandingOf(history), derive.HostParts{
 		BaseURL: s.Base, Feed: h.feed, Others: b.Others,
 		Prove: s.prover.Prove,
 	})

@@ -12,6 +12,7 @@ import (
 	"store.example/agentstore/corpus/criteria"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tier"
 )
 
 // The bundle follows the Open Knowledge Format, version 0.2: every file but index.md and log.md has
@@ -41,7 +42,7 @@ func okfUnits(s *Source) iter.Seq2[Unit, error] {
 		for _, r := range s.Rounds {
 			keys = append(keys, fmt.Sprintf("rounds/%d", r.Sequence))
 		}
-		for _, t := range derive.TierNames() {
+		for _, t := range tier.TierNames() {
 			keys = append(keys, "tiers/"+t)
 		}
 		for _, d := range criteria.Defects() {
@@ -94,8 +95,8 @@ func concepts(b *derive.Book, folder string) iter.Seq[concept] {
 				}
 			}
 		case "tiers":
-			for _, t := range derive.TierNames() {
-				c := concept{key: "tiers/" + t, kind: "Tier", title: t, says: derive.TierRule(t), resource: base +
+			for _, t := range tier.TierNames() {
+				c := concept{key: "tiers/" + t, kind: "Tier", title: t, says: tier.TierRule(t), resource: base +
 					"/corpus/tiers.json", at: newest, sources: []string{base + "/corpus.json"}}
 				c.body = fmt.Sprintf("%s\n\n%d of %d hosts have it as of the newest round. A tier says what the "+
 					"rounds saw of a door and nothing about whoever keeps it.\n", c.says, b.Tiers(0).ByTier[t],

@@ -219,8 +219,9 @@ func TestDiscoveryFilesHaveTheirShapes(t *testing.T) {
 	read := map[string]int{"objects": 1, "strings": 1, "items": 1, "proposal": 1, "foreign": 3, "empty": 0}
 	told := map[string]string{"strings": declarations.ShapeStrings, "methods": declarations.ShapeStrings,
 		"objects": declarations.ShapeObjects, "mixed": declarations.ShapeMixed, "items": declarations.ShapeFacilitator,
-		"proposal": declarations.ShapeProposal, "pointed": declarations.ShapeStrings, "foreign": declarations.ShapeStrings,
-		"empty": declarations.ShapeEmpty, "words": declarations.ShapeUnknown}
+		"proposal": declarations.ShapeProposal, "pointed": declarations.ShapeStrings,
+		"foreign": declarations.ShapeStrings,
+		"empty":   declarations.ShapeEmpty, "words": declarations.ShapeUnknown}
 	for _, r := range p.Roles {
 		shape := has(r.File, 35)
 		at := "https://" + r.Host + "/.well-known/x402"

@@ -1,11 +1,10 @@
-// This file derives, of the record, what it shows of one host: its history, round by round, and
+// Package tier derives, of the record, what it shows of one host: its history, round by round, and
 // its tier. Both are pure functions that anybody can work out again.
 //
 // A row is an observation if its host was probed, except one that is unreachable through our own
 // instrument's fault. A round that did not walk a host is a fact about the store, and counts
 // against the store's coverage; one that was turned away at its door counts against nobody.
-
-package derive
+package tier
 
 import (
 	"store.example/agentstore/corpus/attest"

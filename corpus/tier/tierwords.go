@@ -1,4 +1,4 @@
-package derive
+package tier
 
 import (
 	"slices"
@@ -20,8 +20,8 @@ var tierRules = []TierWords{
 	{TierObserved, "Observed in at least 4 of the last 8 rounds, and none of the other rules holds."},
 }
 
-// tierWords says in words when a host has each tier, in the order in which the rules are tested.
-func tierWords() []TierWords { return slices.Clone(tierRules) }
+// Rules says in words when a host has each tier, in the order in which the rules are tested.
+func Rules() []TierWords { return slices.Clone(tierRules) }
 
 // TierRule says it of one.
 func TierRule(tier string) string {
