@@ -162,7 +162,7 @@ func (v *View) tokensMentioned(terms []byte) map[string]string {
 	for _, r := range slices.Concat(v.accepts, v.mirrored) {
 		beside[networks.CAIP2Name(r.Network)] = true
 	}
-	for _, t := range networks.Tokens() {
+	for _, t := range networks.Known() {
 		for network := range beside {
 			m[exchange.PayToDigest(network, t.Address)] = t.Address
 		}
