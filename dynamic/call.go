@@ -287,6 +287,11 @@ func (s *Server) refuse(c *call, r *http.Request, e *problem.Error) {
 
 // say writes an error with what became of a payment: as an image where one was asked for.
 func (s *Server) say(c *call, r *http.Request, e *problem.Error) {
+	if e.OfClient && s.callers != nil && c.Key == "" && r.Header["Signature-Input"] == nil {
+		if ask := s.callers.Ask(route.Address(r)); ask != "" {
+			c.Header().Set("Accept-Signature", ask)
+		}
+	}
 	e = withAccount(c, withPayment(c, r, e))
 	if !c.image {
 		problem.Write(c, r, s.baseURL, e)

@@ -226,7 +226,15 @@ func TestRefusedSignatures(t *testing.T) {
 		if key, _, err := c.Verify(a.sign("other.example", "/", ""), "192.0.2.1"); reason(t, err) != "forged" {
 			t.Errorf("for another host: %q, %v", key, err)
 		}
-		r := a.sign("store.example", "/", "once")
+		// Who signs as asked is known, and that once.
+		asks := c.Ask("192.0.2.1")
+		nonce, asked := strings.CutPrefix(asks, `sig1=("@authority" "@method" "@path" "signature-agent";key="sig1");`+
+			`created;expires;tag="web-bot-auth";nonce="`)
+		if !asked || asks == c.Ask("192.0.2.1") {
+			t.Errorf("asked for %s", asks)
+		}
+		a.components = []string{`"@authority"`, `"@method"`, `"@path"`}
+		r := a.sign("store.example", "/", strings.TrimSuffix(nonce, `"`))
 		if key, _, err := c.Verify(r, "192.0.2.1"); key == "" || err != nil {
 			t.Errorf("first: %q, %v", key, err)
 		}
@@ -301,6 +309,9 @@ func TestManyKeys(t *testing.T) {
 			if want := a.host + " " + a.key.KID(); by != nil && (by.Name != want || !by.Covers("@authority") ||
 				by.Covers("signature-agent") || by.Covers("payment-signature")) || by == nil && i < keysOfClient {
 				t.Errorf("agent %d: %+v, want %s", i, by, want)
+			}
+			if asks := c.Ask("192.0.2.1") != ""; asks != (len(own)+1 < keysOfClient) {
+				t.Errorf("after agent %d: asks for a signature: %v", i, asks)
 			}
 			own[key] = true
 			if i < 20 && s.reads.Load() > maxOwnReads {

@@ -15,6 +15,7 @@ package dynamic
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"maps"
@@ -144,6 +145,20 @@ func (c *Callers) Verify(r *http.Request, from string) (limits string, agent *ro
 		return "", agent, nil
 	}
 	return claim.KeyID, agent, nil
+}
+
+// Ask is the Accept-Signature field of an answer that refuses an unsigned request from an address
+// for what was used from there; "" where one more key of that address would have no limits of its
+// own. Nothing is remembered of the nonce: it is spent like any other, by the key that signs it.
+func (c *Callers) Ask(from string) string {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := c.clients[from]
+	if at == nil && !c.room(now) || at != nil && len(at.keys) >= keysOfClient && now.Sub(at.since) < clientWindow {
+		return ""
+	}
+	return botauth.Accept(rand.Text())
 }
 
 // refusal says why a signature is refused.

@@ -23,14 +23,16 @@ func (n *named) Verify(r *http.Request, address string) (string, *route.Agent, e
 	return "", nil, &problem.Error{Code: "signature_invalid", Extra: map[string]any{"reason": "forged"}}
 }
 
+// Ask asks whoever is at an address.
+func (*named) Ask(address string) string { return "sign at " + address }
+
 // TestLimitsAreKeptByKey: a signed request spends the budget of its key and not that of its
 // address; one whose signature is refused reaches no handler, and a payment with it was not used.
 func TestLimitsAreKeptByKey(t *testing.T) {
 	keys := &named{}
 	s := newServer(t, Config{Rows: testRows(), Callers: keys,
 		Budgets: testBudgets(t, budget.Limit{Name: "test", Window: time.Hour, Client: 5})})
-	left := func(fields ...string) string {
-		t.Helper()
+	post := func(fields ...string) *http.Response {
 		r := httptest.NewRequest("POST", "/test/post", strings.NewReader(`{"say":"x"}`))
 		r.Header.Set("Content-Type", "application/json")
 		for i := 0; i < len(fields); i += 2 {
@@ -38,7 +40,11 @@ func TestLimitsAreKeptByKey(t *testing.T) {
 		}
 		rec := httptest.NewRecorder()
 		s.ServeHTTP(rec, r)
-		res := rec.Result()
+		return rec.Result()
+	}
+	left := func(fields ...string) string {
+		t.Helper()
+		res := post(fields...)
 		if res.StatusCode != 200 {
 			t.Fatalf("status %d: %s", res.StatusCode, body(t, res))
 		}
@@ -62,6 +68,20 @@ func TestLimitsAreKeptByKey(t *testing.T) {
 	for _, want := range []string{"/problems/signature_invalid", `"reason":"forged"`, `"billed":"no"`} {
 		if res.StatusCode != 400 || !strings.Contains(text, want) {
 			t.Errorf("status %d, %s is not in %s", res.StatusCode, want, text)
+		}
+	}
+	// Who has used up what is the address's is asked to sign; who signed has nothing to gain by it.
+	for _, want := range []string{"sign at 192.0.2.1", ""} {
+		fields := []string{"Signature-Input", "one"}
+		if want != "" {
+			fields = nil
+		}
+		res := post(fields...)
+		for res.StatusCode == 200 {
+			res = post(fields...)
+		}
+		if got := res.Header.Get("Accept-Signature"); res.StatusCode != 429 || got != want {
+			t.Errorf("signed %v: status %d, Accept-Signature %q, want %q", fields, res.StatusCode, got, want)
 		}
 	}
 }

@@ -43,10 +43,8 @@ type Config struct {
 	Budgets *budget.Set    // nil: no row may name one
 	Limits  Limits
 	// Callers tells callers apart by the keys that sign their requests; nil: by their addresses
-	// alone. It is package dynamic.
-	Callers interface {
-		Verify(r *http.Request, address string) (key string, agent *route.Agent, err error)
-	}
+	// alone.
+	Callers knowsCallers
 	// TrustedProxies are the addresses from which an X-Forwarded-For field is believed.
 	TrustedProxies []netip.Prefix
 	// Renderers make what the tree does not hold, by the names of documents.
@@ -55,6 +53,12 @@ type Config struct {
 	Drains []Drain
 	// Ready says whether buyers can be served, for /readyz: each that fails says why not.
 	Ready []func(context.Context) error
+}
+
+// knowsCallers is what the server takes of Callers, whose methods say what it means.
+type knowsCallers interface {
+	Verify(r *http.Request, address string) (key string, agent *route.Agent, err error)
+	Ask(address string) (field string)
 }
 
 // Limits bound what one request may take. A zero field means its default.
@@ -105,9 +109,7 @@ type Server struct {
 	site      *Site
 	serves    func(path string) bool
 	renderers map[string]Renderer
-	callers   interface {
-		Verify(*http.Request, string) (string, *route.Agent, error)
-	}
+	callers   knowsCallers
 	table     []route.Row // all rows, documents included, in the order of the description
 	mux       mux
 	unrouted  *measured // requests that no row answers

@@ -343,7 +343,8 @@ func responses(r Route) object {
 		refuse(415, "The body has another media type than "+bare(r.Body.ContentType)+".")
 	}
 	if r.Budget != "" {
-		refuse(429, "The budget of the window is spent; this says nothing about what was asked.", "Retry-After")
+		refuse(429, "The budget of the window is spent; this says nothing about what was asked.", "Retry-After",
+			"Accept-Signature")
 		for _, status := range []int{200, 429} {
 			if res := all[status]; res != nil {
 				res.fields = append(res.fields, RateFields...)
@@ -373,6 +374,7 @@ var headerText = map[string]string{
 	"PAYMENT-RESPONSE":    "What was settled: base64 of the JSON of an x402 SettleResponse.",
 	"Idempotent-Replayed": "true where this is the original answer given again.",
 	"Retry-After":         "Seconds to wait before trying again.",
+	"Accept-Signature":    "How to sign (RFC 9421), where a caller known by a key would be let through.",
 	"RateLimit-Limit":     "Uses in the window, of the tightest count.",
 	"RateLimit-Remaining": "Uses that are left of it.",
 	"RateLimit-Reset":     "Seconds to the end of the window.",

@@ -132,6 +132,15 @@ func ReadCaller(m Message, now time.Time) (*Caller, error) {
 	return c, nil
 }
 
+// Accept is an Accept-Signature field that asks for the signature of a caller (RFC 9421, section
+// 5.1). It covers method and path beside the authority: one that covers the authority alone could
+// be sent by whoever saw it, to every path, until it expires. nonce holds no quotation mark and no
+// backslash.
+func Accept(nonce string) string {
+	return `sig1=("@authority" "@method" "@path" "signature-agent";key="sig1");created;expires;tag="web-bot-auth";` +
+		`nonce="` + nonce + `"`
+}
+
 // maxNonce bounds a nonce in characters.
 const maxNonce = 128
 

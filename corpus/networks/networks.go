@@ -1,4 +1,4 @@
-// Package networks is the one table of chains and of the tokens that stock x402 clients pay in:
+// Package networks is the one table of chains and of the tokens that x402 clients pay in:
 // what a chain is called, whether its money is real, where its tokens are and under which EIP-712
 // domain they are signed for. The batteries, the client's selection, the buyer, the archive and the
 // rails derive from it; nobody keeps a second one.
@@ -12,8 +12,9 @@ import (
 )
 
 // Version names the state of the rows: the stock x402 packages whose tables they repeat (the
-// default assets of @x402/evm and @x402/svm, in their order), and the date on which they were read.
-const Version = "x402-2.27.0/2026-11-20"
+// default assets of @x402/evm and @x402/svm, in their order), and the date on which they were read
+// and the tokens beside them were looked up.
+const Version = "x402-2.27.0/2026-11-30"
 
 // A Chain is a network known by its CAIP-2 name.
 type Chain struct {
@@ -45,7 +46,7 @@ const (
 	ProgramToken2022 = "token-2022"
 )
 
-// A Token is one that the stock client pays in without being told to.
+// A Token is one that is known here.
 type Token struct {
 	Network  string `json:"network"`
 	Symbol   string `json:"symbol"`
@@ -81,14 +82,24 @@ func FindV1(name string) (Chain, bool) {
 // Tokens returns the stock client's own table, in its order.
 func Tokens() []Token { return slices.Clone(tokens) }
 
-// FindToken returns the row of a token: of an Ethereum address in any case, of a Solana mint in its
-// own.
+// Known returns the stock client's own table, and after it the tokens that other clients pay in and
+// it refuses until it is told of them.
+func Known() []Token { return slices.Clone(known) }
+
+// FindToken returns the row of a known token: of an Ethereum address in any case, of a Solana mint
+// in its own.
 func FindToken(network, address string) (Token, bool) {
 	i, ok := tokenRows[tokenKey(network, address)]
 	if !ok {
 		return Token{}, false
 	}
-	return tokens[i], true
+	return known[i], true
+}
+
+// Stock reports whether the stock client pays in a token without being told to.
+func (t Token) Stock() bool {
+	i, ok := tokenRows[tokenKey(t.Network, t.Address)]
+	return ok && i < len(tokens)
 }
 
 // IsToken reports whether an address is a token's of any network.
@@ -119,7 +130,8 @@ func tokenKey(network, address string) [2]string {
 // chainRows and tokenRows are the rows by key, made once: reading them is all that anybody does.
 var (
 	chainRows = rowsBy(chains, func(c Chain) string { return c.ID })
-	tokenRows = rowsBy(tokens, func(t Token) [2]string { return tokenKey(t.Network, t.Address) })
+	known     = slices.Concat(tokens, beside)
+	tokenRows = rowsBy(known, func(t Token) [2]string { return tokenKey(t.Network, t.Address) })
 )
 
 func rowsBy[T any, K comparable](rows []T, key func(T) K) map[K]int {

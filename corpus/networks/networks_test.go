@@ -1,6 +1,7 @@
 package networks_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ func TestRows(t *testing.T) {
 		ids[c.ID], v1[c.V1] = true, true
 	}
 	keys := map[[2]string]bool{}
-	for _, a := range networks.Tokens() {
+	for _, a := range networks.Known() {
 		evm := strings.HasPrefix(a.Network, "eip155:")
 		if !ids[a.Network] || keys[[2]string{a.Network, strings.ToLower(a.Address)}] || a.Decimals < 6 ||
 			a.Symbol == "" {
@@ -56,6 +57,15 @@ func TestFind(t *testing.T) {
 	}
 	if _, ok := networks.FindToken("eip155:10", "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85"); ok {
 		t.Error("OP Mainnet is not in the stock client's table")
+	}
+	// World Chain's coin is known, with the domain whose separator its contract shows, and is none
+	// that the stock client pays in unasked.
+	world, ok := networks.FindToken("eip155:480", "0x79A02482A880bCE3F13e09Da970dC34db4CD24d1")
+	contract, err := wallet.ParseChecksummed(world.Address)
+	sum := wallet.Domain{Name: world.Name, Version: world.Version, ChainID: 480,
+		VerifyingContract: contract}.Separator()
+	if !ok || err != nil || !bytes.HasPrefix(sum[:], []byte{0x93, 0x65, 0x33, 0xd5}) || world.Stock() || !usdc.Stock() {
+		t.Errorf("World Chain: %+v, %v, separator %x, stock %v", world, err, sum, world.Stock())
 	}
 	mint, _ := networks.USDC(networks.Solana)
 	if _, ok := networks.FindToken(networks.Solana, mint.Address); !ok {

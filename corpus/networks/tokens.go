@@ -3,6 +3,7 @@ package networks
 // solanaDev is the mint of USDC on the devnet and on the testnet of Solana.
 const solanaDev = "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU"
 
+// tokens are the stock client's own.
 var tokens = []Token{
 	{"eip155:8453", "USDC", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "USD Coin", "2", 6, EIP3009, ""},
 	{"eip155:84532", "USDC", "0x036CbD53842c5426634e7929541eC2318f3dCF7e", "USDC", "2", 6, EIP3009, ""},
@@ -43,4 +44,10 @@ var tokens = []Token{
 	{SolanaTestnet, "USDC", solanaDev, "", "", 6, Transfer, ProgramToken},
 	{SolanaTestnet, "USDG", "4F6PM96JJxngmHnZLBh9n58RH4aTVNWvDs2nuwrT5BP7", "", "", 6, Transfer, ProgramToken2022},
 	{SolanaTestnet, "PYUSD", "CXk2AMBfi3TwaEL2468s6zP8xq9NxTXjp9gjMgzeUynM", "", "", 6, Transfer, ProgramToken2022},
+}
+
+// beside are Circle's coins on networks that the stock client's table leaves out, by the coin's own
+// contract there.
+var beside = []Token{
+	{"eip155:480", "USDC", "0x79A02482A880bCE3F13e09Da970dC34db4CD24d1", "USDC", "2", 6, EIP3009, ""},
 }

@@ -69,8 +69,8 @@ var buyerAdvisories = []Advisory{
 		Fix: "Offer an entry in a token of the table first, such as USDC on Base.",
 		Run: func(v *View) string {
 			r, picked := v.chosen()
-			_, known := networks.FindToken(r.Network, r.Asset)
-			if throws := v.defaultThrows(); picked && !known && v.problemOf(r) == "" && throws != "" {
+			token, _ := networks.FindToken(r.Network, r.Asset)
+			if throws := v.defaultThrows(); picked && !token.Stock() && v.problemOf(r) == "" && throws != "" {
 				return fmt.Sprintf("accepts[%d]: %s, and whether it takes such a signature is not judged; %s", r.Index,
 					quoted(r.Asset), throws)
 			}

@@ -168,7 +168,7 @@ var termAdvisories = []Advisory{
 			var dear string
 			for _, r := range v.accepts {
 				a, ok := networks.FindToken(r.Network, r.Asset)
-				if !ok || r.amountProblem() != "" {
+				if !ok || !a.Stock() || r.amountProblem() != "" {
 					continue
 				}
 				if withinCap(r.Amount, a.Decimals) {

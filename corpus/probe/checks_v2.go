@@ -235,7 +235,7 @@ func (v *View) unsignable(r Requirement) string {
 
 // elsewhereToken says on which network the asset is a known token, which is not the entry's own.
 func (r Requirement) elsewhereToken() string {
-	for _, t := range networks.Tokens() {
+	for _, t := range networks.Known() {
 		if strings.EqualFold(t.Address, r.Asset) && strings.HasPrefix(t.Network, familyEVM+":") {
 			return fmt.Sprintf("asset is %s of %s, and the entry is on %s", t.Symbol, t.Network, quoted(r.Network))
 		}

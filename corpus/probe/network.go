@@ -49,8 +49,8 @@ func isEVMForm(form string) bool {
 }
 
 // USDC returns an entry's amount in atomic units of USDC, six decimals, without leading zeros: only
-// where the asset is the stock client's USDC on a network that is no test network and the amount is
-// a whole number that fits.
+// where the asset is a known USDC on a network that is no test network and the amount is a whole
+// number that fits.
 func (r Requirement) USDC() (atomic string, ok bool) {
 	a, ok := networks.FindToken(r.Network, r.Asset)
 	if !ok || a.Symbol != "USDC" || a.Decimals != 6 || testnet(r.Network) || r.amountProblem() != "" {

@@ -105,6 +105,10 @@ func TestRowFromOffer(t *testing.T) {
 			record.RowOffer{Networks: []string{"eip155:8453", "eip155:84532"}, Schemes: []string{"exact"}, MinUSDC: "0",
 				MaxUSDC: "0", PayTo: []record.PayTo{{Network: "eip155:8453", Digest: first},
 					{Network: "eip155:84532", Digest: first}}}},
+		{"World Chain", []probe.Requirement{with(address(first), func(r *probe.Requirement) {
+			r.Network, r.Asset = "eip155:480", "0x79A02482A880bCE3F13e09Da970dC34db4CD24d1"
+		})}, record.RowOffer{Networks: []string{"eip155:480"}, Schemes: []string{"exact"}, MinUSDC: "0.01",
+			MaxUSDC: "0.01", PayTo: []record.PayTo{{Network: "eip155:480", Digest: first}}}},
 		{"no address", []probe.Requirement{with(address(first),
 			func(r *probe.Requirement) { r.PayToForm = exchange.FormEVMZero })},
 			record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.01",

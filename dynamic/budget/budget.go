@@ -132,7 +132,7 @@ func (s *Set) spend(ctx context.Context, name, client string, kept bool) (Readin
 		rd.Counts = append(rd.Counts, Count{l.Name + "-process", l.Process, max(0, l.Process-used.process)})
 	}
 	if !granted || !l.kept() {
-		rd.Granted = granted
+		rd.Granted, rd.OfClient = granted, !granted && (l.Process == 0 || used.process < l.Process)
 		if l.Fair && l.Process > 0 {
 			rd.Counts = append(rd.Counts, share(l.Name, l.Process, used))
 		}
@@ -148,7 +148,7 @@ func (s *Set) spend(ctx context.Context, name, client string, kept bool) (Readin
 		return Reading{}, err
 	}
 	rd.use.shared, rd.use.of = at, client
-	rd.Granted = granted
+	rd.Granted, rd.OfClient = granted, !granted && (l.Shared == 0 || shared.process < l.Shared)
 	rd.Reset = max(rd.Reset, until(at, l.Window))
 	if l.Each > 0 {
 		rd.Counts = append(rd.Counts, Count{l.Name + "-client", each, max(0, each-shared.client)})
@@ -353,7 +353,7 @@ func (s *Set) Take(w http.ResponseWriter, r *http.Request, name, client string) 
 	if rd.Granted {
 		return rd, nil
 	}
-	return rd, &problem.Error{Code: "budget_spent", Retry: rd.Window,
+	return rd, &problem.Error{Code: "budget_spent", Retry: rd.Window, OfClient: rd.OfClient,
 		Detail: "This route's budget is spent for the moment. Nothing was done, and this says nothing about what was " +
 			"asked. Try again after the time in Retry-After."}
 }

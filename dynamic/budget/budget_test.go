@@ -40,11 +40,14 @@ func TestCountsPerClientAndProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSet(t, nil, Limit{Name: "b", Window: time.Minute, Client: 2, Process: 3})
 		for i, c := range []struct {
-			client string
-			want   bool
-		}{{"a", true}, {"a", true}, {"a", false}, {"b", true}, {"b", false}, {"c", false}} {
-			if got := granted(t, s, "b", c.client); got != c.want {
-				t.Errorf("use %d by %s: granted %v, want %v", i, c.client, got, c.want)
+			client    string
+			want, own bool
+		}{{"a", true, false}, {"a", true, false}, {"a", false, true}, {"b", true, false}, {"b", false, false},
+			{"a", false, false}} {
+			if got, err := s.Spend(t.Context(), "b", c.client); err != nil || got.Granted != c.want ||
+				got.OfClient != c.own {
+				t.Errorf("use %d by %s: %+v, %v, want granted %v, of the client %v", i, c.client, got, err, c.want,
+					c.own)
 			}
 		}
 		time.Sleep(time.Minute)
@@ -325,7 +328,7 @@ func TestFields(t *testing.T) {
 		}
 		w = httptest.NewRecorder()
 		e, ok := errors.AsType[*problem.Error](s.Admit(w, r, "preflight", ""))
-		if !ok || e.Code != "budget_spent" || e.Retry != time.Minute {
+		if !ok || e.Code != "budget_spent" || e.Retry != time.Minute || e.OfClient {
 			t.Errorf("third use: %+v", e)
 		}
 		if got := w.Header().Get("RateLimit-Remaining"); got != "0" {

@@ -125,8 +125,8 @@ func TestTheShareIsExactOverProcesses(t *testing.T) {
 		}
 		s := newSet(t, db, limit)
 		rd, err := s.Spend(t.Context(), "b", "192.0.2.2")
-		if err != nil || rd.Granted {
-			t.Fatal("its network has had its share", err)
+		if err != nil || rd.Granted || !rd.OfClient {
+			t.Fatal("its network has had its share", rd.OfClient, err)
 		}
 		if said := rd.Counts[len(rd.Counts)-1]; said.Name != "b-share" || said.Remaining != 0 || said.Quota != 0 {
 			t.Errorf("the share is said as %+v", said)

@@ -19,10 +19,13 @@ type Count struct {
 // Reading is what a budget says after a use was asked for.
 type Reading struct {
 	Granted bool
-	Window  time.Duration
-	Reset   time.Duration // to the end of the window, whole seconds
-	Counts  []Count       // those that were looked at
-	use     use           // what GiveBack undoes
+	// OfClient says of a refusal that it is the client's own count or share that is used up: by the
+	// counts that were looked at, a client that has used nothing would have been granted.
+	OfClient bool
+	Window   time.Duration
+	Reset    time.Duration // to the end of the window, whole seconds
+	Counts   []Count       // those that were looked at
+	use      use           // what GiveBack undoes
 }
 
 // More is the reading after n uses were given back.

@@ -22,7 +22,7 @@ type Asset struct {
 // their bridged forms that are paid by EIP-3009, or by a transfer of Solana's classic token
 // program, and have six decimals.
 var assets = func() (list []Asset) {
-	for _, t := range networks.Tokens() {
+	for _, t := range networks.Known() {
 		paid := t.Method == networks.EIP3009 || t.Method == networks.Transfer && t.Program == networks.ProgramToken
 		if !paid || t.Decimals != decimals || t.Symbol != "USDC" && t.Symbol != "USDC.e" {
 			continue

@@ -104,6 +104,8 @@ func TestEntriesThatAreNotPaid(t *testing.T) {
 		{"another chain's USDC", obj{"asset": "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359"},
 			"not a known dollar token"},
 		{"another token", obj{"asset": payTo}, "not a known dollar token"},
+		{"World Chain", obj{"network": "eip155:480", "asset": "0x79A02482A880bCE3F13e09Da970dC34db4CD24d1",
+			"extra": obj{"name": "USDC", "version": "2"}}, ""},
 		{"unknown network", obj{"network": "eip155:10"}, "network"},
 		{"Solana", obj{"network": "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"}, "not a known dollar token of Solana"},
 		{"other scheme", obj{"scheme": "upto"}, "scheme"},

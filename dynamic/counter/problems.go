@@ -368,7 +368,8 @@ func (c *Counter) Problem(err error) error { return c.problem(err, request{}) }
 const allowanceRequired = "permit2_allowance_required"
 
 func (c *Counter) inWords(row row, e *till.Error, r request) error {
-	p := &problem.Error{Code: cmp.Or(row.problem, e.Reason), Retry: e.Retry, Err: e.Err, Detail: row.detail(c, e)}
+	p := &problem.Error{Code: cmp.Or(row.problem, e.Reason), Retry: e.Retry, OfClient: e.OfClient, Err: e.Err,
+		Detail: row.detail(c, e)}
 	if e.Field != "" {
 		p.Fields = []problem.Field{{Field: e.Field, Problem: e.Problem}}
 	}

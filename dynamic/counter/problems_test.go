@@ -50,6 +50,10 @@ func TestEveryCodeHasARow(t *testing.T) {
 	if n < 30 {
 		t.Errorf("%d codes found", n)
 	}
+	spent := (&Counter{}).Problem(&till.Error{Code: till.CodeProvingBudget, OfClient: true})
+	if e, ok := spent.(*problem.Error); !ok || !e.OfClient {
+		t.Errorf("the client's own part of a budget is said as %+v", spent)
+	}
 }
 
 // Whatever keeps a target from being read is a problem of its own.

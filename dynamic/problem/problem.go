@@ -21,7 +21,10 @@ type Error struct {
 	Next    string         // next_step, where no payment was presented: what to do now
 	Payment *Payment       // set on every error after a payment was presented
 	Account *Account       // set on every error of an order that is billed to an account
-	Err     error
+	// OfClient says that a limit of the caller alone is reached (route.Client), so that one who is
+	// told apart by a key would be let through: whoever did not sign is asked for a signature.
+	OfClient bool
+	Err      error
 }
 
 // Field names one invalid input.

@@ -33,8 +33,10 @@ type Error struct {
 	Reason  string               // why the network takes no payment
 	// Elsewhere says that other networks take payments for the same.
 	Elsewhere bool
-	LeftOut   []LeftOut // every network, where none takes a payment
-	Err       error     // the cause, for the log
+	// OfClient says of a budget that the client's own part is spent and there is some for others.
+	OfClient bool
+	LeftOut  []LeftOut // every network, where none takes a payment
+	Err      error     // the cause, for the log
 }
 
 // Error implements error.

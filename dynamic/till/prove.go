@@ -27,7 +27,7 @@ func (t *Till) prove(ctx context.Context, k walletKind, a wallet.Account, text s
 		return "", err
 	}
 	if !rd.Granted {
-		return "", &Error{Code: CodeProvingBudget, Retry: rd.Window}
+		return "", &Error{Code: CodeProvingBudget, Retry: rd.Window, OfClient: rd.OfClient}
 	}
 	if err := t.cfg.Gas.Ready(ctx, network); err != nil {
 		return "", &Error{Code: CodeNetworkDown, Retry: outRetry, Err: err}

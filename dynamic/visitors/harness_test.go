@@ -12,6 +12,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/visitors"
@@ -49,7 +50,13 @@ func open(t testing.TB, db ledger.DB, change func(*visitors.Config)) shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv, err := dynamic.New(dynamic.Config{Rows: d.Rows(), BaseURL: base,
+	callers, err := dynamic.NewCallers(dynamic.CallersConfig{BaseURL: base,
+		Read:    func(context.Context, string) (x exchange.Exchange, _ error) { return x, io.EOF },
+		Refused: func(error) bool { return false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := dynamic.New(dynamic.Config{Rows: d.Rows(), BaseURL: base, Callers: callers,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
 	if err != nil {
 		t.Fatal(err)

@@ -144,12 +144,14 @@ func (l Limit) refusal(n [3]int, now time.Time) error {
 	default:
 		return nil
 	}
-	return tomorrow(fmt.Sprintf("Nothing was kept: %s are limited to %d for %s in a day of UTC.", l.What, most, who),
+	e := tomorrow(fmt.Sprintf("Nothing was kept: %s are limited to %d for %s in a day of UTC.", l.What, most, who),
 		now)
+	e.OfClient = n[1] < l.Place && n[0] < l.Everyone
+	return e
 }
 
 // tomorrow refuses what may be done again on the next day.
-func tomorrow(detail string, now time.Time) error {
+func tomorrow(detail string, now time.Time) *problem.Error {
 	next := ledger.Tomorrow(now)
 	return &problem.Error{Code: "rate_limited", Retry: next.Sub(now), Detail: detail,
 		Next:  "Come back after " + next.Format(time.RFC3339) + ".",

@@ -72,6 +72,10 @@ func TestEachLimitAtItsEdge(t *testing.T) {
 						t.Errorf("%s: no. %d: status %d, Retry-After %q", name, c.want+1, res.StatusCode,
 							res.Header.Get("Retry-After"))
 					}
+					// A key makes another visitor: neither another address nor more for everybody.
+					if asked := res.Header.Get("Accept-Signature") != ""; asked != (name == "a visitor") {
+						t.Errorf("%s: asked for a signature: %v", name, asked)
+					}
 					time.Sleep(24 * time.Hour)
 					if res := s.write(c.who(c.want), l.Kind); res.StatusCode/100 != 2 {
 						t.Errorf("%s: a day later: status %d", name, res.StatusCode)
