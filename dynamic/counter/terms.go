@@ -114,7 +114,10 @@ func (c *Counter) unpaid(r request, q *till.Quote) (*unpaid, error) {
 		At: now, Query: r.Inputs.Query, Body: r.Inputs.Body, Asks: r.Asks,
 	}}
 	if !r.Meta {
-		op := till.Operation{Method: r.Method, Path: q.Offer.Path, Print: q.Fingerprint}
+		op := till.Operation{Method: http.MethodGet, Path: q.Offer.Path, Print: q.Fingerprint} // also of HEAD
+		if r.Method == http.MethodPost {
+			op.Method = r.Method
+		}
 		if ch.fill.SignIn, err = signInInfo(c.till.SignInTo(op)); err != nil {
 			return nil, err
 		}
