@@ -247,6 +247,12 @@ var storeDocuments = []Document{
 		Tags:        []string{tagSigning}, Files: pages("/spec/store-callback/v1", HTML, Markdown),
 	},
 	{
+		Name: "sign_in_v1", Path: "/spec/sign-in/v1",
+		Summary:     "What a wallet gets by signing in in place of paying again, version 1.",
+		Description: "What it opens, at which door and for how long; what is signed; what is refused.",
+		Tags:        []string{tagSigning}, Files: pages("/spec/sign-in/v1", HTML, Markdown),
+	},
+	{
 		Name: "find", Path: "/search", Summary: "The search over goods, pages and hosts.",
 		Description: "With `q` the goods and pages that say its words in a title, a heading or their prose. " +
 			"Without it a list of them, which is what a static copy answers to either.",

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 )
@@ -152,18 +151,10 @@ func (m SignIn) build(d dialect) (string, error) {
 	text := m.text(d)
 	// A Solana statement can look like a field; then the text means another
 	// message than this one.
-	if again, err := parseSignIn(text, d); err != nil || !again.equal(m) {
+	if again, err := parseSignIn(text, d); err != nil || again.Differs(m) != "" {
 		return "", fmt.Errorf("%w: the message cannot be told from another", ErrSignIn)
 	}
 	return text, nil
-}
-
-func (m SignIn) equal(o SignIn) bool {
-	same := slices.Equal(m.Resources, o.Resources)
-	for i, f := range m.fields() {
-		same = same && *f.value == *o.fields()[i].value
-	}
-	return same && m.Scheme == o.Scheme && m.Domain == o.Domain && m.Address == o.Address && m.Statement == o.Statement
 }
 
 func (m SignIn) text(d dialect) string {

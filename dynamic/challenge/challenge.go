@@ -58,7 +58,8 @@ func NewMaker(secret []byte) *Maker {
 }
 
 // New makes a challenge of an address, in the one spelling that its use has for it, on a network,
-// "" where that does not matter.
+// "" where that does not matter. A use whose wallet is not known yet names what is asked for in its
+// place.
 func (m *Maker) New(use, address, network string, now time.Time) Challenge {
 	c := Challenge{Expires: now.UTC().Truncate(time.Second).Add(Life)}
 	var raw [endSize + randomSize + macSize]byte
@@ -108,8 +109,7 @@ const forgotten = 4
 // the challenge's end, by any clock that is not off by more than Life, and removed when a later one
 // is spent.
 func Spend(tx ledger.Tx, use string, c Challenge) (fresh bool, err error) {
-	key := ledger.NonceKey(spent, use, ledger.Number(uint64(c.Expires.Unix())), c.Nonce)
-	if _, err := tx.Get(key); err == nil || !errors.Is(err, ledger.ErrNotFound) {
+	if is, err := Spent(tx, use, c); err != nil || is {
 		return false, err
 	}
 	from, _ := ledger.Prefix(ledger.NonceKey(spent, use))
@@ -117,5 +117,18 @@ func Spend(tx ledger.Tx, use string, c Challenge) (fresh bool, err error) {
 	if _, err := ledger.Forget(tx, from, to, forgotten); err != nil {
 		return false, err
 	}
-	return true, tx.Set(key, nil)
+	return true, tx.Set(spentKey(use, c), nil)
+}
+
+// Spent reports whether a challenge was answered, until its end.
+func Spent(tx ledger.Tx, use string, c Challenge) (bool, error) {
+	_, err := tx.Get(spentKey(use, c))
+	if errors.Is(err, ledger.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func spentKey(use string, c Challenge) []byte {
+	return ledger.NonceKey(spent, use, ledger.Number(uint64(c.Expires.Unix())), c.Nonce)
 }

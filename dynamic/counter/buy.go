@@ -29,6 +29,9 @@ type Request struct {
 	Payment pay.Fields
 	// Asks is where a request says how it would pay; nil for nothing.
 	Asks pay.Fields
+	// SignIn are the SIGN-IN-WITH-X that came in place of a payment, of which there may be one; nil
+	// where none is taken.
+	SignIn []string
 	// Keys are the idempotency keys that the carrier names, of which there may be one.
 	Keys []string
 	// Inputs are those of the order.
@@ -111,6 +114,10 @@ func (c *Counter) buy(ctx context.Context, r Request, a *Answer) (*unpaid, error
 		return nil, err
 	}
 	order.Payment = presented
+	if order.SignIn = readSignIn(r.Method, r.SignIn); order.SignIn != nil && presented != nil {
+		return nil, unfit(&pay.Unfit{Reason: "sign_in_beside_payment",
+			Message: "There are a sign-in and a payment in this request. Send one of them."})
+	}
 	sale, err := c.till.Buy(ctx, order)
 	q := request{came: came, Request: r, to: a.Carrier}
 	if err != nil {
@@ -181,12 +188,14 @@ func (c *Counter) delivered(a *Answer, came payment, sale *till.Sale) error {
 		return err
 	}
 	p := sale.Purchase
-	err := came.by.Answer(a.Carrier, came.p, pay.Outcome{
-		Success: true, Payer: p.Payment.Payer, Transaction: p.Proof.Tx, Network: p.Payment.Network, Amount: p.Amount,
-		At: p.Proof.BlockTime, Receipt: d.Receipt,
-	})
-	if err != nil {
-		return err
+	if came.by != nil { // who signed in paid nothing now
+		err := came.by.Answer(a.Carrier, came.p, pay.Outcome{
+			Success: true, Payer: p.Payment.Payer, Transaction: p.Proof.Tx, Network: p.Payment.Network,
+			Amount: p.Amount, At: p.Proof.BlockTime, Receipt: d.Receipt,
+		})
+		if err != nil {
+			return err
+		}
 	}
 	a.Body, a.Replay = sale.Body, sale.Replay
 	if a.Replay {
@@ -227,7 +236,7 @@ func (c *Counter) sell(w http.ResponseWriter, r *http.Request, item string,
 		Inputs: &Inputs{Query: r.URL.RawQuery}, Asks: r.Header, Agent: route.Of(r).Agent,
 		Client: route.Address(r)}
 	if r.Method != http.MethodHead {
-		q.Payment = r.Header
+		q.Payment, q.SignIn = r.Header, r.Header.Values(HeaderSignIn)
 	}
 	if r.Method == http.MethodPost {
 		q.Inputs.read = func() ([]byte, error) { return route.ReadBody(r) }

@@ -114,7 +114,8 @@ func (c *Counter) checkCallback(ctx context.Context, client, url string) []probl
 }
 
 // Held is the id of the order in the path of a request that its holder sent: who has the status
-// token of its purchase. A wrong token and an unknown order get the same answer.
+// token of its purchase, or signs in as the wallet that paid. A wrong token and an unknown order
+// get the same answer.
 func (c *Counter) Held(r *http.Request) (order string, err error) {
 	order = r.PathValue("order_id")
 	o, ok, err := c.till.HumanOrder(r.Context(), order)
@@ -123,7 +124,7 @@ func (c *Counter) Held(r *http.Request) (order string, err error) {
 		if ok {
 			purchase = o.Purchase.ID
 		}
-		_, err = c.till.Status(r.Context(), purchase, bearer(r))
+		_, err = c.holder(r, purchase)
 	}
 	return order, c.problem(err, request{})
 }

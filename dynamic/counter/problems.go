@@ -144,7 +144,14 @@ var problems = []row{
 			return "The payment was not taken: " + e.Refusal.Error() + ". Nothing was charged."
 		},
 		next:  plain("Read the reason, ask for fresh terms without a payment, and sign again."),
-		extra: func(_ *Counter, e *till.Error) map[string]any { return map[string]any{"reason": e.Refusal.Reason} }},
+		extra: reasonOf},
+	{code: till.CodeSignIn, problem: "sign_in_refused", extra: reasonOf,
+		detail: func(_ *Counter, e *till.Error) string {
+			return "The sign-in does not hold: " + e.Refusal.Error() + ". Nothing was charged, and nothing of any " +
+				"purchase was given."
+		},
+		next: plain("Ask for fresh terms without a sign-in, and sign what their sign-in-with-x says, as it stands. " +
+			"Paying is answered with the purchase too where an equal order of this wallet is minutes old.")},
 	{code: till.CodeAlreadyUsed, problem: "payment_already_used",
 		detail: plain("This authorization was used or presented before and this request does not prove to come from " +
 			"its sender. This request charged nothing. If the wallet is yours, everything bought with it is at POST " +
@@ -254,9 +261,10 @@ var problems = []row{
 
 	{code: till.CodePolled, problem: "poll_too_soon",
 		detail: plain("This order was read less than a minute ago, and nothing has happened to it since.")},
-	{code: till.CodeUnauthorized, problem: "unauthorized",
+	{code: till.CodeUnauthorized, problem: "unauthorized", next: plain("Nothing was charged. Sign what extensions " +
+		"says, as it stands, or send the status token."),
 		detail: plain("Send Authorization: Bearer with the status_token that came with this purchase. Without it, " +
-			"prove your wallet at POST /api/claims.")},
+			"sign in as extensions says, or prove your wallet at POST /api/claims."), extra: reasonOf},
 	{code: till.CodeNoChallenge, problem: "claim_challenge_invalid",
 		detail: plain("This nonce is of no open challenge for this wallet: it was never given out for it, was " +
 			"answered already, or is older than five minutes. Ask for a new one at POST /api/claims/challenge.")},
@@ -265,14 +273,14 @@ var problems = []row{
 			return "The signature does not prove this wallet (" + e.Refusal.Error() +
 				"). The challenge is not spent: sign its text exactly as it stands and send that."
 		}},
-	{code: till.CodeProvingBudget, problem: "budget_spent",
+	{code: till.CodeProvingBudget, problem: "budget_spent", next: plain(signAgain),
 		detail: plain("The signature is not by the address's own key, and no more contracts are asked for the " +
 			"moment. The challenge is not spent. Send the same again after the time in Retry-After, while it is " +
 			"valid.")},
-	{code: till.CodeProvingDown, problem: "settlement_unavailable",
+	{code: till.CodeProvingDown, problem: "settlement_unavailable", next: plain(signAgain),
 		detail: plain("The network of this wallet cannot be read at the moment. The challenge is not spent; send the " +
 			"same again.")},
-	{code: till.CodeNetworkDown, problem: "settlement_unavailable",
+	{code: till.CodeNetworkDown, problem: "settlement_unavailable", next: plain(signAgain),
 		detail: plain("The network cannot be read at the moment. Try again later.")},
 }
 
@@ -281,9 +289,18 @@ const (
 	correct = "Correct the request. The payment you sent was not used; send it again with the corrected request, " +
 		"or let it expire."
 	inAMoment  = "Send the same request with the same payment again in a moment: it was not used."
+	signAgain  = "Nothing was charged. Sign in again after Retry-After; do not pay again for what you bought."
 	notClaimed = "Your payment was not claimed. Send the same request with the same payment again after Retry-After, " +
 		"while its authorization is valid"
 )
+
+// reasonOf says why a payment or a sign-in was not taken, where that is known.
+func reasonOf(_ *Counter, e *till.Error) map[string]any {
+	if e.Refusal == nil {
+		return nil
+	}
+	return map[string]any{"reason": e.Refusal.Reason}
+}
 
 // byRetry is a text for each word of Outcome.Retry.
 func byRetry(texts map[string]string) text {
@@ -383,7 +400,7 @@ func (c *Counter) inWords(row row, e *till.Error, r request) error {
 	switch e.Code {
 	case till.CodeUnauthorized:
 		p.Header = http.Header{"Www-Authenticate": {`Bearer realm="purchase-status"`}}
-	case till.CodeRefused:
+	case till.CodeRefused, till.CodeSignIn:
 		terms, err := c.freshTerms(r, e.Quote, e.Refusal.Reason)
 		if err != nil {
 			return err

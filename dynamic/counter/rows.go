@@ -130,14 +130,15 @@ func readings() []face {
 			Tags: []string{"purchase"}, Serve: api.Private, Budget: "purchase_status", Tool: "check_purchase",
 			Summary: "What became of a purchase",
 			Description: "Payment state, original terms and whatever was delivered, for the holder of the status " +
-				"token. Free, and readable after the authorization has expired. Submits no payment.",
+				"token. Or for the wallet that paid, which signs in. Free, and readable after the authorization has " +
+				"expired. Submits no payment.",
 			Params: []api.Param{
 				{Name: "purchase_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 64,
 					Pattern: "^[a-z0-9_]+$", Description: "recovery.purchase_id"},
-				Bearer,
+				Bearer, SignInParam,
 			},
 			Responses: ok(api.Response{Schema: api.SchemaFor[PurchaseStatus](), Headers: private,
-				Description: "The purchase as it stands"}, route.Problems(401, 503)...),
+				Description: "The purchase as it stands"}, route.Problems(401, 429, 503)...),
 			Handle: (*Counter).serveStatus,
 		},
 		{
@@ -279,7 +280,7 @@ func buyParams(doors spoken) []api.Param {
 	for _, p := range doors.protocols {
 		params = append(params, p.Params...)
 	}
-	return params
+	return append(params, SignInParam)
 }
 
 // buyResponses are the answers to a purchase.

@@ -117,9 +117,9 @@ func (c *Counter) statusView(p till.Status) PurchaseStatus {
 // serveStatus answers GET /api/purchase-status/{purchase_id}. A wrong token and an unknown id get
 // the same answer.
 func (c *Counter) serveStatus(w http.ResponseWriter, r *http.Request) error {
-	p, err := c.till.Status(r.Context(), r.PathValue("purchase_id"), bearer(r))
+	p, err := c.holder(r, r.PathValue("purchase_id"))
 	if err != nil {
-		return c.problem(err, request{})
+		return err
 	}
 	return WriteJSON(w, c.statusView(p))
 }

@@ -56,7 +56,9 @@ func (c *Counter) challengeFor(q *till.Quote, post, meta bool, now time.Time) (*
 		method = http.MethodPost
 	}
 	asked := c.asked(q, method, minute)
-	asked.Meta = meta
+	if asked.Meta = meta; !meta {
+		asked.SignIn = c.signInChains()
+	}
 	ch.url, ch.varying = asked.URL, pay.VaryingOf(asked.Accepts)
 	for _, by := range c.protocols {
 		t, err := by.Terms(asked)
@@ -111,6 +113,15 @@ func (c *Counter) unpaid(r request, q *till.Quote) (*unpaid, error) {
 		Nonce: nonce, Varying: cached.varying.Fill(nonce, cached.url), Key: till.Suggested(q.Fingerprint, now),
 		At: now, Query: r.Inputs.Query, Body: r.Inputs.Body, Asks: r.Asks,
 	}}
+	if !r.Meta {
+		op := till.Operation{Method: http.MethodGet, Path: q.Offer.Path, Print: q.Fingerprint} // also of HEAD
+		if r.Method == http.MethodPost {
+			op.Method = r.Method
+		}
+		if ch.fill.SignIn, err = signInInfo(c.till.SignInTo(op)); err != nil {
+			return nil, err
+		}
+	}
 	ch.body = cached.body.Fill(ch.fill)
 	if q.Bare {
 		ch.body, err = appendInputs(ch.body, q.Offer)
@@ -274,7 +285,7 @@ func (c *Counter) challengeBody(q *till.Quote, terms []pay.Terms) ([]byte, error
 		Idempotency: suggestion(),
 		Recovery: recoveryHow{How: "Answer lost: send the identical request with the identical " +
 			strings.Join(carriers, " or ") +
-			" again; it is never charged twice. Without it: POST /api/claims/challenge."},
+			" again; it is never charged twice. Without it: POST /api/claims/challenge, or " + HeaderSignIn + "."},
 		NextSteps: steps,
 	}
 	if o.About != "" {

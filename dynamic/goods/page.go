@@ -14,11 +14,14 @@ type PageDelivered struct {
 	HowToCheck string `json:"how_to_check"`
 }
 
+// PageName is the name of that kind.
+const PageName = "page"
+
 // PageKind is the kind of a page whose body is given.
 func PageKind(p PageDelivered) Kind {
-	return Kind{Name: "page", Delivers: PageDelivered{}, Make: func(context.Context, Maker, *Order) (*Made, error) {
+	return Kind{Name: PageName, Delivers: PageDelivered{}, Make: func(context.Context, Maker, *Order) (*Made, error) {
 		m := &Made{Message: p.Title + ", as it was published on " + p.Published + "."}
-		m.Deliver("page", p)
+		m.Deliver(PageName, p)
 		return m, nil
 	}}
 }

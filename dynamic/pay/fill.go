@@ -9,19 +9,21 @@ import (
 // The terms of a good are marshalled once a minute and method. What differs between two answers is
 // a blank in them: a JSON string that no text of a shop can be, because this process drew it.
 var (
-	drawn      = rand.Text()
-	NonceBlank = "nonce " + drawn
-	KeyBlank   = "key " + drawn // of the suggested idempotency key
+	drawn       = rand.Text()
+	NonceBlank  = "nonce " + drawn
+	KeyBlank    = "key " + drawn     // of the suggested idempotency key
+	SignInBlank = "sign-in " + drawn // an object
 )
 
 // blanks are those above, and the members of Varying.Mark with the comma before them.
-var blanks = regexp.MustCompile(`"(?:nonce|key) ` + drawn + `"|,"\w+":"varies \d+ \d+ ` + drawn + `"`)
+var blanks = regexp.MustCompile(`"(?:nonce|key|sign-in) ` + drawn + `"|,"\w+":"varies \d+ \d+ ` + drawn + `"`)
 
 // Fill is what one answer puts into its terms: a nonce of Nonces, a suggested key, what
 // Varying.Fill made, when it is made, and what a protocol may bind of the request or read there of
 // how it would pay.
 type Fill struct {
 	Nonce, Key string
+	SignIn     []byte            // JSON of what is to be signed to sign in, nil where nobody can
 	Varying    map[string]string // by the blank
 	At         time.Time
 	Query      string // as it came
@@ -53,6 +55,8 @@ func (f Form) Fill(by Fill) []byte {
 			b = append(append(append(b, '"'), by.Nonce...), '"')
 		case part == `"`+KeyBlank+`"`:
 			b = append(append(append(b, '"'), by.Key...), '"')
+		case part == `"`+SignInBlank+`"`:
+			b = append(b, by.SignIn...)
 		default:
 			b = append(b, by.Varying[part]...)
 		}

@@ -93,6 +93,16 @@ type Quote struct {
 	Meta        bool      // it is said over MCP, where no header says it beside the body
 	Query       string    // of the request as it came, for Match; a protocol may bind it
 	Body        []byte    // the same
+	// SignIn are the networks that are named for wallets to sign in on in place of paying again;
+	// none where no header says it.
+	SignIn []SignInChain
+}
+
+// SignInChain is a network to sign in on, as CAIP-2 has it, and what its wallets sign with: eip191
+// or ed25519.
+type SignInChain struct {
+	ChainID string `json:"chainId"`
+	Type    string `json:"type"`
 }
 
 // Input is one input of an offer.

@@ -32,6 +32,7 @@ var Codes = []Code{
 	{"unauthorized", http.StatusUnauthorized, "A credential is missing or wrong"},
 	{"payment_invalid", http.StatusPaymentRequired, "The payment cannot be taken"},
 	{"payment_required", http.StatusPaymentRequired, "Payment required"},
+	{"sign_in_refused", http.StatusPaymentRequired, "The sign-in does not hold"},
 	{"claim_signature_invalid", http.StatusForbidden, "The claim signature does not prove the address"},
 	{"cross_site_refused", http.StatusForbidden, "Another site's page sent this"},
 	{"note_refused", http.StatusForbidden, "Nobody was shown to speak for the host"},

@@ -44,7 +44,7 @@ var faces = []route.Face[*Services]{
 		Tags: []string{"artifacts"}, Serve: api.Private, Summary: "Have the callback of an order sent again",
 		Description: "The same bytes under the same webhook-id, now. Once a minute, for the holder of the " +
 			"status token. What comes of it stands in the order.",
-		Params: append(counter.IDParam("order_id", "order_"), counter.Bearer),
+		Params: append(counter.IDParam("order_id", "order_"), counter.Bearer, counter.SignInParam),
 		Responses: answers(api.Response{ContentType: api.JSON, Schema: api.SchemaFor[counter.CallbackView](),
 			Description: "The callback as it stands"}, 401, 409,
 			429, 503),

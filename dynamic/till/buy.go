@@ -27,6 +27,9 @@ type Order struct {
 	Bare func() bool
 	// Payment is nil for none.
 	Payment *Presented
+	// SignIn is one in place of a payment, nil for none. A key of the buyer's own goes before it:
+	// then it is not looked at.
+	SignIn *SignIn
 	// Client is the address that the order came from, "" for one that is not known.
 	Client string
 }
@@ -94,6 +97,12 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 	}
 	offer, inputs, gate := t.gates(ctx, site, order)
 	a := asked{site, offer, Fingerprint(offer.ID, inputs)}
+	if p == nil && order.SignIn != nil && !ownKey(order.Key) && (gate == nil || stockGate(gate)) {
+		// What is sold out is still its buyer's.
+		if sale, err := t.buyBySignIn(ctx, a, order.SignIn, order.Client); sale != nil || err != nil {
+			return sale, err
+		}
+	}
 	if p == nil {
 		bare := order.Bare != nil && ofInputs(gate) && order.Bare()
 		if bare { // what is to be had at all

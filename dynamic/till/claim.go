@@ -134,8 +134,8 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 func (o *matched) reads(id string) []ledger.Range {
 	return append(settle.GasReads(o.at, o.p.payment.Network, o.p.payment.Payer),
 		ledger.At(ledger.ClosedKey()), ledger.At(authKey(o.p.payment)), ledger.At(slotKey(o.holder(), o.key)),
-		ledger.At(recentKey(o)), ledger.In(ledger.NotSettled(o.p.payment.Payer)), settle.OpenReads(o.holder()),
-		ledger.At(ledger.TaskKey(jobPurchase, id)))
+		ledger.At(recentKey(o.holder(), o.print)), ledger.In(ledger.NotSettled(o.p.payment.Payer)),
+		settle.OpenReads(o.holder()), ledger.At(ledger.TaskKey(jobPurchase, id)))
 }
 
 // everyPayer stands for the payer in the claim of a nonce that is taken whoever signs for it.

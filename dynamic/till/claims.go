@@ -84,8 +84,15 @@ func (t *Till) Claims(ctx context.Context, w WalletClaim) (Claims, error) {
 	}
 	fresh := false
 	if err := t.update(ctx, func(tx ledger.Tx) (err error) {
-		fresh, err = challenge.Spend(tx, useClaims, c)
-		return err
+		if fresh, err = challenge.Spend(tx, useClaims, c); err != nil || !fresh {
+			return err
+		}
+		for _, s := range out.Purchases {
+			if err := fetch(tx, s.Purchase); err != nil {
+				return err
+			}
+		}
+		return nil
 	}); err != nil {
 		return Claims{}, ledgerDown(err)
 	}

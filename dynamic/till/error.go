@@ -93,6 +93,7 @@ const (
 	CodeKeyConflict   Code = "key_conflict"      // the key is of another order of this wallet
 	CodeKeyInFlight   Code = "key_in_flight"     // Purchase: the first request with the key is under way
 	CodeRefused       Code = "refused"           // Refusal, Quote: the payment was not taken
+	CodeSignIn        Code = "sign_in"           // Refusal, Quote: the sign-in does not hold
 	CodeAlreadyUsed   Code = "already_used"      // of the purchase nothing is said
 	CodeFull          Code = "full"              // too many purchases are under way in this process
 	CodeHoldsUnit     Code = "holds_unit"        // Item: this wallet holds one, not settled
@@ -111,7 +112,7 @@ const (
 	CodeUnderWay      Code = "under_way"         // Purchase: its outcome is not known yet, or its goods not signed
 	CodeEnded         Code = "ended"             // Purchase: it ended without what was ordered; Quote, Err why not
 	CodePolled        Code = "polled"            // an order was read within the minute, and nothing has changed
-	CodeUnauthorized  Code = "unauthorized"      // no such purchase, or not this token's
+	CodeUnauthorized  Code = "unauthorized"      // no such purchase, or not this token's; Refusal: of a sign-in
 	CodeNoChallenge   Code = "no_challenge"      // the nonce is of no open challenge of the wallet
 	CodeNotSigned     Code = "not_signed"        // Refusal: the signature does not prove the wallet
 	CodeProvingBudget Code = "proving_budget"    // too many contracts were asked whether a signature is theirs

@@ -95,6 +95,7 @@ func (t *Till) answerRepeat(ctx context.Context, rep *repeated) (*Sale, error) {
 	if rep.slot && p.Open() {
 		return nil, (&Error{Code: CodeKeyInFlight, Retry: 5 * time.Second, Purchase: p}).paid("no", "after")
 	}
+	t.noteFetched(ctx, p)
 	return t.answer(p, true)
 }
 

@@ -27,6 +27,11 @@ func (t *Till) Status(ctx context.Context, id, token string) (Status, error) {
 	if err != nil {
 		return Status{}, ledgerDown(err)
 	}
+	t.noteFetched(ctx, p)
+	return t.statusOf(p)
+}
+
+func (t *Till) statusOf(p *Purchase) (Status, error) {
 	s, err := t.status(p)
 	if err != nil {
 		return Status{}, ledgerDown(err)

@@ -99,17 +99,19 @@ func keyOf(key string, p *Presented) (string, error) {
 	if p.BadKey {
 		return "", (&Error{Code: CodePaymentKey}).paid("no", "now")
 	}
-	own := func(key string) bool {
-		_, suggested := suggestedAt(key)
-		return key != "" && !suggested
-	}
 	switch {
-	case own(key) && own(p.Key) && key != p.Key:
+	case ownKey(key) && ownKey(p.Key) && key != p.Key:
 		return "", (&Error{Code: CodeKeysDisagree}).paid("no", "same_payment")
-	case own(key) || !own(p.Key) && key != "":
+	case ownKey(key) || !ownKey(p.Key) && key != "":
 		return key, nil
 	}
 	return p.Key, nil
+}
+
+// ownKey reports whether a key is a buyer's own, and none that was suggested.
+func ownKey(key string) bool {
+	_, suggested := suggestedAt(key)
+	return key != "" && !suggested
 }
 
 // slot finds the purchase that holds the slot of an order's key. A suggested key of the minute
@@ -180,7 +182,7 @@ func (t *Till) takeSlot(tx ledger.Tx, o *matched, p *Purchase) error {
 			return err
 		}
 	}
-	ids, err := recentIDs(tx, o)
+	ids, err := recentIDs(tx, o.holder(), o.print)
 	if err == nil && len(ids) >= maxRecent { // those that no longer count make room first
 		ids, err = t.recent(tx, o)
 	}
@@ -188,18 +190,18 @@ func (t *Till) takeSlot(tx ledger.Tx, o *matched, p *Purchase) error {
 		return err
 	}
 	ids = append(ids[max(0, len(ids)+1-maxRecent):], p.ID)
-	return ledger.SetJSON(tx, recentKey(o), ids)
+	return ledger.SetJSON(tx, recentKey(o.holder(), o.print), ids)
 }
 
 // recentKey is where a payer's purchases of an order stand, oldest first: a slot whose key no
 // request can name, because keys are printable.
-func recentKey(o *matched) []byte {
-	return ledger.SlotKey(o.holder(), sha256.Sum256([]byte("\x00"+o.print)))
+func recentKey(holder, print string) []byte {
+	return ledger.SlotKey(holder, sha256.Sum256([]byte("\x00"+print)))
 }
 
 // recentIDs are the payer's last purchases of an order, oldest first.
-func recentIDs(tx ledger.Tx, o *matched) ([]string, error) {
-	ids, err := ledger.GetJSON[[]string](tx, recentKey(o))
+func recentIDs(tx ledger.Tx, holder, print string) ([]string, error) {
+	ids, err := ledger.GetJSON[[]string](tx, recentKey(holder, print))
 	if errors.Is(err, errNotFound) {
 		return nil, nil
 	}
@@ -209,7 +211,7 @@ func recentIDs(tx ledger.Tx, o *matched) ([]string, error) {
 // recent lists the payer's purchases of an order, however they were keyed, that are on their way or
 // ended less than SameOrder ago with money taken.
 func (t *Till) recent(tx ledger.Tx, o *matched) ([]string, error) {
-	ids, err := recentIDs(tx, o)
+	ids, err := recentIDs(tx, o.holder(), o.print)
 	if err != nil {
 		return nil, err
 	}

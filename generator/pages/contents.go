@@ -30,7 +30,8 @@ var documentation = []struct {
 		"/verify/run", "/spec/store-corpus/v1", "/spec/store-corpus/v1/rules", "/spec/store-evidence/v1",
 		"/spec/store-bundle/v1"}},
 	{"Reference", []string{"/glossary", "/docs/api", "/problems Problem codes", "/deprecation Versions and their ends",
-		"/spec/store-attestation/v1", "/spec/store-report/v1", "/spec/store-callback/v1"}},
+		"/spec/store-attestation/v1", "/spec/store-report/v1", "/spec/store-callback/v1",
+		"/spec/sign-in/v1"}},
 }
 
 // documented are the pages of the documentation that this store has, by group.

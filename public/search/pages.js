@@ -582,7 +582,7 @@
       "summary": "A lost answer costs nothing: the identical request is recognised, and a private token tells what became of the purchase.",
       "parts": [
         {
-          "text": "After a payment was presented every error says delivered, billed (yes, no or unknown), retry and next_step. While billed is unknown, send the identical request again and never sign another payment. This program keeps the payment that it sends, and sends the same one again, as it would after a time-out: import { writeFileSync } from 'node:fs'; import { wrapFetchWithPayment, x402Client } from '@x402/fetch'; import { ExactEvmScheme } from '@x402/evm/exact/client'; import type { Hex } from 'viem'; import { privateKeyToAccount } from 'viem/accounts'; const wallet = privateKeyToAccount(process.env.PRIV recovery holds the id of the purchase and its private token. The status can be read after the payment has expired, and holds the original answer: import json import urllib.request with open(\"recovery.json\") as kept: recovery = json.load(kept) request = urllib.request.Request( \"https://store.example/api/purchase-status/\" + recovery[\"purchase_id\"], headers={\"Authorization\": \"Bearer \" + recovery[\"status_token\"]}, ) with urllib.reque Who lost the token as well proves the wallet: POST /api/claims/challenge gives a text to sign, POST /api/claims everything that the wallet bought."
+          "text": "After a payment was presented every error says delivered, billed (yes, no or unknown), retry and next_step. While billed is unknown, send the identical request again and never sign another payment. This program keeps the payment that it sends, and sends the same one again, as it would after a time-out: import { writeFileSync } from 'node:fs'; import { wrapFetchWithPayment, x402Client } from '@x402/fetch'; import { ExactEvmScheme } from '@x402/evm/exact/client'; import type { Hex } from 'viem'; import { privateKeyToAccount } from 'viem/accounts'; const wallet = privateKeyToAccount(process.env.PRIV recovery holds the id of the purchase and its private token. The status can be read after the payment has expired, and holds the original answer: import json import urllib.request with open(\"recovery.json\") as kept: recovery = json.load(kept) request = urllib.request.Request( \"https://store.example/api/purchase-status/\" + recovery[\"purchase_id\"], headers={\"Authorization\": \"Bearer \" + recovery[\"status_token\"]}, ) with urllib.reque A stock client that signs in before it pays (createSIWxClientExtension of @x402/extensions) gets a lost answer by itself, for some time and uncharged: sign-in/v1. Who lost the token as well proves the wallet: POST /api/claims/challenge gives a text to sign, POST /api/claims everything that the wallet bought."
         }
       ]
     },
@@ -2131,6 +2131,28 @@
       ]
     },
     {
+      "path": "/problems/sign_in_refused",
+      "title": "The sign-in does not hold",
+      "summary": "SIGN-IN-WITH-X is not what this store asked this wallet to sign for this operation. Nothing was charged.",
+      "parts": [
+        {
+          "at": "what-happened",
+          "title": "What happened",
+          "text": "You signed in in place of paying, and reason says why that does not hold: reason Means invalid_siwx_header it cannot be read, there are two of them, or type is not what wallets of chainId sign with invalid_siwx_unsupported_chain no payments are taken on chainId invalid_siwx_nonce the nonce was not given out here for this operation, is older than five minutes, or was answered already invalid_siwx_message a member is not as the challenge has it; detail names it invalid_siwx_signature the wallet, or its contract, did not sign this message"
+        },
+        {
+          "at": "were-you-billed",
+          "title": "Were you billed",
+          "text": "No. A sign-in moves no money, and nothing of any purchase was given."
+        },
+        {
+          "at": "what-to-do-next",
+          "title": "What to do next",
+          "text": "Ask for fresh terms without a sign-in and sign what their sign-in-with-x says, exactly as it stands. What a sign-in opens, and for how long, is at sign-in/v1. Later than that, POST /api/claims/challenge gives a wallet back everything it bought."
+        }
+      ]
+    },
+    {
       "path": "/problems/signature_invalid",
       "title": "The request's signature is refused",
       "summary": "The request is signed as an agent's by Web Bot Auth, and the signature is not right; nobody has to sign.",
@@ -2779,6 +2801,31 @@
           "at": "what-is-read-and-what-is-refused",
           "title": "What is read, and what is refused",
           "text": "Make a backup, then start the new program on the same files: a ledger of any older release is read as it is. A ledger that a newer release has written is refused, with the number of its format: start the newer release again, or restore the backup that was made before the upgrade into an empty ledger. So is a published tree or a signed record: build with the newer release again, or, to stay with this one, run store build -full, which makes the whole tree anew; of the record, restore the backup that was made before the upgrade."
+        }
+      ]
+    },
+    {
+      "path": "/spec/sign-in/v1",
+      "title": "sign-in/v1",
+      "summary": "What a wallet that bought something here gets by signing in in place of paying again, at which door, and for how long.",
+      "parts": [
+        {
+          "text": "A wallet that paid and lost the answer signs in, and gets the answer uncharged. The messages are those of the x402 extension sign-in-with-x, so that a stock client that signs in before it pays recovers by itself. The extension does not say what a sign-in opens; this page does."
+        },
+        {
+          "at": "what-it-opens",
+          "title": "What it opens",
+          "text": "Door Opens For how long A door that sells (/api/buy/…, paid pages, the porch) the answer of the newest delivered purchase of exactly this operation by this wallet, with idempotent_replay: true five minutes from its delivery; after that until it was fetched once, by its status, by claims, by a repeat or by a sign-in, and 24 hours at most; a page that was bought, as long as it stands GET /api/purchase-status/PURCHASE_ID what the status token opens there, for the wallet that paid for this purchase always POST /api/order/ORDER_ID/replay-callback the same always An operation is a door, and the inputs of the order after they were checked, without source and callback_url. GET and POST of a door order the same; a message is for the method that it was asked with. A wallet is the account that the chain says paid: what it paid for somebody else is its own here, and what somebody else paid for it is not. It opens nothing else. It never orders, reserves or makes anything; only an answer that is kept is given. A file that was bought, and the file of an order, take their own ways. What was taken back by its chain is not given. An Idempotency-Key of your own goes before a sign-in, which is not looked at then: that is how you buy a second one. A token in Authorization goes before it too. Where there is no such purchase, the answer is the 402 that it would be without a sign-in. Claims (POST /api/claims) have a challenge of their own, and neither signature serves for the other."
+        },
+        {
+          "at": "what-is-signed",
+          "title": "What is signed",
+          "text": "A 402 has extensions[\"sign-in-with-x\"] in the object of PAYMENT-REQUIRED, and not in its body, which is kept short. The 401 of a status or an order has it in the body. info is the message, supportedChains the first network of each kind; any other network on which payments are taken may stand in its place: Member Is domain this store's host, with its port uri the address of the door, without the query version 1 statement one sentence, always the same nonce 40 letters and digits: a MAC over method, path and inputs, a time and chance, which no store can make but this one issuedAt, expirationTime five minutes apart Add address, chainId and type, and nothing else. EVM wallets sign the text of EIP-4361 by personal_sign (EIP-191), type eip191; a contract answers for itself (EIP-1271) with the same type. Solana wallets sign the text of Sign In With Solana by ed25519, type ed25519. The address is in the spelling of EIP-55, or base58. Send all of it with signature (hex, or base58) as standard base64 of JSON in SIGN-IN-WITH-X, with the same request and without a payment. A key speaks for its address on every network of its kind. A contract speaks for its own network alone, by what it answers now: who its owner is has changed since, or not."
+        },
+        {
+          "at": "what-is-refused",
+          "title": "What is refused",
+          "text": "Case Answer cannot be read, or two of them 402 invalid_siwx_header a network on which no payments are taken 402 invalid_siwx_unsupported_chain a nonce of another store, method, door, order or claim; older than five minutes; answered before 402 invalid_siwx_nonce another domain, URI, statement, resource or time; a request id; an address in another spelling 402 invalid_siwx_message another key; another text, such as that of a payment; a contract that says no, or takes more than 300,000 gas 402 invalid_siwx_signature beside a payment 400 sign_in_beside_payment a contract that cannot be asked now, or too many that were asked 429 or 503 with Retry-After, and no terms a status or an order of another wallet, or none 401, as for a wrong token At a status or an order the first five are 401, with the same reason. Each says billed: no. A nonce is spent by an answer and by nothing else. A payment that settled is in public view and proves nothing: no part of one opens an answer here."
         }
       ]
     },
@@ -3461,17 +3508,17 @@
         {
           "at": "purchase",
           "title": "Purchase",
-          "text": "Buying, and getting back what was bought. GET /api/buy/{item_id} POST /api/buy/{item_id} GET /almanac/{slug} GET /gazette/issue-{issue_number}"
+          "text": "Buying, and getting back what was bought. GET /api/buy/{item_id} POST /api/buy/{item_id} GET /almanac/{slug}"
         },
         {
           "at": "purchase-2",
           "title": "Purchase, 2",
-          "text": "Buying, and getting back what was bought. GET /zodiac/archive/{sign}/week-{week} GET /tips/{slug} GET /porch/line GET /api/commission/{request_id} GET /api/purchase-status/{purchase_id} POST /api/claims/challenge"
+          "text": "Buying, and getting back what was bought. GET /gazette/issue-{issue_number} GET /zodiac/archive/{sign}/week-{week} GET /tips/{slug} GET /porch/line GET /api/commission/{request_id}"
         },
         {
           "at": "purchase-3",
           "title": "Purchase, 3",
-          "text": "Buying, and getting back what was bought. POST /api/claims GET /api/purchase-status/{purchase_id}/file GET /api/offers"
+          "text": "Buying, and getting back what was bought. GET /api/purchase-status/{purchase_id} POST /api/claims/challenge POST /api/claims GET /api/purchase-status/{purchase_id}/file GET /api/offers"
         },
         {
           "at": "record",
@@ -3486,7 +3533,7 @@
         {
           "at": "signing",
           "title": "Signing",
-          "text": "What is needed to verify what the store signed. GET /.well-known/http-message-signatures-directory 18 published files"
+          "text": "What is needed to verify what the store signed. GET /.well-known/http-message-signatures-directory 19 published files"
         },
         {
           "at": "storefront",

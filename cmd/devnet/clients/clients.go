@@ -38,6 +38,7 @@ type Options struct {
 	Salts   []string
 	RPC     string // JSON-RPC address of the chain, for Delegate, Factory and Solana
 	AtOnce  bool   // all URLs at the same time
+	SignIn  bool   // signs in, where a door asks for that, before it pays
 	Body    string // JSON to send with POST; "" is GET
 	// Timeouts are when the application gives up, for each URL; 0 or none is never.
 	Timeouts []time.Duration
@@ -77,7 +78,8 @@ func (o Options) env() map[string]string {
 	}
 	return map[string]string{"KEY": o.Key, "NETWORK": o.Network, "WALLET": o.Wallet, "DELEGATE": o.Delegate,
 		"FACTORY": o.Factory, "SALTS": strings.Join(o.Salts, ","), "RPC": o.RPC, "BODY": o.Body,
-		"TIMEOUTS": strings.Join(timeouts, ","), "SPEND": where(o.SpendOff, "off"), "AT_ONCE": where(o.AtOnce, "1")}
+		"TIMEOUTS": strings.Join(timeouts, ","), "SPEND": where(o.SpendOff, "off"), "AT_ONCE": where(o.AtOnce, "1"),
+		"SIGN_IN": where(o.SignIn, "1")}
 }
 
 // where is a word where something is so.

@@ -12,6 +12,7 @@
 // SALTS    of FACTORY's wallets, 32 bytes in hex, one for each URL, separated by commas
 // RPC      JSON-RPC address of the chain
 // AT_ONCE  buys all of them at the same time
+// SIGN_IN  signs in, where a door asks for that, before it pays
 // BODY     JSON that is sent with POST; without it the method is GET
 // TIMEOUTS milliseconds after which the application gives up, for each URL, separated by commas; 0 or none is never
 import {wrapFetchWithPayment, x402Client, x402HTTPClient} from '@x402/fetch';
@@ -22,16 +23,15 @@ import {privateKeyToAccount} from 'viem/accounts';
 // bought says whether a URL was answered 200 and its payment settled.
 export const bought = result => result.status === 200 && result.settled;
 
-export async function buy({KEY, NETWORK, SPEND, WALLET, DELEGATE, FACTORY, SALTS, RPC, AT_ONCE, BODY, TIMEOUTS}, urls) {
+export async function buy({KEY, NETWORK, SPEND, WALLET, DELEGATE, FACTORY, SALTS, RPC, AT_ONCE, BODY, TIMEOUTS, SIGN_IN}, urls) {
   const solana = NETWORK?.startsWith('solana:');
   const owner = solana ? undefined : privateKeyToAccount(KEY);
 
-  // How a URL is paid for.
-  async function scheme(i) {
-    if (!solana) return new ExactEvmScheme(await payer(i));
+  // How a URL is paid for by a signer.
+  async function scheme(signer) {
+    if (!solana) return new ExactEvmScheme(signer);
     const {ExactSvmScheme} = await import('@x402/svm/exact/client');
-    const {createKeyPairSignerFromBytes, getBase58Encoder} = await import('@solana/kit');
-    return new ExactSvmScheme(await createKeyPairSignerFromBytes(getBase58Encoder().encode(KEY)), {rpcUrl: RPC});
+    return new ExactSvmScheme(signer, {rpcUrl: RPC});
   }
 
   const timeouts = (TIMEOUTS || '').split(',').map(Number);
@@ -39,7 +39,11 @@ export async function buy({KEY, NETWORK, SPEND, WALLET, DELEGATE, FACTORY, SALTS
 
   // The account that pays for a URL.
   async function payer(i) {
-    if (WALLET) return {address: WALLET, signTypedData: message => owner.signTypedData(message)};
+    if (solana) {
+      const {createKeyPairSignerFromBytes, getBase58Encoder} = await import('@solana/kit');
+      return createKeyPairSignerFromBytes(getBase58Encoder().encode(KEY));
+    }
+    if (WALLET) return {address: WALLET, signTypedData: m => owner.signTypedData(m), signMessage: m => owner.signMessage(m)};
     if (!DELEGATE && !FACTORY) return owner;
     const client = createPublicClient({transport: transport(RPC)});
     const smart = await import('viem/account-abstraction');
@@ -63,7 +67,12 @@ export async function buy({KEY, NETWORK, SPEND, WALLET, DELEGATE, FACTORY, SALTS
 
   async function one(url, i) {
     let payment;
-    const client = new x402Client().register(NETWORK || 'eip155:*', await scheme(i));
+    const signer = await payer(i);
+    const client = new x402Client().register(NETWORK || 'eip155:*', await scheme(signer));
+    if (SIGN_IN) {
+      const {createSIWxClientExtension} = await import('@x402/extensions/sign-in-with-x');
+      client.registerExtension(createSIWxClientExtension({signers: [signer]}));
+    }
     if (SPEND === 'off') client.setSpendControls(false);
     const http = new x402HTTPClient(client);
     const watched = (input, init) => {

@@ -242,7 +242,8 @@ func SameTerms(r Reply) error {
 	}
 	extensions, _ := asked["extensions"].(map[string]any)
 	offer, _ := extensions["offer-receipt"].(map[string]any)
-	delete(extensions, "offer-receipt") // the body has it in offers
+	delete(extensions, "offer-receipt")  // the body has it in offers
+	delete(extensions, "sign-in-with-x") // the header alone has it
 	for _, name := range []string{"x402Version", "resource", "accepts", "extensions"} {
 		if asked[name] == nil || !reflect.DeepEqual(asked[name], r.Body[name]) {
 			return fmt.Errorf("%s of the body is not that of the header", name)

@@ -12,6 +12,9 @@ const (
 	ExtBazaar    = "bazaar"
 	ExtOffers    = "offer-receipt"
 	ExtPaymentID = "payment-identifier"
+	// ExtSignIn asks a wallet that bought here to sign in in place of paying again. The header says
+	// it and the body, which is bounded, does not; nobody who pays has to send it back.
+	ExtSignIn = "sign-in-with-x"
 	// ExtChallenge carries the store's own nonce. A settled payment is public calldata; only the
 	// buyer who got the challenge knows the nonce in it, so a replay must bring it (package till,
 	// M1).
@@ -64,9 +67,8 @@ func PaymentID(p *Presented) (id string, ok bool) {
 // recognised without a line of their code. A client that sets an id of its own replaces it.
 func PaymentIDExtension() Extension {
 	return Extension{
-		Info: json.RawMessage(`{"id":"` + pay.KeyBlank + `","required":false}`),
-		Schema: json.RawMessage(`{"type":"object","properties":{"required":{"type":"boolean"},` +
-			`"id":{"type":"string","minLength":16,"maxLength":128,"pattern":"^[a-zA-Z0-9_-]+$"}},"required":["required"]}`),
+		Info:   json.RawMessage(`{"id":"` + pay.KeyBlank + `","required":false}`),
+		Schema: json.RawMessage(`{"properties":{"id":{"pattern":"^[\\w-]{16,128}$"}}}`), // paymentID, for clients
 	}
 }
 
@@ -76,6 +78,12 @@ func ChallengeExtension() Extension {
 		Info:   json.RawMessage(`{"nonce":"` + pay.NonceBlank + `"}`),
 		Schema: anObject,
 	}
+}
+
+// SignInExtension declares that the wallets of some networks may sign in, with a hole for what they
+// sign.
+func SignInExtension(chains []pay.SignInChain) Extension {
+	return Extension{Info: json.RawMessage(`"` + pay.SignInBlank + `"`), SupportedChains: chains, Schema: anObject}
 }
 
 // Offer is one signed offer of the offer-receipt extension.

@@ -87,6 +87,9 @@ func (p protocol) Terms(q *pay.Quote) (pay.Terms, error) {
 	if t.required.Extensions[ExtOffers], err = OffersExtension(offers...); err != nil {
 		return nil, err
 	}
+	if len(q.SignIn) > 0 {
+		t.required.Extensions[ExtSignIn] = SignInExtension(q.SignIn)
+	}
 	type member struct {
 		name  string
 		value any

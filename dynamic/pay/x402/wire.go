@@ -5,14 +5,15 @@
 // _meta["x402/payment-response"].
 //
 // Formats: x402 v2 transports for HTTP and MCP; the objects as the stock packages 2.27 read and
-// write them. The extensions spoken are bazaar, offer-receipt, payment-identifier and the store's
-// own store-challenge, which carries the nonce of rule M1.
+// write them. The extensions spoken are bazaar, offer-receipt, payment-identifier,
+// sign-in-with-x and the store's own store-challenge, which carries the nonce of rule M1.
 package x402
 
 import (
 	"encoding/base64"
 	"encoding/json"
 
+	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/rail"
 )
 
@@ -43,8 +44,9 @@ type Resource struct {
 
 // Extension is one entry of `extensions`: what the seller declares, and its JSON Schema.
 type Extension struct {
-	Info   json.RawMessage `json:"info"`
-	Schema json.RawMessage `json:"schema,omitempty"`
+	Info            json.RawMessage   `json:"info"`
+	SupportedChains []pay.SignInChain `json:"supportedChains,omitempty"` // sign-in-with-x
+	Schema          json.RawMessage   `json:"schema,omitempty"`
 }
 
 // Required is the object of the PAYMENT-REQUIRED header.
