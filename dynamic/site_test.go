@@ -19,6 +19,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/dynamic/route"
 )
@@ -41,11 +42,11 @@ func publish(t testing.TB, dir, name, baseURL, digest string, files map[string]s
 	for file, body := range files {
 		put(file, []byte(body))
 	}
-	m, err := attest.BuildManifest(t.Context(), os.DirFS(tree), attest.PublicLayout())
+	m, err := filetree.BuildManifest(t.Context(), os.DirFS(tree), attest.PublicLayout())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := m.Seal(attest.SpecimenKey(), attest.FileMeta{BaseURL: baseURL, ContentDigest: digest})
+	sealed, err := m.Seal(attest.SpecimenKey(), filetree.Meta{BaseURL: baseURL, ContentDigest: digest})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/generator/buildcache"
 	"store.example/agentstore/generator/pages"
@@ -45,7 +46,7 @@ func newBuild(in *Input) (*build, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &build{in: in, s: s, rows: rows, manifest: attest.NewTree(attest.PublicLayout()), next: buildcache.New()}
+	b := &build{in: in, s: s, rows: rows, manifest: filetree.NewTree(attest.PublicLayout()), next: buildcache.New()}
 	if !in.PublicPools {
 		b.private = publish.NewPrivate(in.Site, s.Feed)
 	}
@@ -119,7 +120,7 @@ func (b *build) readBefore(file string, sum attest.Digest) bool {
 
 // seal signs the manifest and writes what differs of it.
 func (b *build) seal() error {
-	sealed, err := b.manifest.Seal(b.in.Key, attest.FileMeta{BaseURL: b.s.Base, ContentDigest: b.in.Site.Digest})
+	sealed, err := b.manifest.Seal(b.in.Key, filetree.Meta{BaseURL: b.s.Base, ContentDigest: b.in.Site.Digest})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/generator/buildcache"
 	"store.example/agentstore/generator/pages"
@@ -22,7 +23,7 @@ type build struct {
 	tree       *tree.Tree
 	private    *publish.Private
 	compressed *tree.Compressed
-	manifest   *attest.Tree
+	manifest   *filetree.Tree
 	old        *buildcache.Cache          // nil: everything is rendered, and the tree is swept
 	before     map[string]buildcache.File // of old
 

@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rejudge"
@@ -73,12 +74,12 @@ func CoverWhatChanged(ctx context.Context, c *Config, w *seal.Writer) error {
 	return CoverRecord(ctx, c, w)
 }
 
-func recordMeta(c *Config) (attest.FileMeta, error) {
+func recordMeta(c *Config) (filetree.Meta, error) {
 	site, err := LoadSite(c)
 	if err != nil {
-		return attest.FileMeta{}, err
+		return filetree.Meta{}, err
 	}
-	return attest.FileMeta{BaseURL: c.BaseURL, ContentDigest: site.Digest}, nil
+	return filetree.Meta{BaseURL: c.BaseURL, ContentDigest: site.Digest}, nil
 }
 
 // covered reports whether the record's manifest knows the log's last checkpoint, which changes with

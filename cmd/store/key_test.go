@@ -12,6 +12,7 @@ import (
 
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
@@ -97,7 +98,7 @@ func TestHandoverOfTheLogKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := now.Cover(t.Context(),
-		attest.FileMeta{BaseURL: c.BaseURL, ContentDigest: strings.Repeat("0", 64)}); err != nil {
+		filetree.Meta{BaseURL: c.BaseURL, ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}
 	if said := say("verify "+c.Record, 0); !strings.Contains(said, "2 observations") {

@@ -25,6 +25,7 @@ import (
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/cmd/verify/kit"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/rejudge"
@@ -196,7 +197,7 @@ func TestLongWitnessesOfTransparencyDev(t *testing.T) {
 	grow := func(word string) {
 		t.Helper()
 		recordtest.Observe(t, writer, word)
-		if err := writer.Cover(t.Context(), attest.FileMeta{BaseURL: "http://127.0.0.1:4020",
+		if err := writer.Cover(t.Context(), filetree.Meta{BaseURL: "http://127.0.0.1:4020",
 			ContentDigest: strings.Repeat("0", 64)}); err != nil {
 			t.Fatal(err)
 		}

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/ots"
@@ -93,7 +94,7 @@ func observed(t testing.TB) *seal.Writer {
 
 func coverAll(t testing.TB, w *seal.Writer) {
 	t.Helper()
-	if err := w.Cover(t.Context(), attest.FileMeta{BaseURL: "https://store.example",
+	if err := w.Cover(t.Context(), filetree.Meta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}

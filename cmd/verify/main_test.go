@@ -21,6 +21,7 @@ import (
 
 	"store.example/agentstore/cmd/verify/kit"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/rejudge"
@@ -173,11 +174,11 @@ func changeAlone(ctx context.Context, name string, body []byte) (changes int64, 
 	if tree[signingKey] == nil {
 		tree[signingKey] = &fstest.MapFile{Data: keys, Mode: 0o644}
 	}
-	m, err := attest.BuildManifest(ctx, tree, attest.PublicLayout())
+	m, err := filetree.BuildManifest(ctx, tree, attest.PublicLayout())
 	if err != nil {
 		return 0, err
 	}
-	sealed, err := m.Seal(attest.SpecimenKey(), attest.FileMeta{BaseURL: "https://store.example",
+	sealed, err := m.Seal(attest.SpecimenKey(), filetree.Meta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)})
 	if err != nil {
 		return 0, err

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/tlog"
@@ -112,7 +113,7 @@ func TestPolicyByCommand(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := w.Cover(t.Context(), attest.FileMeta{BaseURL: "https://store.example",
+		if err := w.Cover(t.Context(), filetree.Meta{BaseURL: "https://store.example",
 			ContentDigest: strings.Repeat("0", 64)}); err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +173,7 @@ func TestForkedLogMeetsNoQuorum(t *testing.T) {
 		if c.dir == forked.Dir {
 			writer = forked
 		}
-		if err := writer.Cover(t.Context(), attest.FileMeta{BaseURL: "https://store.example",
+		if err := writer.Cover(t.Context(), filetree.Meta{BaseURL: "https://store.example",
 			ContentDigest: strings.Repeat("0", 64)}); err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
@@ -49,7 +50,7 @@ func grow(t *testing.T, w *seal.Writer, sequence int64, hosts ...string) {
 		Battery: "v2", Rows: rows}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Cover(t.Context(), attest.FileMeta{BaseURL: "https://store.example",
+	if err := w.Cover(t.Context(), filetree.Meta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ func TestWitnessByCommand(t *testing.T) {
 		base64.StdEncoding.EncodeToString(line)), []tlog.Witness{witness}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Cover(t.Context(), attest.FileMeta{BaseURL: "https://store.example",
+	if err := w.Cover(t.Context(), filetree.Meta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/corpus/durable"
 	"store.example/agentstore/corpus/record"
@@ -17,7 +18,7 @@ import (
 // Cover signs a manifest over every file of the record: manifest.json and the files under manifest.
 // It is called after everything else was written, and again after every change. contentDigest is
 // that of the sources of the site, baseURL the site's.
-func (w *Writer) Cover(ctx context.Context, meta attest.FileMeta) (err error) {
+func (w *Writer) Cover(ctx context.Context, meta filetree.Meta) (err error) {
 	dir, _, err := w.open(ctx)
 	if err != nil {
 		return err
@@ -26,7 +27,7 @@ func (w *Writer) Cover(ctx context.Context, meta attest.FileMeta) (err error) {
 	if err := tidy(dir); err != nil {
 		return err
 	}
-	tree, err := attest.BuildManifest(ctx, record.FS{FS: dir.Root.FS()}, attest.CorpusLayout())
+	tree, err := filetree.BuildManifest(ctx, record.FS{FS: dir.Root.FS()}, attest.CorpusLayout())
 	if err != nil {
 		return err
 	}

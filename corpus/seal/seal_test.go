@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/corpus/durable"
 	"store.example/agentstore/corpus/record"
@@ -16,7 +17,7 @@ import (
 	"store.example/agentstore/corpus/seal"
 )
 
-var meta = attest.FileMeta{BaseURL: "https://store.example", ContentDigest: recordtest.Digest("site")}
+var meta = filetree.Meta{BaseURL: "https://store.example", ContentDigest: recordtest.Digest("site")}
 
 // Whatever a call came to, it lets the next process in when it returns.
 func TestEveryCallLetsTheNextProcessIn(t *testing.T) {

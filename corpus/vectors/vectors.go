@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rule"
@@ -204,11 +205,11 @@ func (f *forge) cover() {
 	if f.err != nil {
 		return
 	}
-	m := attest.NewTree(attest.CorpusLayout())
+	m := filetree.NewTree(attest.CorpusLayout())
 	for name, data := range f.files {
 		f.check(m.Put(name, int64(len(data)), sha256.Sum256(data)))
 	}
-	sealed, err := m.Seal(f.identity, attest.FileMeta{BaseURL: "https://vectors.store.example",
+	sealed, err := m.Seal(f.identity, filetree.Meta{BaseURL: "https://vectors.store.example",
 		ContentDigest: strings.Repeat("0", 64)})
 	f.check(err)
 	for _, file := range sealed.Write {

@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/ots"
@@ -54,7 +55,7 @@ func covered(t testing.TB) (*seal.Writer, fstest.MapFS) {
 		[]tlog.Witness{{Name: "w.example", Public: k.Public()}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Cover(t.Context(), attest.FileMeta{BaseURL: "https://store.example",
+	if err := w.Cover(t.Context(), filetree.Meta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func further(t *testing.T) fstest.MapFS {
 	if _, err := w.Observe(t.Context(), refresh); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Cover(t.Context(), attest.FileMeta{BaseURL: "https://store.example",
+	if err := w.Cover(t.Context(), filetree.Meta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}
@@ -112,11 +113,11 @@ func published(t *testing.T) fstest.MapFS {
 	}
 	tree := fstest.MapFS{"a.html": {Data: []byte("<p>What is sold here.</p>\n"), Mode: 0o644},
 		".well-known/store-signing-key": {Data: keys, Mode: 0o644}}
-	m, err := attest.BuildManifest(t.Context(), tree, attest.PublicLayout())
+	m, err := filetree.BuildManifest(t.Context(), tree, attest.PublicLayout())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := m.Seal(attest.SpecimenKey(), attest.FileMeta{BaseURL: "https://store.example",
+	sealed, err := m.Seal(attest.SpecimenKey(), filetree.Meta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)})
 	if err != nil {
 		t.Fatal(err)
@@ -260,7 +261,7 @@ func TestMissingAndAddedInAClone(t *testing.T) {
 // TestLineEndsThatGitChanged: a clone of which nothing else is wrong says so, and no other does.
 func TestLineEndsThatGitChanged(t *testing.T) {
 	w := recordtest.Small(t)
-	if err := w.Cover(t.Context(), attest.FileMeta{BaseURL: "https://store.example",
+	if err := w.Cover(t.Context(), filetree.Meta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
@@ -21,7 +22,7 @@ import (
 
 func cover(t testing.TB, w *seal.Writer) {
 	t.Helper()
-	if err := w.Cover(t.Context(), attest.FileMeta{BaseURL: "https://store.example",
+	if err := w.Cover(t.Context(), filetree.Meta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}

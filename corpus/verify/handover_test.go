@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
@@ -39,7 +40,7 @@ func TestHandoverOfKeys(t *testing.T) {
 	}
 	w = &seal.Writer{Dir: w.Dir, Origin: recordtest.Origin, Identity: id2, LogKey: lk2, Ring: ring}
 	recordtest.Seal(t, w, recordtest.Draft(2, recordtest.Walked("a.example", record.VerdictReady)))
-	if err := w.Cover(t.Context(), attest.FileMeta{BaseURL: "https://store.example",
+	if err := w.Cover(t.Context(), filetree.Meta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}
@@ -72,9 +73,9 @@ func TestHandoverOfKeys(t *testing.T) {
 		}
 	}
 	// It signs a manifest over a tree whose own keys say that it was retired.
-	meta := attest.FileMeta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}
+	meta := filetree.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}
 	held := recordtest.MapFS(t, w.Dir)
-	m, err := attest.BuildManifest(t.Context(), record.FS{FS: held}, attest.CorpusLayout())
+	m, err := filetree.BuildManifest(t.Context(), record.FS{FS: held}, attest.CorpusLayout())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/corpus/record/recordtest"
 )
@@ -29,11 +30,11 @@ func site(t testing.TB, key *attest.Key, ring attest.Ring) fstest.MapFS {
 // coverSite covers a published tree by its manifest.
 func coverSite(t testing.TB, key *attest.Key, tree fstest.MapFS) {
 	t.Helper()
-	m, err := attest.BuildManifest(t.Context(), tree, attest.PublicLayout())
+	m, err := filetree.BuildManifest(t.Context(), tree, attest.PublicLayout())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := m.Seal(key, attest.FileMeta{BaseURL: "https://store.example",
+	sealed, err := m.Seal(key, filetree.Meta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)})
 	if err != nil {
 		t.Fatal(err)

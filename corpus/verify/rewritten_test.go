@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
@@ -61,7 +62,7 @@ func TestRewrittenHistoryIsRefused(t *testing.T) {
 	}
 	// It goes on.
 	recordtest.Observe(t, seen, "more")
-	if err := seen.Cover(t.Context(), attest.FileMeta{BaseURL: "https://store.example",
+	if err := seen.Cover(t.Context(), filetree.Meta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestRewrittenHistoryIsRefused(t *testing.T) {
 		for range more - 1 {
 			recordtest.Observe(t, w, "word")
 		}
-		if err := w.Cover(t.Context(), attest.FileMeta{BaseURL: "https://store.example",
+		if err := w.Cover(t.Context(), filetree.Meta{BaseURL: "https://store.example",
 			ContentDigest: strings.Repeat("0", 64)}); err != nil {
 			t.Fatal(err)
 		}

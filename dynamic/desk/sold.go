@@ -16,6 +16,7 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/accounts"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/signable"
 
 	"store.example/agentstore/corpus/declarations"
 	"store.example/agentstore/corpus/exchange"
@@ -274,7 +275,7 @@ type reported struct {
 func (a ask) reading(said ...reported) (*goods.Reading, error) {
 	r := &goods.Reading{Target: a.target, Host: a.host, Verdict: said[0].verdict}
 	for _, s := range said {
-		raw, err := attest.Signable(s.report, cmp.Or(s.limit, maxFinding), screen.Text)
+		raw, err := signable.Of(s.report, cmp.Or(s.limit, maxFinding), screen.Text)
 		if err != nil {
 			return nil, fmt.Errorf("reporting %s: %w", s.checker, err)
 		}

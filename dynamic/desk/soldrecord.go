@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/signable"
 
 	"store.example/agentstore/corpus/screen"
 )
@@ -31,6 +32,6 @@ func (s Sold) Address(ctx context.Context, address string) (json.RawMessage, []s
 	if err != nil {
 		return nil, nil, err
 	}
-	raw, err := attest.Signable(reading, maxLooked, screen.Text)
+	raw, err := signable.Of(reading, maxLooked, screen.Text)
 	return json.RawMessage(raw), cannotTell, err
 }

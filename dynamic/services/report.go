@@ -6,6 +6,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/signable"
 
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/record"
@@ -93,7 +94,7 @@ func report(rec LaunchRecord, proof *rail.Proof) (attest.Audit, error) {
 			Final: true}
 	}
 	verdict := s.verdict(proof != nil)
-	raw, err := attest.Signable(f, maxFinding, screen.Text)
+	raw, err := signable.Of(f, maxFinding, screen.Text)
 	if err != nil {
 		return attest.Audit{}, fmt.Errorf("reporting a purchase: %w", err)
 	}

@@ -51,6 +51,7 @@ var subjects = []subject{
 	{dir: "dynamic/schedule", tests: []string{"dynamic/till", "dynamic/internal/onchaintest"}},
 	{dir: "dynamic/ledger", tests: []string{"dynamic/ledger/bolt"}},
 	{dir: "corpus/attest", tests: []string{"corpus/record"}},
+	{dir: "corpus/attest/filetree", tests: []string{"corpus/attest", "corpus/record"}},
 	{dir: "corpus/derive", tests: []string{"generator"}},
 	{dir: "corpus/fetch"},
 	{dir: "corpus/record", files: []string{"row.go", "round.go", "hosts.go", "evidence.go", "cover.go"},

@@ -24,6 +24,7 @@ import (
 
 	"store.example/agentstore/cmd/devnet/street"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/record"
@@ -117,7 +118,7 @@ func write(ctx context.Context, dir string, m *maker) (err error) {
 		return err
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", m.play))
-	return m.writer().Cover(ctx, attest.FileMeta{BaseURL: m.baseURL, ContentDigest: attest.Digest(sum).String()})
+	return m.writer().Cover(ctx, filetree.Meta{BaseURL: m.baseURL, ContentDigest: attest.Digest(sum).String()})
 }
 
 // thin takes away the tiles and bundles of a log that a wider one of the same place has taken the

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/filetree"
 
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
@@ -70,7 +71,7 @@ func writeRecord(t *testing.T) (dir string, evidence, part []byte) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Cover(t.Context(), attest.FileMeta{BaseURL: "https://store.example",
+	if err := w.Cover(t.Context(), filetree.Meta{BaseURL: "https://store.example",
 		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,5 @@
-// Signable brings what a checker reports into a form that may be signed.
-
-package attest
+// Package signable brings what a checker reports into a form that may be signed.
+package signable
 
 import (
 	"bytes"
@@ -13,21 +12,23 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"store.example/agentstore/corpus/attest"
 )
 
-// Signable brings a checker's report into a form that may be signed, whatever a door put into it.
+// Of brings a checker's report into a form that may be signed, whatever a door put into it.
 // Texts, and names too, are spelled by spell; a number that signed JSON may not hold becomes a
 // text. What is longer than limit bytes loses the parts of it that are too long, each to a text
 // that says how many bytes they had and their SHA-256; then names are sorted. What cannot be
 // spelled so that no name stands twice is left out as a whole.
-func Signable(v any, limit int, spell func(string) string) (jsontext.Value, error) {
+func Of(v any, limit int, spell func(string) string) (jsontext.Value, error) {
 	raw, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
 		return nil, fmt.Errorf("encoding what is to be signed: %w", err)
 	}
 	b, err := spelled(raw, spell)
 	if err != nil {
-		return Canonical(map[string]string{"report": leftOut(raw)})
+		return attest.Canonical(map[string]string{"report": leftOut(raw)})
 	}
 	if len(b) <= limit {
 		return b, nil
@@ -41,7 +42,7 @@ func Signable(v any, limit int, spell func(string) string) (jsontext.Value, erro
 			return nil, err
 		}
 		was := len(b)
-		if b, err = Canonical(tree); err != nil {
+		if b, err = attest.Canonical(tree); err != nil {
 			return nil, err
 		}
 		if len(b) >= was {
@@ -67,7 +68,7 @@ func spelled(b []byte, spell func(string) string) ([]byte, error) {
 		case token.Kind() == '"':
 			token = jsontext.String(spell(token.String()))
 		case token.Kind() == '0':
-			if _, err := Canonical(jsontext.Value(token.String())); err != nil {
+			if _, err := attest.Canonical(jsontext.Value(token.String())); err != nil {
 				token = jsontext.String(token.String())
 			}
 		}
@@ -79,7 +80,7 @@ func spelled(b []byte, spell func(string) string) ([]byte, error) {
 
 // leftOut stands for something that is too long.
 func leftOut(b []byte) string {
-	return "left out: " + strconv.Itoa(len(b)) + " bytes, sha256 " + Digest(sha256.Sum256(b)).String()
+	return "left out: " + strconv.Itoa(len(b)) + " bytes, sha256 " + attest.Digest(sha256.Sum256(b)).String()
 }
 
 // withoutLargest replaces the largest part of a value, as far down as it is a good share of excess:
@@ -88,7 +89,7 @@ func withoutLargest(v any, excess int) (any, error) {
 	var put func(any)
 	largest, held := -1, any(nil)
 	look := func(part any, set func(any)) error {
-		b, err := Canonical(part)
+		b, err := attest.Canonical(part)
 		if err == nil && len(b) > largest {
 			largest, held, put = len(b), part, set
 		}
@@ -109,7 +110,7 @@ func withoutLargest(v any, excess int) (any, error) {
 		}
 	}
 	if put == nil || largest < max(200, excess/16) {
-		b, err := Canonical(v)
+		b, err := attest.Canonical(v)
 		return leftOut(b), err
 	}
 	next, err := withoutLargest(held, excess)

@@ -1,4 +1,4 @@
-package attest
+package filetree
 
 import (
 	"bytes"
@@ -15,23 +15,26 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/attesttest"
 )
 
-var testMeta = FileMeta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("ab", 32)}
+var testMeta = Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("ab", 32)}
 
 // seal brings a sealed tree's files into fsys and returns what was written.
-func seal(t testing.TB, tree *Tree, fsys fstest.MapFS) SealedTree {
+func seal(t testing.TB, tree *Tree, fsys fstest.MapFS) Sealed {
 	t.Helper()
-	s := must[SealedTree](t)(tree.Seal(testKey(1), testMeta))
+	s := attesttest.Must[Sealed](t)(tree.Seal(attesttest.Key(1), testMeta))
 	for _, f := range s.Write {
 		fsys[f.Path] = &fstest.MapFile{Data: f.Body, Mode: 0o644}
 	}
 	return s
 }
 
-func treeCovered(t testing.TB, fsys fstest.MapFS) fstest.MapFS {
+func covered(t testing.TB, fsys fstest.MapFS) fstest.MapFS {
 	t.Helper()
-	seal(t, must[*Tree](t)(BuildManifest(t.Context(), fsys, PublicLayout())), fsys)
+	seal(t, attesttest.Must[*Tree](t)(BuildManifest(t.Context(), fsys, attest.PublicLayout())), fsys)
 	return fsys
 }
 
@@ -51,19 +54,19 @@ func smallTree() fstest.MapFS {
 	return fsys
 }
 
-func verify(t testing.TB, fsys fs.FS) Report {
+func verify(t testing.TB, fsys fs.FS) attest.Report {
 	t.Helper()
-	ring := testRing(t)
-	return must[Report](t)(VerifyTree(t.Context(), fsys, PublicLayout(), ring))
+	ring := attesttest.Ring(t)
+	return attesttest.Must[attest.Report](t)(attest.VerifyTree(t.Context(), fsys, attest.PublicLayout(), ring))
 }
 
 func TestManifestCoversATree(t *testing.T) {
-	fsys := treeCovered(t, smallTree())
+	fsys := covered(t, smallTree())
 	r := verify(t, fsys)
 	if len(r.Problems) > 0 {
 		t.Fatalf("problems in an untouched tree: %v", r.Problems)
 	}
-	if r.Files != 7 || r.Manifest.Files != 7 || r.Signer.Status != SignerCurrent {
+	if r.Files != 7 || r.Manifest.Files != 7 || r.Signer.Status != attest.SignerCurrent {
 		t.Errorf("%d files verified, manifest says %d, signer %+v", r.Files, r.Manifest.Files, r.Signer)
 	}
 	if r.Manifest.BaseURL != testMeta.BaseURL || r.Manifest.ContentDigest != testMeta.ContentDigest {
@@ -78,7 +81,7 @@ func TestManifestCoversATree(t *testing.T) {
 // manifest's own included, and demands that the file is named.
 func TestEveryChangedByteNamesItsFile(t *testing.T) {
 	t.Parallel()
-	fsys := treeCovered(t, smallTree())
+	fsys := covered(t, smallTree())
 	for _, name := range slices.Sorted(maps.Keys(fsys)) {
 		body := fsys[name].Data
 		for i := range body {
@@ -86,7 +89,7 @@ func TestEveryChangedByteNamesItsFile(t *testing.T) {
 			changed[i] ^= byte(1 + i%255)
 			fsys[name].Data = changed
 			r := verify(t, fsys)
-			if len(r.Problems) != 1 || r.Problems[0].Path != name || r.Problems[0].Kind != ProblemChanged {
+			if len(r.Problems) != 1 || r.Problems[0].Path != name || r.Problems[0].Kind != attest.ProblemChanged {
 				t.Fatalf("%s with byte %d changed: problems %v", name, i, r.Problems)
 			}
 		}
@@ -100,18 +103,18 @@ func TestEveryChangedByteNamesItsFile(t *testing.T) {
 func TestEveryChangeOfTheHeadIsRefused(t *testing.T) {
 	t.Parallel()
 	fsys := fstest.MapFS{"a": {Data: []byte("a"), Mode: 0o644}}
-	treeCovered(t, fsys)
-	everyByteChange(t, fsys[PublicLayout().Head()].Data, func(raw []byte) bool {
-		_, err := ParseManifest(raw, PublicLayout())
+	covered(t, fsys)
+	attesttest.EveryByteChange(t, fsys[attest.PublicLayout().Head()].Data, func(raw []byte) bool {
+		_, err := attest.ParseManifest(raw, attest.PublicLayout())
 		return err == nil
 	})
 }
 
 func TestProblemsOfATree(t *testing.T) {
-	other := must[*Tree](t)(BuildManifest(t.Context(), smallTree(), PublicLayout()))
-	stranger := must[SealedTree](t)(other.Seal(testKey(9), testMeta))
-	logKey := must[SealedTree](t)(other.Seal(testKey(2), testMeta))
-	head := PublicLayout().Head()
+	other := attesttest.Must[*Tree](t)(BuildManifest(t.Context(), smallTree(), attest.PublicLayout()))
+	stranger := attesttest.Must[Sealed](t)(other.Seal(attesttest.Key(9), testMeta))
+	logKey := attesttest.Must[Sealed](t)(other.Seal(attesttest.Key(2), testMeta))
+	head := attest.PublicLayout().Head()
 	for _, c := range []struct {
 		name   string
 		change func(fstest.MapFS)
@@ -133,14 +136,14 @@ func TestProblemsOfATree(t *testing.T) {
 			f["index.html"] = &fstest.MapFile{Data: []byte("menu.json"), Mode: fs.ModeSymlink | 0o777}
 		}, []string{"index.html: changed: not a regular file"}},
 		{"stranger", func(f fstest.MapFS) { f[head].Data = stranger.Write[len(stranger.Write)-1].Body },
-			[]string{head + ": unsigned: signed by " + testKey(9).KID() +
+			[]string{head + ": unsigned: signed by " + attesttest.Key(9).KID() +
 				", which is no published identity key"}},
 		{"another purpose", func(f fstest.MapFS) { f[head].Data = logKey.Write[len(logKey.Write)-1].Body },
-			[]string{head + ": unsigned: signed by " + testKey(2).KID() +
+			[]string{head + ": unsigned: signed by " + attesttest.Key(2).KID() +
 				", which is no published identity key"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fsys := treeCovered(t, smallTree())
+			fsys := covered(t, smallTree())
 			c.change(fsys)
 			var got []string
 			for _, p := range verify(t, fsys).Problems {
@@ -154,14 +157,14 @@ func TestProblemsOfATree(t *testing.T) {
 }
 
 func TestLeftOutIsNamed(t *testing.T) {
-	l := PublicLayout()
-	l.LeavesOut = []LeftOut{{Path: "var/", Why: "private"}, {Path: "note.txt", Why: "unsigned on purpose"}}
+	l := attest.PublicLayout()
+	l.LeavesOut = []attest.LeftOut{{Path: "var/", Why: "private"}, {Path: "note.txt", Why: "unsigned on purpose"}}
 	fsys := smallTree()
 	for _, name := range []string{"var/a", "var/b/c", "note.txt", l.Cosignatures()} {
 		fsys[name] = &fstest.MapFile{Data: []byte(name)}
 	}
-	seal(t, must[*Tree](t)(BuildManifest(t.Context(), fsys, l)), fsys)
-	r := must[Report](t)(VerifyTree(t.Context(), fsys, l, testRing(t)))
+	seal(t, attesttest.Must[*Tree](t)(BuildManifest(t.Context(), fsys, l)), fsys)
+	r := attesttest.Must[attest.Report](t)(attest.VerifyTree(t.Context(), fsys, l, attesttest.Ring(t)))
 	if len(r.Problems) > 0 {
 		t.Fatal(r.Problems)
 	}
@@ -173,8 +176,8 @@ func TestLeftOutIsNamed(t *testing.T) {
 
 // A directory of many files stands in buckets, and is verified as one of few is.
 func TestLargeDirectoryStandsInBuckets(t *testing.T) {
-	tree, fsys := NewTree(PublicLayout()), fstest.MapFS{}
-	for i := range PartFiles + 1 {
+	tree, fsys := NewTree(attest.PublicLayout()), fstest.MapFS{}
+	for i := range attest.PartFiles + 1 {
 		name := fmt.Sprintf("host/h%05d.json", i)
 		fsys[name] = &fstest.MapFile{Data: []byte(name)}
 		if err := tree.Put(name, int64(len(name)), sha256.Sum256([]byte(name))); err != nil {
@@ -190,10 +193,10 @@ func TestLargeDirectoryStandsInBuckets(t *testing.T) {
 }
 
 func TestNamesThatCannotBeCovered(t *testing.T) {
-	tree := NewTree(PublicLayout())
+	tree := NewTree(attest.PublicLayout())
 	for _, name := range []string{"", ".", "/a", "a/../b", "a//b", "bad\xffname", "a.json/b",
 		".well-known/manifest.json", ".well-known/manifest/menu/all.json"} {
-		if err := tree.Put(name, 0, Digest{}); err == nil {
+		if err := tree.Put(name, 0, attest.Digest{}); err == nil {
 			t.Errorf("Put(%q) is accepted", name)
 		}
 	}
@@ -202,7 +205,7 @@ func TestNamesThatCannotBeCovered(t *testing.T) {
 func TestIrregularFilesAreNotCovered(t *testing.T) {
 	fsys := smallTree()
 	fsys["link"] = &fstest.MapFile{Data: []byte("menu.json"), Mode: fs.ModeSymlink | 0o777}
-	if _, err := BuildManifest(t.Context(), fsys, PublicLayout()); err == nil ||
+	if _, err := BuildManifest(t.Context(), fsys, attest.PublicLayout()); err == nil ||
 		!strings.Contains(err.Error(), `"link"`) {
 		t.Errorf("a link in the tree: %v", err)
 	}
@@ -210,9 +213,9 @@ func TestIrregularFilesAreNotCovered(t *testing.T) {
 
 func TestManifestOnDisk(t *testing.T) {
 	dir := t.TempDir()
-	root := must[*os.Root](t)(os.OpenRoot(dir))
+	root := attesttest.Must[*os.Root](t)(os.OpenRoot(dir))
 	defer root.Close()
-	for name, f := range treeCovered(t, smallTree()) {
+	for name, f := range covered(t, smallTree()) {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +228,7 @@ func TestManifestOnDisk(t *testing.T) {
 			t.Errorf("%d files, problems %v", r.Files, r.Problems)
 		}
 		n := 0
-		for e, err := range verify(t, fsys).Manifest.Entries(fsys, PublicLayout()) {
+		for e, err := range verify(t, fsys).Manifest.Entries(fsys, attest.PublicLayout()) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -241,21 +244,21 @@ func TestManifestOnDisk(t *testing.T) {
 }
 
 func TestVerifyStops(t *testing.T) {
-	fsys := treeCovered(t, smallTree())
+	fsys := covered(t, smallTree())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := VerifyTree(ctx, fsys, PublicLayout(), testRing(t)); err == nil {
+	if _, err := attest.VerifyTree(ctx, fsys, attest.PublicLayout(), attesttest.Ring(t)); err == nil {
 		t.Error("a cancelled verification says nothing")
 	}
 }
 
 func FuzzParsePart(f *testing.F) {
 	fsys := fstest.MapFS{"a/b": {Data: []byte("b")}, "a/c": {}}
-	tree, err := BuildManifest(context.Background(), fsys, PublicLayout())
+	tree, err := BuildManifest(context.Background(), fsys, attest.PublicLayout())
 	if err != nil {
 		f.Fatal(err)
 	}
-	s, err := tree.Seal(testKey(1), testMeta)
+	s, err := tree.Seal(attesttest.Key(1), testMeta)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -265,8 +268,8 @@ func FuzzParsePart(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r := ref
 		r.SHA256 = sha256.Sum256(raw)
-		if entries, err := ParsePart(raw, PublicLayout(), r); err == nil {
-			again, _, err := EncodePart(PublicLayout(), r.Directory, r.Bucket, entries)
+		if entries, err := attest.ParsePart(raw, attest.PublicLayout(), r); err == nil {
+			again, _, err := attest.EncodePart(attest.PublicLayout(), r.Directory, r.Bucket, entries)
 			if err != nil || !bytes.Equal(raw, again) {
 				t.Errorf("%q is accepted but written %q, %v", raw, again, err)
 			}
@@ -276,13 +279,13 @@ func FuzzParsePart(f *testing.F) {
 
 func BenchmarkSeal300000(b *testing.B) {
 	for b.Loop() {
-		tree := NewTree(PublicLayout())
+		tree := NewTree(attest.PublicLayout())
 		for i := range 300_000 {
-			if err := tree.Put(fmt.Sprintf("host/h%06d.example/index.html", i), 1, Digest{1}); err != nil {
+			if err := tree.Put(fmt.Sprintf("host/h%06d.example/index.html", i), 1, attest.Digest{1}); err != nil {
 				b.Fatal(err)
 			}
 		}
-		if _, err := tree.Seal(testKey(1), testMeta); err != nil {
+		if _, err := tree.Seal(attesttest.Key(1), testMeta); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,9 +1,11 @@
-package attest
+package signable
 
 import (
 	"encoding/json/jsontext"
 	"strings"
 	"testing"
+
+	"store.example/agentstore/corpus/attest"
 )
 
 func TestWhatADoorSendsBecomesSignable(t *testing.T) {
@@ -15,15 +17,15 @@ func TestWhatADoorSendsBecomesSignable(t *testing.T) {
 		`{"b\u202e":1,"b!":2}`: `{"report":"left out: 17 bytes, sha256 ` +
 			`43d0db46b74094af4fa70132d02e86addfb8bc7dea9b111f017b5bc8f593d2d9"}`,
 	} {
-		got, err := Signable(jsontext.Value(in), 1<<10, spellOut)
+		got, err := Of(jsontext.Value(in), 1<<10, spellOut)
 		if err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v", in, got, err)
 		}
-		if _, err := Canonical(got); err != nil {
+		if _, err := attest.Canonical(got); err != nil {
 			t.Errorf("%s: %v", got, err)
 		}
 	}
-	if got, err := Signable(jsontext.Value(`{"a":1,"a":2}`), 1<<10, spellOut); err == nil {
+	if got, err := Of(jsontext.Value(`{"a":1,"a":2}`), 1<<10, spellOut); err == nil {
 		t.Errorf("a name twice: %s", got)
 	}
 }
@@ -41,7 +43,7 @@ func TestWhatIsTooLongIsLeftOut(t *testing.T) {
 			strings.Repeat(`]`, 900) + `}`,
 		"a tree": `{"verdict":"ready","evidence":{"status":402},"tree":` + tree(5) + `}`,
 	} {
-		got, err := Signable(jsontext.Value(in), 1<<10, spellOut)
+		got, err := Of(jsontext.Value(in), 1<<10, spellOut)
 		if err != nil || len(got) > 1<<10 || !strings.Contains(string(got), `"verdict":"ready"`) ||
 			!strings.Contains(string(got), `"status":402`) || !strings.Contains(string(got), `left out: `) {
 			t.Errorf("%s: %d bytes %.300s, %v", name, len(got), got, err)
