@@ -16,6 +16,9 @@ import (
 	"strings"
 	"time"
 
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -149,4 +152,34 @@ func askServer(ctx context.Context, spec, method, path string, body io.Reader, w
 		err = fmt.Errorf("the serving process broke off: see its log, and ask again when it is up: %w", err)
 	}
 	return true, errors.Join(err, answered(resp.Trailer))
+}
+
+// controlDoor reports whether our own control door can be read and is well, for readings that are
+// sold: while it is not, nothing is called unreachable. It is nil where none is configured.
+func (s *Shop) controlDoor(key *attest.Key, o Options) (func(context.Context) bool, error) {
+	at := s.Config.Census.Control
+	if at == "" {
+		return nil, nil
+	}
+	cfg, err := s.Config.fetchConfig(key)
+	if err != nil {
+		return nil, err
+	}
+	// The control door is our own, and this client is handed no other URL.
+	cfg.OwnHosts, cfg.OwnAddresses = nil, nil
+	if o.Reach != nil {
+		o.Reach(&cfg)
+	}
+	client, err := fetch.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) bool {
+		checker, err := probe.NewPreflight(probe.Current(), at, probe.Declaration{})
+		if err != nil {
+			return false
+		}
+		report, _, err := fetch.Walk(ctx, client, checker, fetch.WalkStart{URL: at, Time: probe.MaxTime})
+		return err == nil && report.Verdict == probe.Ready
+	}, nil
 }

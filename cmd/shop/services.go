@@ -5,9 +5,14 @@ import (
 	"errors"
 	"time"
 
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic"
 	"store.example/agentstore/dynamic/desk"
 	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/keeper"
+	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/services"
 )
 
@@ -45,4 +50,70 @@ func (s *Shop) spendVisit(ctx context.Context, url string) (bool, time.Duration,
 		err = errors.Join(err, s.budgets.GiveBack(ctx, rd))
 	}
 	return granted, reset, err
+}
+
+// callbackConfig is what word is sent with, nothing where there is no key for it.
+func (s *Shop) callbackConfig(o Options) (cfg services.CallbackConfig, err error) {
+	c := &s.Config
+	if c.Keys.Webhook == "" {
+		return cfg, nil
+	}
+	if cfg.Key, err = InForce(c.Keys.Webhook, attest.PurposeWebhook, s.Ring); err != nil {
+		return cfg, err
+	}
+	cfg.Spend = s.spendHost
+	cfg.Client, err = Outside{Log: s.Log, Reach: func(f *fetch.Config) {
+		f.Timeout, f.MaxBytes = services.WordTimeout, services.WordMaxBytes
+		if o.Reach != nil {
+			o.Reach(f)
+		}
+	}}.client(c)
+	return cfg, err
+}
+
+// spendHost takes a request from the budget of a URL's host.
+func (s *Shop) spendHost(ctx context.Context, url string) (bool, time.Duration, error) {
+	return desk.SpendHost(ctx, s.budgets, url)
+}
+
+// callbackRow tells the keeper which buyers could not be told that their orders are completed.
+func (s *Shop) callbackRow() keeper.Row {
+	return keeper.Row{Name: "callbacks", Title: "Failed callbacks",
+		Actions: []keeper.Action{{Verb: "store keeper find ORDER", Page: "find?q="}},
+		Read: func(ctx context.Context, _ *keeper.Desk) (list []keeper.Entry, err error) {
+			err = s.DB.View(ctx, func(tx ledger.Tx) error {
+				list = nil
+				failed, err := services.ListGivenUp(tx)
+				for _, rec := range failed {
+					says := screen.Count(rec.Made, "attempt") + " at " + rec.Host() +
+						": the buyer was not told, reads it in the order, and may ask for it again."
+					list = append(list, keeper.Entry{ID: rec.Order, Since: rec.Last(), Says: says})
+				}
+				return err
+			})
+			return list, err
+		}}
+}
+
+// anchorConfig is what digests that were bought are timestamped with, nothing where no calendars
+// are configured.
+func (s *Shop) anchorConfig(o Options) (cfg services.AnchorConfig, err error) {
+	c := &s.Config
+	if len(c.Timestamps.Calendars) == 0 {
+		return cfg, nil
+	}
+	client, err := Outside{Reach: o.Reach, Log: s.Log}.client(c)
+	if err != nil {
+		return cfg, err
+	}
+	calendars, upgrades, err := c.Timestamps.remotes(client)
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Calendars, cfg.Upgrades = calendars, upgrades[len(calendars):]
+	if b := (bitcoin{file: c.Timestamps.Headers, explorers: c.Timestamps.Explorers, client: client}); b.file != "" ||
+		len(b.explorers) > 0 {
+		cfg.Header = b.Header
+	}
+	return cfg, nil
 }
