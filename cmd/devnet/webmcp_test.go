@@ -188,7 +188,7 @@ func (p toolsPage) lasting(said []byte) string {
 	if err := json.Unmarshal(said, &v); err != nil {
 		v = map[string]any{"text": string(said)}
 	}
-	for _, name := range []string{"_meta", "notice", "instance"} {
+	for _, name := range []string{"_meta", "notice", "instance", "extensions"} {
 		delete(v, name)
 	}
 	out, err := json.Marshal(v)

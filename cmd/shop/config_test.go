@@ -33,7 +33,7 @@ func TestAnnotatedExampleLoads(t *testing.T) {
 func TestEveryKeyIsDocumented(t *testing.T) {
 	var walk func(reflect.Type)
 	walk = func(rt reflect.Type) {
-		for f := range rt.Fields() {
+		for _, f := range keysOf(rt) {
 			if f.Tag.Get("toml") == "" || len(f.Tag.Get("doc")) < 20 {
 				t.Errorf("%s.%s has no key or no documentation", rt.Name(), f.Name)
 			}

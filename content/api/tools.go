@@ -36,7 +36,7 @@ type Argument struct {
 	Name     string
 	In       In // Path, QueryP, Header, or InBody
 	Header   string
-	Bearer   bool // in the header after the word Bearer
+	Bearer   bool // in the header after the word Bearer, as the one header that a tool sends
 	Required bool
 }
 
@@ -45,11 +45,8 @@ const InBody In = "body"
 
 // where says it in words.
 func (a Argument) where() string {
-	switch {
-	case a.Bearer:
+	if a.Bearer {
 		return "header " + a.Header + ", after the word Bearer"
-	case a.In == Header:
-		return "header " + a.Header
 	}
 	return string(a.In)
 }
@@ -132,13 +129,12 @@ func arguments(r Route) (parameters object, where []Argument, err error) {
 	}
 	for _, p := range r.Params {
 		a := Argument{Name: p.Name, In: p.In, Required: p.Required}
+		if p.In == Header && !strings.EqualFold(p.Name, "Authorization") {
+			continue // a wallet signs in by HTTP, and a tool has the token
+		}
 		if p.In == Header {
-			a.Header = p.Name
-			if strings.EqualFold(p.Name, "Authorization") {
-				a.Name, a.Bearer, a.Required = statusToken, true, true
-				p.Description, p.MaxLength = strings.TrimPrefix(p.Description, "Bearer and "),
-					p.MaxLength-len("Bearer ")
-			}
+			a.Header, a.Name, a.Bearer, a.Required = p.Name, statusToken, true, true
+			p.Description, p.MaxLength = strings.TrimPrefix(p.Description, "Bearer and "), p.MaxLength-len("Bearer ")
 		}
 		if err := put(append(object{{"description", p.Description}}, limited(p)...), a); err != nil {
 			return nil, nil, err

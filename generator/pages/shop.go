@@ -1,8 +1,6 @@
 package pages
 
 import (
-	"cmp"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -190,5 +188,3 @@ func drawingFor(kind string) *templates.Drawing {
 	}
 	return &templates.Drawing{SVG: templates.Markup(specimens[i].draw()), Caption: specimens[i].caption}
 }
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -187,7 +187,7 @@ func TestDoctorNamesWhatIsWrong(t *testing.T) {
 		{"a proxy that drops headers", func(_ *testing.T, p *patient) { p.front.bare = true }, "address of goods",
 			Fault, "16 KiB"},
 		{"goods that all ask for inputs", func(_ *testing.T, p *patient) {
-			p.c.Content, p.c.Stock = "../../generator/starter/content", "../../generator/starter/stock"
+			p.c.Content, p.c.Stock = "../../../generator/starter/content", "../../../generator/starter/stock"
 		}, "address of goods", Fine, "a 402 comes"},
 		{"a proxy nobody named", func(*testing.T, *patient) {}, "proxy", Warning, "trusted_proxies"},
 		{"no backup", func(*testing.T, *patient) {}, "backup", Warning, "none in"},
