@@ -192,7 +192,8 @@ func showPages(t *testing.T, chosen []string, rules ...string) {
 		}
 		files.ServeHTTP(w, r)
 	}))
-	// A page that leads on at once is gone while it is looked at; one that is missing is seen below.
+	// A page that leads on at once is gone while it is looked at; one that is missing is seen
+	// below.
 	maps.DeleteFunc(pages, func(_, at string) bool {
 		body, _ := fs.ReadFile(tree, path.Join(strings.Trim(at, "/"), "index.html"))
 		return bytes.Contains(body, []byte(`http-equiv="refresh"`))
