@@ -99,3 +99,23 @@ func TestEveryPageIsLinked(t *testing.T) {
 		t.Error("the crawl comes to pages that nothing leads to")
 	}
 }
+
+func TestSitemapListsWhatExists(t *testing.T) {
+	site, tree := specimenSite.get(t)
+	body, err := fs.ReadFile(tree, "sitemap.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc pages.Sitemap
+	if err := xml.Unmarshal(body, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.URLs) < len(site.Goods)+30 {
+		t.Errorf("only %d addresses", len(doc.URLs))
+	}
+	for _, u := range doc.URLs {
+		if _, ok := resolves(tree, site.Config.BaseURL, "/", u.Loc); !ok {
+			t.Errorf("%s does not exist", u.Loc)
+		}
+	}
+}

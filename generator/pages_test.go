@@ -2,7 +2,6 @@ package generator
 
 import (
 	"bytes"
-	"encoding/xml"
 	"fmt"
 	"io/fs"
 	"net/url"
@@ -428,26 +427,6 @@ func TestMenuFeedHoldsTheShelf(t *testing.T) {
 		readJSON(t, tree, "menu/"+g.ID+".json", &one)
 		if one.ID != g.ID || one.PriceUSDC != g.PriceUSDC() || one.Body == "" || len(one.HowToBuy) == 0 {
 			t.Errorf("menu/%s.json: %+v", g.ID, one.MenuItem)
-		}
-	}
-}
-
-func TestSitemapListsWhatExists(t *testing.T) {
-	site, tree := specimenSite.get(t)
-	body, err := fs.ReadFile(tree, "sitemap.xml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc pages.Sitemap
-	if err := xml.Unmarshal(body, &doc); err != nil {
-		t.Fatal(err)
-	}
-	if len(doc.URLs) < len(site.Goods)+30 {
-		t.Errorf("only %d addresses", len(doc.URLs))
-	}
-	for _, u := range doc.URLs {
-		if _, ok := resolves(tree, site.Config.BaseURL, "/", u.Loc); !ok {
-			t.Errorf("%s does not exist", u.Loc)
 		}
 	}
 }
