@@ -33,6 +33,9 @@ const maxLines = 500
 // such as a table of rows.
 const maxBody = 60
 
+// maxParameters is how many parameters a function may have.
+const maxParameters = 5
+
 // A listing is what go list says of one package.
 type listing struct {
 	ImportPath, Dir, Name, Doc         string
@@ -275,6 +278,10 @@ func TestStyleFunctionsAreShort(t *testing.T) {
 			set, fns := functions(t, filepath.Join(l.Dir, name), nil)
 			all += len(fns)
 			for _, fn := range fns {
+				if n := parameters(fn); n > maxParameters {
+					t.Errorf("%s in %s/%s has %d parameters, want at most %d: what belongs together is a type",
+						fn.Name.Name, l.name(), name, n, maxParameters)
+				}
 				if n := bodyLines(set, fn); n > maxBody {
 					long = append(long, fmt.Sprintf("%4d lines: %s in %s/%s", n, fn.Name.Name, l.name(), name))
 				}
@@ -288,6 +295,14 @@ func TestStyleFunctionsAreShort(t *testing.T) {
 		t.Errorf("%d of %d functions have more than %d lines, want at most one of a hundred; the longest:\n%s",
 			len(long), all, maxBody, strings.Join(long[:min(len(long), 20)], "\n"))
 	}
+}
+
+// parameters counts those of a function, without its receiver.
+func parameters(fn *ast.FuncDecl) (n int) {
+	for _, f := range fn.Type.Params.List {
+		n += max(1, len(f.Names))
+	}
+	return n
 }
 
 func TestBodyLines(t *testing.T) {

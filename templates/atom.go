@@ -46,11 +46,22 @@ type FeedEntry struct {
 	Summary string     `xml:"summary"` // plain text
 }
 
+// FeedHead says whose feed it is: its address, the page that it follows, its title, and when that
+// began, RFC 3339.
+type FeedHead struct {
+	Self  string
+	Page  string
+	Title string
+	Began string
+}
+
 // NewFeed is the feed at an address of what changes on a page; without entries it is as old as
 // began, RFC 3339.
-func NewFeed(self, page, title, began string, author FeedAuthor, entries []FeedEntry) Feed {
-	f := Feed{ID: self, Title: title, Updated: began, Author: author, Entries: entries[:min(len(entries), MaxFeed)],
-		Links: []FeedLink{{Rel: "self", Type: AtomType, Href: self}, {Rel: "alternate", Type: "text/html", Href: page}}}
+func NewFeed(h FeedHead, author FeedAuthor, entries []FeedEntry) Feed {
+	f := Feed{ID: h.Self, Title: h.Title, Updated: h.Began, Author: author,
+		Entries: entries[:min(len(entries), MaxFeed)],
+		Links: []FeedLink{{Rel: "self", Type: AtomType, Href: h.Self},
+			{Rel: "alternate", Type: "text/html", Href: h.Page}}}
 	if len(entries) > 0 {
 		f.Updated = entries[0].Updated
 	}

@@ -134,7 +134,7 @@ func (c chart) draw() Markup {
 	}
 	for i, l := range c.points {
 		c.join(&b, l, at, x, y)
-		c.label(&b, l, i > 0, step, x(len(slots)-1), y)
+		c.label(&b, l, i > 0, scale{step, x(len(slots) - 1), y})
 	}
 	drawKeys(&b, c.keys, chartHeight+8)
 	b.WriteString("</svg>")
@@ -161,20 +161,27 @@ func (c chart) join(b *strings.Builder, l layer, at map[string]int, x func(int) 
 	fmt.Fprintf(b, `<g class="%s"><path class="line" d="%s"/>%s</g>`, l.class, path.String(), dots.String())
 }
 
+// scale is where a layer's newest point stands.
+type scale struct {
+	step float64
+	x    float64
+	y    func(float64) float64
+}
+
 // label names a layer at its newest point, with its number, above or below all points that it is as
 // wide as.
-func (c chart) label(b *strings.Builder, l layer, below bool, step, x float64, y func(float64) float64) {
+func (c chart) label(b *strings.Builder, l layer, below bool, s scale) {
 	if l.name == "" || len(l.values) == 0 {
 		return
 	}
 	text := number(l.values[len(l.values)-1]) + " " + l.name
 	const character = 6.0
-	near := l.values[max(0, len(l.values)-1-int(math.Ceil(float64(len(text))*character/step))):]
-	at := y(slices.Max(near)) - 6
+	near := l.values[max(0, len(l.values)-1-int(math.Ceil(float64(len(text))*character/s.step))):]
+	at := s.y(slices.Max(near)) - 6
 	if below {
-		at = y(slices.Min(near)) + 14
+		at = s.y(slices.Min(near)) + 14
 	}
-	fmt.Fprintf(b, `<text class="end full" x="%s" y="%s">%s</text>`, coord(x+4), coord(math.Max(9, at)), text)
+	fmt.Fprintf(b, `<text class="end full" x="%s" y="%s">%s</text>`, coord(s.x+4), coord(math.Max(9, at)), text)
 }
 
 // largest is the largest number that the chart shows.

@@ -221,7 +221,8 @@ func TestRestoreDrill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := shop.Drill(ctx, cfg, bytes.NewReader(backup.Bytes()), nil, false, discard())
+	d, err := shop.Drill(ctx, cfg, shop.Trial{Backup: bytes.NewReader(backup.Bytes())},
+		discard())
 	want := []shop.DrilledCounter{{Name: till.CounterPatron, Backup: 3, Then: 7},
 		{Name: goods.JarCounter, Backup: 0, Then: 2}}
 	if err != nil || !d.Occupied || len(d.Networks) != len(cfg.Networks) || !slices.Equal(d.Counters, want) {
@@ -243,7 +244,8 @@ func TestRestoreDrill(t *testing.T) {
 	if err := os.Remove(cfg.HighWater); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := shop.Drill(ctx, cfg, bytes.NewReader(backup.Bytes()), nil, false, discard()); err == nil ||
+	if _, err := shop.Drill(ctx, cfg, shop.Trial{Backup: bytes.NewReader(backup.Bytes())},
+		discard()); err == nil ||
 		!strings.Contains(err.Error(), "there is no high-water file") {
 		t.Errorf("without its high-water file: %v", err)
 	}

@@ -180,7 +180,7 @@ func run(ctx context.Context, f flags, stdout, stderr io.Writer) (err error) {
 		return err
 	}
 	reach = near.reach(reach)
-	return world.serve(ctx, f, cfg, ln, practice, reach, began, stdout, stderr)
+	return world.serve(ctx, f, opening{cfg, ln, practice, reach, began}, stdout, stderr)
 }
 
 // furnish writes the configuration and makes the record where they are asked for, and builds the
@@ -223,28 +223,37 @@ func furnish(ctx context.Context, f flags, cfg *shop.Config, began time.Time, st
 	return nil
 }
 
+// opening is the store that is served, where, and since when; reach leads its instruments to the
+// street.
+type opening struct {
+	cfg      *shop.Config
+	ln       net.Listener
+	practice string
+	reach    func(*fetch.Config)
+	began    time.Time
+}
+
 // serve opens the store, buys in it and serves until ctx ends. practice is the address of the
 // practice doors, if any; reach, where it is given, leads the store's instruments to the street.
-func (w *world) serve(ctx context.Context, f flags, cfg *shop.Config, ln net.Listener, practice string,
-	reach func(*fetch.Config), began time.Time, stdout, stderr io.Writer) error {
+func (w *world) serve(ctx context.Context, f flags, o opening, stdout, stderr io.Writer) error {
 	var level slog.LevelVar
 	level.Set(slog.LevelWarn)
 	logger := slog.New(tint.NewTextHandler(stderr, &tint.Options{Level: &level, NoColor: true}))
-	s, err := shop.Open(ctx, cfg, shop.Options{Log: logger, Level: &level, Reach: reach})
+	s, err := shop.Open(ctx, o.cfg, shop.Options{Log: logger, Level: &level, Reach: o.reach})
 	if err != nil {
 		return err
 	}
 	served := make(chan error, 1)
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() { served <- s.Serve(serving, ln, nil) }()
-	fmt.Fprintf(stdout, "store open at %s after %s\n", cfg.BaseURL, since(began))
-	err = w.writeReady(f.ready, cfg.BaseURL)
+	go func() { served <- s.Serve(serving, o.ln, nil) }()
+	fmt.Fprintf(stdout, "store open at %s after %s\n", o.cfg.BaseURL, since(o.began))
+	err = w.writeReady(f.ready, o.cfg.BaseURL)
 	if err == nil && !f.noPurchase {
-		err = w.buyHello(ctx, cfg, stdout)
+		err = w.buyHello(ctx, o.cfg, stdout)
 	}
 	if err == nil {
-		w.howTo(stdout, cfg.BaseURL, filepath.Join(filepath.Dir(cfg.Public), buyerFile), practice)
+		w.howTo(stdout, o.cfg.BaseURL, filepath.Join(filepath.Dir(o.cfg.Public), buyerFile), o.practice)
 		select {
 		case <-ctx.Done():
 		case err = <-served:

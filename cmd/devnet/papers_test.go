@@ -56,7 +56,8 @@ func (p *papers) verifies(t *testing.T, name, raw string, ids ...string) {
 		}
 	}
 	var out, errs bytes.Buffer
-	code := kit.Run(t.Context(), "verify", rejudge.Batteries{}, []string{"-ring", keys, "-artifact", file}, &out, &errs)
+	code := kit.Run(t.Context(), kit.Program{Name: "verify", Judge: rejudge.Batteries{}},
+		[]string{"-ring", keys, "-artifact", file}, &out, &errs)
 	for _, id := range p.ids[name] {
 		if code != 0 || !strings.Contains(out.String(), id) {
 			t.Errorf("%s offline: exit %d, %s is not among %s%s", name, code, id, out.String(), errs.String())

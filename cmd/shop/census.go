@@ -143,10 +143,10 @@ func Census(ctx context.Context, c *Config, o CensusOptions) (report census.Repo
 		return report, err
 	}
 	var b bytes.Buffer
-	ask := "/census?" + url.Values{"week": {o.Week}, "walk_only": {strconv.FormatBool(o.WalkOnly)},
+	ask := "POST /census?" + url.Values{"week": {o.Week}, "walk_only": {strconv.FormatBool(o.WalkOnly)},
 		"hourly": {strconv.FormatBool(o.Hourly)}, "vantages": {strconv.FormatBool(o.Vantages)},
 		"dry_run": {strconv.FormatBool(o.DryRun)}, "seal_empty": {strconv.FormatBool(o.SealEmpty)}}.Encode()
-	if ok, err := askServer(ctx, spec, http.MethodPost, ask, nil, &b); err != nil {
+	if ok, err := askServer(ctx, spec, ask, nil, &b); err != nil {
 		return report, err
 	} else if ok {
 		return report, json.Unmarshal(b.Bytes(), &report, json.RejectUnknownMembers(true))

@@ -116,9 +116,9 @@ type notYet struct{ error }
 // Unwrap makes it till.ErrNotYet.
 func (notYet) Unwrap() error { return till.ErrNotYet }
 
-// askServer sends a request, with a body or nil, to the process that holds the ledger. ok is false
-// when there is none.
-func askServer(ctx context.Context, spec, method, path string, body io.Reader, w io.Writer) (ok bool, err error) {
+// askServer sends a request, such as "GET /backup", with a body or nil, to the process that holds
+// the ledger. ok is false when there is none.
+func askServer(ctx context.Context, spec, request string, body io.Reader, w io.Writer) (ok bool, err error) {
 	socket, has := controlSocket(spec)
 	if !has {
 		return false, nil
@@ -128,6 +128,7 @@ func askServer(ctx context.Context, spec, method, path string, body io.Reader, w
 		_ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}}
+	method, path, _ := strings.Cut(request, " ")
 	req, err := http.NewRequestWithContext(ctx, method, "http://store"+path, body)
 	if err != nil {
 		return false, err

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,12 +55,12 @@ func TestReopenGoesThroughTheServingProcess(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- (&Shop{DB: db}).serveControl(ctx, c.Ledger) }()
 	for ok := false; !ok && ctx.Err() == nil; { // until it listens
-		ok, _ = askServer(ctx, c.Ledger, http.MethodPost, "/keeper/reopen?dry=true",
+		ok, _ = askServer(ctx, c.Ledger, "POST /keeper/reopen?dry=true",
 			strings.NewReader("{}"), io.Discard)
 	}
 	for verb, want := range map[string]string{"withdraw": "name the text by its SHA-256", "high-water": "does not know",
 		"token": "does not know", "none": "does not know"} {
-		if _, err := askServer(ctx, c.Ledger, http.MethodPost, "/keeper/"+verb, strings.NewReader("{}"),
+		if _, err := askServer(ctx, c.Ledger, "POST /keeper/"+verb, strings.NewReader("{}"),
 			io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s with nothing: %v", verb, err)
 		}

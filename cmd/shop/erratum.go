@@ -50,7 +50,7 @@ func (s *Shop) correct(ctx context.Context, in erratumIn, dry bool) (out feed.Co
 		return out, err
 	}
 	if err := s.besideRecord(ctx, have, dry, func(tx ledger.Tx) (err error) {
-		out, err = feed.Correct(tx, have, row, says, judgement, dry)
+		out, err = feed.Correct(tx, have, feed.Correction{Row: row, Erratum: says, Judgement: judgement}, dry)
 		return err
 	}); err != nil {
 		return out, err

@@ -86,12 +86,20 @@ func WriteRing(dir string, ring attest.Ring) error {
 	return os.Rename(tmp, RingFile(dir))
 }
 
+// LogHandover is who hands a log over to whom, and what changes. Ring is that of the folder of
+// keys.
+type LogHandover struct {
+	Ring     attest.Ring
+	Outgoing *attest.Key
+	Incoming ed25519.PublicKey
+	Change   attest.Change
+}
+
 // HandOverLog has the key of the log sign the last head that is its own, in the record of a
 // configuration, and hand over. ring is that of the folder of keys, which the record must have too;
 // the record has the new one when it returns. Where an earlier call was cut off behind that, its
 // ring is returned.
-func HandOverLog(ctx context.Context, config string, ring attest.Ring, outgoing *attest.Key, incoming ed25519.PublicKey,
-	change attest.Change) (attest.Ring, error) {
+func HandOverLog(ctx context.Context, config string, h LogHandover) (attest.Ring, error) {
 	fail := func(err error) (attest.Ring, error) {
 		return attest.Ring{}, fmt.Errorf("handing the log over: %w", err)
 	}
@@ -101,17 +109,17 @@ func HandOverLog(ctx context.Context, config string, ring attest.Ring, outgoing 
 			"(-config) says where that is: %w", err))
 	}
 	if c.Record == "" {
-		change.LastHead = &attest.LogHead{Root: attest.MerkleRoot(nil)}
-		return ring.Handover(change, outgoing, incoming)
+		h.Change.LastHead = &attest.LogHead{Root: attest.MerkleRoot(nil)}
+		return h.Ring.Handover(h.Change, h.Outgoing, h.Incoming)
 	}
 	w, err := RecordWriter(c)
 	if err != nil {
 		return fail(err)
 	}
-	if ring.Continues(w.Ring) != nil || w.Ring.Continues(ring) != nil {
+	if h.Ring.Continues(w.Ring) != nil || w.Ring.Continues(h.Ring) != nil {
 		return fail(fmt.Errorf("the keys of %s are others than those of the folder (-dir)", config))
 	}
-	next, err := w.HandOver(ctx, incoming, change.Effective, change.Reason)
+	next, err := w.HandOver(ctx, h.Incoming, h.Change.Effective, h.Change.Reason)
 	if !errors.Is(err, seal.ErrRing) {
 		return next, err
 	}
@@ -123,7 +131,7 @@ func HandOverLog(ctx context.Context, config string, ring attest.Ring, outgoing 
 	if readErr != nil {
 		return fail(readErr)
 	}
-	if k, _ := held.For(attest.PurposeLog); k.KID != attest.KID(incoming) {
+	if k, _ := held.For(attest.PurposeLog); k.KID != attest.KID(h.Incoming) {
 		return fail(err)
 	}
 	return held, nil

@@ -122,7 +122,7 @@ func observationsAfter(ctx context.Context, c *Config, n int64) (_ []record.Obse
 		return nil, err
 	}
 	var b bytes.Buffer
-	if ok, err := askServer(ctx, spec, http.MethodPost, "/observations?after="+strconv.FormatInt(n, 10),
+	if ok, err := askServer(ctx, spec, "POST /observations?after="+strconv.FormatInt(n, 10),
 		nil, &b); err != nil {
 		return nil, err
 	} else if ok {

@@ -165,7 +165,7 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if s.Desk, err = s.openDesk(keys[0], secret, budgets, o); err != nil {
 		return nil, err
 	}
-	if err := s.openTill(o, metrics, guard, high, keys, secret); err != nil {
+	if err := s.openTill(o, metrics, guard, high, tillKeys{keys, secret}); err != nil {
 		return nil, err
 	}
 	sells, err := counter.New(counter.Config{Till: s.Till, Recorded: recorded(s.archive), Issued: s.issuedIn(),
@@ -186,10 +186,16 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	return s, s.openServer(sells, o.Level, metrics, budgets)
 }
 
+// tillKeys are the identity's keys, the current one first, and the secret of tokens.
+type tillKeys struct {
+	keys   []*attest.Key
+	secret []byte
+}
+
 // openTill opens the till behind the desk, whose readings it sells, and what does later what it has
 // sold.
 func (s *Shop) openTill(o Options, metrics *dynamic.Metrics, guard *settle.GasGuard, high till.HighWater,
-	keys []*attest.Key, secret []byte) error {
+	k tillKeys) error {
 	c := &s.Config
 	if err := s.openServices(o, metrics); err != nil {
 		return err
@@ -203,10 +209,10 @@ func (s *Shop) openTill(o Options, metrics *dynamic.Metrics, guard *settle.GasGu
 	s.runs = append(s.runs, s.quotes.Run, s.measure(metrics))
 	kinds := s.services.Kinds()
 	s.Till, err = till.New(till.Config{
-		BaseURL: c.BaseURL, Site: s.Site, DB: s.DB, Rails: s.Rails, Gas: guard, Keys: keys, Ring: s.Ring,
-		Kinds: kinds, Shelves: []till.Shelf{till.Goods(kinds), till.Pages(keys[0]), till.Porch(s.weather),
+		BaseURL: c.BaseURL, Site: s.Site, DB: s.DB, Rails: s.Rails, Gas: guard, Keys: k.keys, Ring: s.Ring,
+		Kinds: kinds, Shelves: []till.Shelf{till.Goods(kinds), till.Pages(k.keys[0]), till.Porch(s.weather),
 			till.Commissions},
-		Secret: secret, Log: s.Log, SettleWait: time.Duration(c.Server.SettleWait), MaxInFlight: c.Server.MaxInFlight,
+		Secret: k.secret, Log: s.Log, SettleWait: time.Duration(c.Server.SettleWait), MaxInFlight: c.Server.MaxInFlight,
 		Exclusive: s.exclusive, HighWater: high, AfterStep: o.AfterStep, Late: metrics.Late,
 		Outcome: func(network string, state till.State) { metrics.Purchase(network, string(state)) },
 		Money: func(network string, state till.State, atomic int64) {

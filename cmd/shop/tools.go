@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -116,7 +115,7 @@ func Backup(ctx context.Context, c *Config, w io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if ok, err := askServer(ctx, spec, http.MethodGet, "/backup", nil, w); ok || err != nil {
+	if ok, err := askServer(ctx, spec, "GET /backup", nil, w); ok || err != nil {
 		return err
 	}
 	db, err := openExisting(ctx, c, spec)
@@ -323,10 +322,17 @@ type DrilledCounter struct {
 	Then   int64  `json:"then"`
 }
 
+// Trial is a backup to be tried, with the high-water files beside it; Skip does without the chains.
+type Trial struct {
+	Backup    io.Reader
+	HighWater []string
+	Skip      bool
+}
+
 // Drill restores a backup for trial: into a ledger of its own in a folder for the time being, by
 // the same steps, with the chains and high-water files of the configuration. The configured ledger
 // is left alone, and nothing is left behind.
-func Drill(ctx context.Context, c *Config, r io.Reader, files []string, skip bool, log *slog.Logger) (d Drilled,
+func Drill(ctx context.Context, c *Config, t Trial, log *slog.Logger) (d Drilled,
 	err error) {
 	spec, err := LedgerSpec(c)
 	if err != nil {
@@ -344,14 +350,14 @@ func Drill(ctx context.Context, c *Config, r io.Reader, files []string, skip boo
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	trial := *c
 	trial.LedgerFile, trial.Ledger = "", "bolt:"+filepath.Join(dir, "ledger")
-	if err := Restore(ctx, &trial, r); err != nil {
+	if err := Restore(ctx, &trial, t.Backup); err != nil {
 		return d, err
 	}
 	before, err := counters(ctx, &trial)
 	if err != nil {
 		return d, err
 	}
-	if d.Networks, err = Reconcile(ctx, &trial, files, skip, log); err != nil {
+	if d.Networks, err = Reconcile(ctx, &trial, t.HighWater, t.Skip, log); err != nil {
 		return d, fmt.Errorf("comparing with the chains and high-water files: %w", err)
 	}
 	after, err := counters(ctx, &trial)

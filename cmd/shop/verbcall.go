@@ -294,7 +294,7 @@ func (c *Call) ask(ctx context.Context, cfg *Config, log *slog.Logger, w io.Writ
 		}
 		path := "/keeper/" + c.Name + "?" + url.Values{"dry": {strconv.FormatBool(c.Dry)},
 			"json": {strconv.FormatBool(c.JSON)}}.Encode()
-		if ok, err := askServer(ctx, spec, http.MethodPost, path, bytes.NewReader(body), w); ok || err != nil {
+		if ok, err := askServer(ctx, spec, "POST "+path, bytes.NewReader(body), w); ok || err != nil {
 			return err
 		}
 	}

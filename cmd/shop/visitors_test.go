@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -77,7 +76,7 @@ func TestTheKeeperReadsWhatVisitorsLeft(t *testing.T) {
 	}
 	keep := func(words ...string) ([]map[string]any, error) { return keep(t, c, words...) }
 	for ok := false; !ok && ctx.Err() == nil; { // until it listens
-		ok, _ = askServer(ctx, c.Ledger, http.MethodPost, "/keeper/waiting", strings.NewReader(`{}`),
+		ok, _ = askServer(ctx, c.Ledger, "POST /keeper/waiting", strings.NewReader(`{}`),
 			new(bytes.Buffer))
 	}
 	ask("POST", "/api/letter", `{"letter":"Dear keeper\n\u001b[2J"}`, 400)

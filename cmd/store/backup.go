@@ -100,7 +100,7 @@ func runRestore(ctx context.Context, c *call) error {
 			return err
 		}
 		if *dry {
-			return restoreDrill(ctx, c, cfg, in, files, *skip)
+			return restoreDrill(ctx, c, cfg, in.Name(), shop.Trial{Backup: in, HighWater: files, Skip: *skip})
 		}
 		if err := shop.Restore(ctx, cfg, in); err != nil {
 			return err
@@ -123,15 +123,15 @@ func runRestore(ctx context.Context, c *call) error {
 }
 
 // restoreDrill says what restoring a backup would come to.
-func restoreDrill(ctx context.Context, c *call, cfg *shop.Config, in *os.File, files []string, skip bool) error {
-	d, err := shop.Drill(ctx, cfg, in, files, skip, c.logger)
+func restoreDrill(ctx context.Context, c *call, cfg *shop.Config, file string, t shop.Trial) error {
+	d, err := shop.Drill(ctx, cfg, t, c.logger)
 	if err != nil {
-		return fmt.Errorf("%s is a whole backup, and restoring it would fail: %w", in.Name(), err)
+		return fmt.Errorf("%s is a whole backup, and restoring it would fail: %w", file, err)
 	}
 	if err := json.NewEncoder(c.stdout).Encode(d); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stdout, "%s is a whole backup; nothing was changed\n", in.Name())
+	fmt.Fprintf(c.stdout, "%s is a whole backup; nothing was changed\n", file)
 	if d.Occupied {
 		fmt.Fprintln(c.stdout, "The configured ledger is there: move its file away first, or the restore refuses it.")
 	}

@@ -76,7 +76,7 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 		}
 	}
 	if *vantage != "" {
-		return walkElsewhere(ctx, c, cfg, o, *vantage, cmp.Or(*out, shop.SeenFile(*vantage)), *asJSON)
+		return walkElsewhere(ctx, c, cfg, o, elsewhere{*vantage, cmp.Or(*out, shop.SeenFile(*vantage)), *asJSON})
 	}
 	report, err := shop.Census(ctx, cfg, o)
 	if bar != nil {
@@ -117,20 +117,26 @@ func rehearsal(ctx context.Context, c *call, cfg *shop.Config, asJSON bool) erro
 	return runCheck(ctx, c)
 }
 
+// elsewhere is where a walker at another place has its roster from, and what it leaves.
+type elsewhere struct {
+	roster string
+	out    string
+	asJSON bool
+}
+
 // walkElsewhere is the census of a walker at another place.
-func walkElsewhere(ctx context.Context, c *call, cfg *shop.Config, o shop.CensusOptions, roster, out string,
-	asJSON bool) error {
-	report, err := shop.Elsewhere(ctx, cfg, roster, out, o)
+func walkElsewhere(ctx context.Context, c *call, cfg *shop.Config, o shop.CensusOptions, e elsewhere) error {
+	report, err := shop.Elsewhere(ctx, cfg, e.roster, e.out, o)
 	if err != nil {
 		return err
 	}
-	if asJSON {
+	if e.asJSON {
 		return json.NewEncoder(c.stdout).Encode(report)
 	}
 	fmt.Fprintf(c.stdout, "%d doors have a verdict from here, %d walks to the control door: %s\nPut it into the "+
 		"store's folder vantages, where the roster is from, before the round is sealed; store census -vantages says "+
 		"there whether it will be taken.\n",
-		report.Walks, report.Control, out)
+		report.Walks, report.Control, e.out)
 	return nil
 }
 

@@ -47,12 +47,12 @@ func runKey(ctx context.Context, c *call) error {
 		return keyTLS(c, *dir, *host)
 	case "walker":
 		if *admit != "" || *retire != "" {
-			return keyWalkers(c, *dir, *admit, *retire, *on, *dry)
+			return keyWalkers(c, *dir, walkerChange{*admit, *retire, *on}, *dry)
 		}
 		return keyWalker(c, *dir)
 	case "handover":
-		return keyHandover(ctx, c, *config, *dir, attest.Change{Purpose: attest.Purpose(*purpose), Effective: *on,
-			Reason: *reason}, *dry)
+		return keyHandover(ctx, c, handover{config: *config, dir: *dir, change: attest.Change{
+			Purpose: attest.Purpose(*purpose), Effective: *on, Reason: *reason}}, *dry)
 	}
 	c.flags.Usage()
 	return errUsage
@@ -94,24 +94,31 @@ func keyWalker(c *call, dir string) error {
 	return nil
 }
 
+// walkerChange is a walker that is admitted or retired, by its public key or its id, from a day on.
+type walkerChange struct {
+	admit  string
+	retire string
+	on     string
+}
+
 // keyWalkers changes which walkers at other places the ring names. What was sealed stays checkable:
 // no date lies in the past.
-func keyWalkers(c *call, dir, admit, retire, on string, dry bool) error {
-	if admit != "" && retire != "" {
+func keyWalkers(c *call, dir string, w walkerChange, dry bool) error {
+	if w.admit != "" && w.retire != "" {
 		return because(errUsage, "-admit and -retire are two calls")
 	}
-	if on < time.Now().UTC().Format(time.DateOnly) {
-		return because(errUsage, "-on %s is past: rounds that are sealed would be judged by it", on)
+	if w.on < time.Now().UTC().Format(time.DateOnly) {
+		return because(errUsage, "-on %s is past: rounds that are sealed would be judged by it", w.on)
 	}
 	ring, err := readRing(dir)
 	if err != nil {
 		return err
 	}
-	kid := retire
-	if admit != "" {
-		kid, err = shop.AdmitWalker(&ring, admit, on)
+	kid := w.retire
+	if w.admit != "" {
+		kid, err = shop.AdmitWalker(&ring, w.admit, w.on)
 	} else {
-		err = shop.RetireWalker(&ring, retire, on)
+		err = shop.RetireWalker(&ring, w.retire, w.on)
 	}
 	if err != nil {
 		return because(errUsage, "%w", err)
@@ -173,61 +180,71 @@ func keyList(c *call, dir string, asJSON bool) error {
 	return w.Flush()
 }
 
+// handover is the succession of a key: the file of the configuration, the folder of keys with its
+// ring and the outgoing key, and what changes.
+type handover struct {
+	config, dir string
+	ring        attest.Ring
+	old         *attest.Key
+	change      attest.Change
+}
+
 // keyHandover makes a new identity or log key and has the outgoing one sign that it follows. The
 // outgoing private half stays beside it, named by its key id; that of an identity is needed for
 // purchases that it still has to sign. What was cut off is finished by the same call.
-func keyHandover(ctx context.Context, c *call, config, dir string, change attest.Change, dry bool) error {
-	p := change.Purpose
-	if change.Reason == "" {
+func keyHandover(ctx context.Context, c *call, h handover, dry bool) error {
+	p := h.change.Purpose
+	if h.change.Reason == "" {
 		return because(errUsage, "say why with -reason: the record is public and for ever")
 	}
 	if p != attest.PurposeIdentity && p != attest.PurposeLog {
 		return because(errUsage, "-purpose %q is neither identity nor log; a key for another purpose is replaced by "+
 			"its file", p)
 	}
-	ring, err := readRing(dir)
-	if err != nil {
+	var err error
+	if h.ring, err = readRing(h.dir); err != nil {
 		return err
 	}
-	old, err := attest.LoadKey(shop.KeyFile(dir, p))
-	if err != nil {
+	if h.old, err = attest.LoadKey(shop.KeyFile(h.dir, p)); err != nil {
 		return err
 	}
 	if dry {
-		return handoverDrill(ctx, c, config, dir, ring, old, change)
+		return handoverDrill(c, h)
 	}
 	// The new key is on disk before anything names it; for the log, the record knows of the
 	// handover before the folder of keys does, so that nothing that runs signs with the outgoing
 	// key behind it. Whatever a crash leaves, no private half is lost, and the rings say which one
 	// is in force.
-	pending := shop.KeyFile(dir, p) + ".next"
+	pending := shop.KeyFile(h.dir, p) + ".next"
 	fresh, err := keyAt(pending)
 	if err != nil {
 		return fmt.Errorf("storing the new key: %w", err)
 	}
-	if inForce, _ := ring.For(p); inForce.KID != fresh.KID() {
+	if inForce, _ := h.ring.For(p); inForce.KID != fresh.KID() {
 		var next attest.Ring
 		if p == attest.PurposeLog {
-			next, err = shop.HandOverLog(ctx, config, ring, old, fresh.Public(), change)
+			next, err = shop.HandOverLog(ctx, h.config, shop.LogHandover{Ring: h.ring, Outgoing: h.old,
+				Incoming: fresh.Public(),
+				Change:   h.change})
 		} else {
-			next, err = ring.Handover(change, old, fresh.Public())
+			next, err = h.ring.Handover(h.change, h.old, fresh.Public())
 		}
 		if err != nil {
 			return err
 		}
-		if err := shop.WriteRing(dir, next); err != nil {
+		if err := shop.WriteRing(h.dir, next); err != nil {
 			return err
 		}
 	}
-	retired := retiredFile(dir, p, old)
-	if err := os.Link(shop.KeyFile(dir, p), retired); err != nil && !errors.Is(err, fs.ErrExist) {
+	retired := retiredFile(h.dir, p, h.old)
+	if err := os.Link(shop.KeyFile(h.dir, p), retired); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := os.Rename(pending, shop.KeyFile(dir, p)); err != nil {
+	if err := os.Rename(pending, shop.KeyFile(h.dir, p)); err != nil {
 		return err
 	}
 	if p == attest.PurposeLog {
-		if err := shop.CoverHandover(ctx, config); err != nil {
+		if err := shop.CoverHandover(ctx, h.config); err != nil {
 			return fmt.Errorf("the log was handed over, and the record's manifest does not know it yet: %w\nhint: "+
 				"store build makes it anew", err)
 		}
@@ -242,10 +259,9 @@ func keyHandover(ctx context.Context, c *call, config, dir string, change attest
 
 // handoverDrill says what a handover would change. That of an identity is tried, to a key that is
 // thrown away; that of the log is signed with the head that the record has then.
-func handoverDrill(ctx context.Context, c *call, config, dir string, ring attest.Ring, old *attest.Key,
-	change attest.Change) error {
-	p := change.Purpose
-	pending := shop.KeyFile(dir, p) + ".next"
+func handoverDrill(c *call, h handover) error {
+	p := h.change.Purpose
+	pending := shop.KeyFile(h.dir, p) + ".next"
 	fresh, err := attest.LoadKey(pending)
 	switch {
 	case err == nil:
@@ -259,25 +275,25 @@ func handoverDrill(ctx context.Context, c *call, config, dir string, ring attest
 		return err
 	}
 	more := 1
-	switch inForce, _ := ring.For(p); {
+	switch inForce, _ := h.ring.For(p); {
 	case inForce.KID == fresh.KID():
 		more = 0 // it was cut off behind the ring
 	case p == attest.PurposeLog:
-		if _, err := shop.Load(config); err != nil {
+		if _, err := shop.Load(h.config); err != nil {
 			return fmt.Errorf("the record whose last head is signed is not known: %w\nhint: name the configuration "+
 				"file with -config", err)
 		}
 	default:
-		if _, err := ring.Handover(change, old, fresh.Public()); err != nil {
+		if _, err := h.ring.Handover(h.change, h.old, fresh.Public()); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(c.stdout, "would hand the %s over from %s to a new key on %s: %s\n", p, old.KID(), change.Effective,
-		change.Reason)
-	fmt.Fprintf(c.stdout, "would write %s: %d handovers, %d retired keys\n", shop.RingFile(dir),
-		len(ring.Handovers)+more, len(ring.Retired)+more)
-	fmt.Fprintf(c.stdout, "would write %s: the new key\n", shop.KeyFile(dir, p))
-	fmt.Fprintf(c.stdout, "would write %s: the outgoing key\n", retiredFile(dir, p, old))
+	fmt.Fprintf(c.stdout, "would hand the %s over from %s to a new key on %s: %s\n", p, h.old.KID(),
+		h.change.Effective, h.change.Reason)
+	fmt.Fprintf(c.stdout, "would write %s: %d handovers, %d retired keys\n", shop.RingFile(h.dir),
+		len(h.ring.Handovers)+more, len(h.ring.Retired)+more)
+	fmt.Fprintf(c.stdout, "would write %s: the new key\n", shop.KeyFile(h.dir, p))
+	fmt.Fprintf(c.stdout, "would write %s: the outgoing key\n", retiredFile(h.dir, p, h.old))
 	if p == attest.PurposeLog {
 		fmt.Fprintln(c.stdout, "would sign the record's last head by the outgoing key, and make its manifest anew")
 	}

@@ -17,7 +17,7 @@ import (
 func runVerify(ctx context.Context, c *call) error {
 	code := kit.ExitVerified
 	for _, args := range halves(c.args) {
-		if code = kit.Run(ctx, "store verify", rejudge.Batteries{}, args, c.stdout,
+		if code = kit.Run(ctx, kit.Program{Name: "store verify", Judge: rejudge.Batteries{}}, args, c.stdout,
 			c.stderr); code != kit.ExitVerified {
 			break
 		}

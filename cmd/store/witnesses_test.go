@@ -169,7 +169,8 @@ func TestLongWitnessesOfTransparencyDev(t *testing.T) {
 	verify := func(code int, says string) {
 		t.Helper()
 		var out strings.Builder
-		if got := kit.Run(t.Context(), "verify", rejudge.Batteries{}, []string{"-policy", policy, writer.Dir}, &out,
+		if got := kit.Run(t.Context(), kit.Program{Name: "verify", Judge: rejudge.Batteries{}},
+			[]string{"-policy", policy, writer.Dir}, &out,
 			io.Discard); got != code || !strings.Contains(out.String(), says) {
 			t.Errorf("exit %d, want %d and %q: %s", got, code, says, out.String())
 		}

@@ -63,5 +63,5 @@ import (
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	return kit.Run(context.Background(), "verify", nil, args, stdout, stderr)
+	return kit.Run(context.Background(), kit.Program{Name: "verify", Judge: nil}, args, stdout, stderr)
 }

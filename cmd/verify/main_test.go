@@ -40,7 +40,7 @@ func specimen(t *testing.T) string {
 
 // judging is the program as `store verify` is.
 func judging(args []string, stdout, stderr io.Writer) int {
-	return kit.Run(context.Background(), "verify", rejudge.Batteries{}, args, stdout, stderr)
+	return kit.Run(context.Background(), kit.Program{Name: "verify", Judge: rejudge.Batteries{}}, args, stdout, stderr)
 }
 
 func check(dir string) (int, string) {

@@ -75,7 +75,7 @@ func (s *schemaRun) check(schema any, instance any, at string) string {
 	case string:
 		return s.text(rules, v, at)
 	case float64:
-		return bounds(rules, v, at, "minimum", "maximum", "")
+		return bounds(rules, v, at, limits{"minimum", "maximum", ""})
 	}
 	return ""
 }
@@ -101,7 +101,7 @@ func (s *schemaRun) object(rules *exchange.Object, required []any, v *exchange.O
 			return said
 		}
 	}
-	return bounds(rules, float64(v.Len()), at, "minProperties", "maxProperties", " members")
+	return bounds(rules, float64(v.Len()), at, limits{"minProperties", "maxProperties", " members"})
 }
 
 func (s *schemaRun) array(rules *exchange.Object, v []any, at string) string {
@@ -112,7 +112,7 @@ func (s *schemaRun) array(rules *exchange.Object, v []any, at string) string {
 			}
 		}
 	}
-	return bounds(rules, float64(len(v)), at, "minItems", "maxItems", " items")
+	return bounds(rules, float64(len(v)), at, limits{"minItems", "maxItems", " items"})
 }
 
 func (s *schemaRun) text(rules *exchange.Object, v, at string) string {
@@ -127,15 +127,22 @@ func (s *schemaRun) text(rules *exchange.Object, v, at string) string {
 			return at + " does not match its pattern"
 		}
 	}
-	return bounds(rules, float64(utf8.RuneCountInString(v)), at, "minLength", "maxLength", " characters")
+	return bounds(rules, float64(utf8.RuneCountInString(v)), at, limits{"minLength", "maxLength", " characters"})
 }
 
-func bounds(rules *exchange.Object, n float64, at, least, most, unit string) string {
-	if limit := number(rules, least); n < limit {
-		return fmt.Sprintf("%s has %v%s, fewer than %v", at, n, unit, limit)
+// limits are the names of a schema's two limits of one kind, and the unit of what they count.
+type limits struct {
+	least string
+	most  string
+	unit  string
+}
+
+func bounds(rules *exchange.Object, n float64, at string, l limits) string {
+	if limit := number(rules, l.least); n < limit {
+		return fmt.Sprintf("%s has %v%s, fewer than %v", at, n, l.unit, limit)
 	}
-	if limit := number(rules, most); n > limit {
-		return fmt.Sprintf("%s has %v%s, more than %v", at, n, unit, limit)
+	if limit := number(rules, l.most); n > limit {
+		return fmt.Sprintf("%s has %v%s, more than %v", at, n, l.unit, limit)
 	}
 	return ""
 }

@@ -95,13 +95,14 @@ func (l Liar) Seal(ctx context.Context, round Round, rows []Row, lie func(rows [
 	if err := errors.Join(err, dir.Once(PartPath(2, 0), raw), dir.Once(HeaderPath(2), header)); err != nil {
 		return err
 	}
-	_, err = tlog.Append(ctx, dir, r.Log, l.Origin, l.LogKey, func(yield func([]byte, error) bool) {
-		for _, leaf := range append(signed, first, second) {
-			if !yield(leaf, nil) {
-				return
+	_, err = tlog.Append(ctx, dir, r.Log, tlog.Signer{Origin: l.Origin, Key: l.LogKey},
+		func(yield func([]byte, error) bool) {
+			for _, leaf := range append(signed, first, second) {
+				if !yield(leaf, nil) {
+					return
+				}
 			}
-		}
-	})
+		})
 	return err
 }
 

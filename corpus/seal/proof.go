@@ -30,7 +30,7 @@ func (w *Writer) AddProof(ctx context.Context, sequence int64, calendar string, 
 		}
 		return round.Digest, nil
 	}
-	return w.addProof(ctx, record.ProofDir(sequence), calendar, p, headers, about)
+	return w.addProof(ctx, record.ProofDir(sequence), calendarProof{calendar, p, headers}, about)
 }
 
 // AddAnchorProof is AddProof for the digest of an anchor.
@@ -46,16 +46,23 @@ func (w *Writer) AddAnchorProof(ctx context.Context, sequence int64, calendar st
 		}
 		return chain[sequence-1].Digest()
 	}
-	return w.addProof(ctx, record.AnchorProofDir(sequence), calendar, p, headers, about)
+	return w.addProof(ctx, record.AnchorProofDir(sequence), calendarProof{calendar, p, headers}, about)
+}
+
+// calendarProof is what a calendar proved, and the blocks that it rests on, by height.
+type calendarProof struct {
+	calendar string
+	proof    ots.Proof
+	headers  map[int64]ots.Header
 }
 
 // addProof appends a proof of what about says to a directory.
-func (w *Writer) addProof(ctx context.Context, to, calendar string, p ots.Proof, headers map[int64]ots.Header,
+func (w *Writer) addProof(ctx context.Context, to string, by calendarProof,
 	about func(*record.Record) (attest.Digest, error)) (_ string, err error) {
 	fail := func(err error) (string, error) {
-		return "", fmt.Errorf("adding to %s a proof by %s: %w", to, calendar, err)
+		return "", fmt.Errorf("adding to %s a proof by %s: %w", to, by.calendar, err)
 	}
-	if !calendarName.MatchString(calendar) {
+	if !calendarName.MatchString(by.calendar) {
 		return fail(errors.New("not the name of a calendar"))
 	}
 	dir, r, err := w.open(ctx)
@@ -67,15 +74,15 @@ func (w *Writer) addProof(ctx context.Context, to, calendar string, p ots.Proof,
 	if err != nil {
 		return fail(err)
 	}
-	if digest != p.Digest {
+	if digest != by.proof.Digest {
 		return fail(errors.New("it is about another digest"))
 	}
-	raw := p.Encode()
+	raw := by.proof.Encode()
 	if _, err := ots.Parse(raw); err != nil {
 		return fail(err)
 	}
-	for _, c := range p.Claims() {
-		if h, given := headers[c.Height]; given && c.Kind == ots.Bitcoin {
+	for _, c := range by.proof.Claims() {
+		if h, given := by.headers[c.Height]; given && c.Kind == ots.Bitcoin {
 			if err := h.Commits(c.Message); err != nil {
 				return fail(err)
 			}
@@ -85,7 +92,7 @@ func (w *Writer) addProof(ctx context.Context, to, calendar string, p ots.Proof,
 		}
 	}
 	for n := 1; ; n++ {
-		name := path.Join(to, fmt.Sprintf("%s-%d.ots", calendar, n))
+		name := path.Join(to, fmt.Sprintf("%s-%d.ots", by.calendar, n))
 		held, err := dir.Root.ReadFile(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

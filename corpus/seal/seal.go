@@ -190,7 +190,7 @@ func (w *Writer) catchUp(ctx context.Context, dir *durable.Folder, r *record.Rec
 			return fmt.Errorf("opening record: round %d begins at leaf %d, the log ends at %d", round.Sequence,
 				round.FirstLeaf, size)
 		}
-		log, err := tlog.Append(ctx, dir, r.Log, w.Origin, w.LogKey, r.Leaves(ctx, round))
+		log, err := tlog.Append(ctx, dir, r.Log, tlog.Signer{Origin: w.Origin, Key: w.LogKey}, r.Leaves(ctx, round))
 		if err != nil {
 			return err
 		}
@@ -210,20 +210,21 @@ func (w *Writer) catchUp(ctx context.Context, dir *durable.Folder, r *record.Rec
 	if len(pending) == 0 {
 		return nil
 	}
-	r.Log, err = tlog.Append(ctx, dir, r.Log, w.Origin, w.LogKey, func(yield func([]byte, error) bool) {
-		for i, n := range pending {
-			o, raw, err := record.OpenObservation(dir.Root.FS(), n, w.Ring)
-			if err == nil && n != logged+int64(i)+1 {
-				err = fmt.Errorf("reading observations: %d follows %d", n, logged+int64(i))
+	r.Log, err = tlog.Append(ctx, dir, r.Log, tlog.Signer{Origin: w.Origin, Key: w.LogKey},
+		func(yield func([]byte, error) bool) {
+			for i, n := range pending {
+				o, raw, err := record.OpenObservation(dir.Root.FS(), n, w.Ring)
+				if err == nil && n != logged+int64(i)+1 {
+					err = fmt.Errorf("reading observations: %d follows %d", n, logged+int64(i))
+				}
+				if err == nil {
+					err = withdraw(dir, o)
+				}
+				if !yield(raw, err) || err != nil {
+					return
+				}
 			}
-			if err == nil {
-				err = withdraw(dir, o)
-			}
-			if !yield(raw, err) || err != nil {
-				return
-			}
-		}
-	})
+		})
 	return err
 }
 

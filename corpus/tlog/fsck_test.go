@@ -52,7 +52,7 @@ func TestLongTesseraAcceptsTheLog(t *testing.T) {
 	var heads []Checkpoint
 	for _, size := range []int64{1, 3, 256, 300, 700, 70_000} {
 		var err error
-		if log, err = Append(t.Context(), dir, log, logName, key, leavesFrom(log.head.Size, size)); err != nil {
+		if log, err = Append(t.Context(), dir, log, Signer{logName, key}, leavesFrom(log.head.Size, size)); err != nil {
 			t.Fatal(err)
 		}
 		if ok, out := fsck(t, bin, filepath.Join(dir.Root.Name(), "log"), vkey, 10*time.Minute); !ok {
@@ -77,7 +77,7 @@ func TestLongTesseraAcceptsTheLog(t *testing.T) {
 		}
 		heads = append(heads, log.head)
 	}
-	again, err := Append(t.Context(), dir, log, logName, key, leavesFrom(0, 0))
+	again, err := Append(t.Context(), dir, log, Signer{logName, key}, leavesFrom(0, 0))
 	if err != nil || string(again.head.Raw) != string(log.head.Raw) {
 		t.Errorf("nothing appended: %v", err)
 	}

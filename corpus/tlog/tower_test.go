@@ -55,7 +55,8 @@ func logOf(t testing.TB, size int64) (*durable.Folder, *Log) {
 	t.Cleanup(func() { dir.Close() })
 	log, err := Open(dir.Root.FS(), attest.SpecimenRing())
 	if err == nil && size > 0 {
-		log, err = Append(t.Context(), dir, log, logName, attest.SpecimenKeyFor(attest.PurposeLog), leavesFrom(0, size))
+		log, err = Append(t.Context(), dir, log, Signer{logName, attest.SpecimenKeyFor(attest.PurposeLog)},
+			leavesFrom(0, size))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -15,15 +15,21 @@ import (
 	"store.example/agentstore/corpus/durable"
 )
 
+// Signer signs a log's checkpoints, under the log's name.
+type Signer struct {
+	Origin string
+	Key    *attest.Key
+}
+
 // Append adds entries behind the log's head and publishes the new checkpoint: entries and tiles
 // first, then the checkpoint, so that after a crash the old one stands, and the same call again
 // does the rest. The caller holds the lock of dir, and sees to it that what it adds follows from
 // files that are written once.
-func Append(ctx context.Context, dir *durable.Folder, log *Log, origin string, k *attest.Key,
-	entries iter.Seq2[[]byte, error]) (*Log, error) {
+func Append(ctx context.Context, dir *durable.Folder, log *Log, by Signer, entries iter.Seq2[[]byte, error]) (*Log,
+	error) {
 	head := log.head
-	if head.Origin != "" && head.Origin != origin {
-		return nil, fmt.Errorf("appending to log: it is %s, not %s", head.Origin, origin)
+	if head.Origin != "" && head.Origin != by.Origin {
+		return nil, fmt.Errorf("appending to log: it is %s, not %s", head.Origin, by.Origin)
 	}
 	t, err := openTower(head.Size, head.Root, log.read)
 	if err != nil {
@@ -54,7 +60,7 @@ func Append(ctx context.Context, dir *durable.Folder, log *Log, origin string, k
 	if err != nil {
 		return nil, err
 	}
-	next, err := signCheckpoint(origin, t.Size, root, k)
+	next, err := signCheckpoint(by.Origin, t.Size, root, by.Key)
 	if err != nil {
 		return nil, err
 	}

@@ -200,12 +200,12 @@ func verifyTree(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, e
 	}
 	out.KID, out.Keys = keys.Identity().KID, KeysOf(keys, out.Trusted)
 	if site {
-		if _, err := out.cover(ctx, tree, attest.PublicLayout(), keys, own, ""); err != nil {
+		if _, err := out.cover(ctx, tree, attest.PublicLayout(), rings{keys, own}, ""); err != nil {
 			return out, err
 		}
 	}
 	if holdsRecord {
-		if err := out.checkRecord(ctx, tree, place, keys, own, o); err != nil {
+		if err := out.checkRecord(ctx, tree, place, rings{keys, own}, o); err != nil {
 			return out, err
 		}
 		if err := out.beside(tree, place, site); err != nil {
@@ -373,17 +373,22 @@ func (r *CloneReport) spelling(tree fs.FS, place string, site bool) error {
 	})
 }
 
+// rings are the keys that a clone is checked with, and those that it names itself.
+type rings struct {
+	keys attest.Ring
+	own  attest.Ring
+}
+
 // cover checks the manifest of a tree whose paths begin with place and whose own keys are own, and
 // reports whether every file of it is as it was signed.
-func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, keys, own attest.Ring,
-	place string) (bool, error) {
-	report, err := attest.VerifyTree(ctx, tree, l, keys)
+func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, k rings, place string) (bool, error) {
+	report, err := attest.VerifyTree(ctx, tree, l, k.keys)
 	if err != nil {
 		return false, err
 	}
 	// Whoever holds a key that was given up may sign what he likes. A tree that was made before
 	// that does not know of it.
-	if by, ok := own.ByPublic(ed25519.PublicKey(report.Signer.Public)); ok && by.Status == attest.SignerRetired {
+	if by, ok := k.own.ByPublic(ed25519.PublicKey(report.Signer.Public)); ok && by.Status == attest.SignerRetired {
 		report.Problems = append(report.Problems, attest.Problem{Path: l.Head(), Kind: attest.ProblemUnsigned,
 			Detail: fmt.Sprintf("signed by %s, which the keys of this tree say was retired on %s", by.Key,
 				by.RetiredOn), Rule: rule.ManifestKey})
@@ -415,8 +420,7 @@ func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, ke
 
 // checkRecord checks the record's manifest and, if every file is as it was signed, what the files
 // say.
-func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string, keys, own attest.Ring,
-	o CloneOptions) error {
+func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string, k rings, o CloneOptions) error {
 	_, err := fs.Stat(tree, ".git")
 	byGit := err == nil
 	if tree, err = at(tree, place); err != nil {
@@ -433,13 +437,14 @@ func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string,
 		case o.Commits == nil:
 			r.NotChecked = append(r.NotChecked, "the signatures of commits, which git verify-commit checks")
 		}
-	} else if sound, err := r.cover(ctx, tree, attest.CorpusLayout(), keys, own, place); err != nil || !sound {
+	} else if sound, err := r.cover(ctx, tree, attest.CorpusLayout(), rings{k.keys, k.own}, place); err != nil ||
+		!sound {
 		return err
 	}
 	if byGit && o.Commits != nil {
-		r.commits(o.Commits, keys)
+		r.commits(o.Commits, k.keys)
 	}
-	report, err := Record(ctx, tree, keys, o.RecordOptions)
+	report, err := Record(ctx, tree, k.keys, o.RecordOptions)
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func (c *checker) leaves(ctx context.Context, g *grower) error {
 					"observations are missing", round.FirstLeaf, g.t.Size))
 			return nil
 		}
-		if err := c.round(ctx, round, observed, part, g, &hosts); err != nil || len(c.out.Problems) > 0 {
+		if err := c.round(ctx, round, observed, part, grown{g, &hosts}); err != nil || len(c.out.Problems) > 0 {
 			return err
 		}
 	}
@@ -146,16 +146,22 @@ type hostIndex struct {
 	root attest.Digest
 }
 
+// grown is what the rounds before have grown: the log, and the host index of the newest.
+type grown struct {
+	log   *grower
+	hosts *hostIndex
+}
+
 // round takes one round's parts from next, checks how they follow one another, and adds its leaves.
 // The log has so many observations before it. hosts is the host index of the round before, and
 // becomes that of this one: its files must be what that and the rows give, as must be what each row
 // says of the one before it.
 func (c *checker) round(ctx context.Context, round record.Round, observed int, next func() (checkedPart, bool),
-	g *grower, hosts *hostIndex) error {
+	so grown) error {
 	if _, ok := c.ring.ByKID(round.KID); !ok {
 		return fmt.Errorf("checking round %d: %w", round.Sequence, attest.ErrUnknownKey)
 	}
-	before := record.HostEntries(c.fsys, round.Sequence-1, hosts.size, hosts.root)
+	before := record.HostEntries(c.fsys, round.Sequence-1, so.hosts.size, so.hosts.root)
 	index := record.NewHostIndex(round.Sequence, before, func(name string, data []byte) error {
 		c.same(rule.IndexFold, record.HostsPath(round.Sequence, name), data)
 		return nil
@@ -197,9 +203,9 @@ func (c *checker) round(ctx context.Context, round record.Round, observed int, n
 		c.progress(int64(len(part.rows)))
 		for _, row := range part.rows {
 			if row.corrected != nil {
-				c.corrected[g.t.Size] = *row.corrected
+				c.corrected[so.log.t.Size] = *row.corrected
 			}
-			before, err := index.Row(row.host, g.t.Size, row.sum)
+			before, err := index.Row(row.host, so.log.t.Size, row.sum)
 			if err != nil {
 				return err
 			}
@@ -212,7 +218,7 @@ func (c *checker) round(ctx context.Context, round record.Round, observed int, n
 				c.problem(rule.RowPrevious, name, attest.ProblemChanged, detail)
 				return nil
 			}
-			if err := g.add(row.raw, row.leaf); err != nil {
+			if err := so.log.add(row.raw, row.leaf); err != nil {
 				return err
 			}
 		}
@@ -226,7 +232,7 @@ func (c *checker) round(ctx context.Context, round record.Round, observed int, n
 	}
 	c.lot(round, observed, &lot)
 	var err error
-	if hosts.size, hosts.root, err = index.Finish(); err != nil {
+	if so.hosts.size, so.hosts.root, err = index.Finish(); err != nil {
 		return err
 	}
 	header, err := fs.ReadFile(c.fsys, record.HeaderPath(round.Sequence))
@@ -237,12 +243,12 @@ func (c *checker) round(ctx context.Context, round record.Round, observed int, n
 	if err != nil {
 		return err
 	}
-	second, err := record.EncodeHostsLeaf(round.Sequence, hosts.size, hosts.root)
+	second, err := record.EncodeHostsLeaf(round.Sequence, so.hosts.size, so.hosts.root)
 	if err != nil {
 		return err
 	}
 	for _, leaf := range [][]byte{first, second} {
-		if err := g.add(leaf, attest.LeafHash(leaf)); err != nil {
+		if err := so.log.add(leaf, attest.LeafHash(leaf)); err != nil {
 			return err
 		}
 	}

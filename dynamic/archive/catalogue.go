@@ -215,9 +215,17 @@ type CatalogueItem struct {
 	Row  record.StoredRow
 }
 
+// Span is which rows of a catalogue are asked for: those behind a host, "" for all, at most so many
+// from an offset on.
+type Span struct {
+	After  string
+	Offset int
+	Limit  int
+}
+
 // Page returns the rows that a filter keeps, in the order of their hosts, at most limit from the
 // offset on; after is a host behind which they begin, "" for the first.
-func (a *Archive) Page(ctx context.Context, c *Catalogue, f Filter, after string, offset, limit int) (CataloguePage,
+func (a *Archive) Page(ctx context.Context, c *Catalogue, f Filter, at Span) (CataloguePage,
 	error) {
 	var p CataloguePage
 	s := a.Now()
@@ -237,10 +245,10 @@ func (a *Archive) Page(ctx context.Context, c *Catalogue, f Filter, after string
 			}
 			continue
 		}
-		if e.host > after || after == "" {
-			if p.Total >= offset && len(found) < limit {
+		if e.host > at.After || at.After == "" {
+			if p.Total >= at.Offset && len(found) < at.Limit {
 				found = append(found, *e)
-			} else if p.Total >= offset && p.Last == "" && len(found) > 0 {
+			} else if p.Total >= at.Offset && p.Last == "" && len(found) > 0 {
 				p.Last = found[len(found)-1].host
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -120,10 +119,15 @@ func (b *Buyer) Buy(ctx context.Context, rawURL string, o Options) (_ *Result, e
 	if t.Chosen < 0 {
 		return nil, t.err
 	}
-	p, err := b.journalled(ctx, h, o, t, r, u)
+	p, err := b.intend(ctx, t, r, u)
 	if err != nil {
 		return nil, err
 	}
+	if err := b.journalled(ctx, h, o, t, p); err != nil {
+		return nil, err
+	}
+	b.log.Info("payment journalled", "door", place(u), "amount", p.Amount, "network", p.Network, "pay_to", p.PayTo,
+		"purchase", p.ID)
 	res, err := b.finish(ctx, h, p)
 	if res != nil {
 		res.Warnings = append(t.Warnings, res.Warnings...)
@@ -157,36 +161,27 @@ func (b *Buyer) unanswered(ctx context.Context, r request, o Options) error {
 	return nil
 }
 
-// journalled decides on a payment and signs it: what will be signed is in the journal before it is,
-// and the signature is there before it leaves.
-func (b *Buyer) journalled(ctx context.Context, h hold, o Options, t *Terms, r request, u *url.URL) (*purchase, error) {
-	p, err := b.intend(ctx, t, r, u)
-	if err != nil {
-		return nil, err
-	}
+// journalled signs a payment that was decided on: what will be signed is in the journal before it
+// is, and the signature is there before it leaves.
+func (b *Buyer) journalled(ctx context.Context, h hold, o Options, t *Terms, p *purchase) error {
 	p.ID = cmp.Or(o.ID, p.ID)
 	if err := h.keep(ctx, b.holding(b.cfg.Timeout)); err != nil {
-		return nil, err
+		return err
 	}
 	if known, err := h.known(ctx, p.Nonce); err != nil || known {
-		return nil, cmp.Or(err, ErrRepeated)
+		return cmp.Or(err, ErrRepeated)
 	}
 	key, err := idempotencyKey(ctx, h, o, t)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := h.create(ctx, p); err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.sign(p, t, key); err != nil {
-		return nil, err
+		return err
 	}
-	if err := h.update(ctx, p); err != nil {
-		return nil, err
-	}
-	b.log.Info("payment journalled", "door", place(u), "amount", p.Amount, "network", p.Network, "pay_to", p.PayTo,
-		"purchase", p.ID)
-	return p, nil
+	return h.update(ctx, p)
 }
 
 // free is the result of a door that delivered without asking for a payment.

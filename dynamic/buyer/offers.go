@@ -149,7 +149,7 @@ func (b *Buyer) checkOffers(ctx context.Context, t *Terms, u *url.URL) {
 			continue
 		}
 		e := &t.Entries[i]
-		e.Offer = b.verifyOffer(ctx, t, s, o, kind, e)
+		e.Offer = b.verifyOffer(ctx, t, signedOffer{s, o, kind}, e)
 		if o.ResourceURL != t.Resource {
 			t.warn("Signed offer %d is for another resource: %s.", n, printable(o.ResourceURL, 200))
 		}
@@ -176,10 +176,17 @@ func readOffer(s wireSigned) (o attest.Offer, kind string, err error) {
 	return o, "", fmt.Errorf("format %q", s.Format)
 }
 
-func (b *Buyer) verifyOffer(ctx context.Context, t *Terms, s wireSigned, o attest.Offer, kind string, e *Entry) string {
-	switch kind {
+// signedOffer is an offer as it came, what it says, and how it is signed.
+type signedOffer struct {
+	wire wireSigned
+	says attest.Offer
+	kind string
+}
+
+func (b *Buyer) verifyOffer(ctx context.Context, t *Terms, s signedOffer, e *Entry) string {
+	switch s.kind {
 	case "EdDSA", "Ed25519":
-		_, err := attest.OpenOffer(s.Signature,
+		_, err := attest.OpenOffer(s.wire.Signature,
 			func(kid string) (ed25519.PublicKey, error) { return t.keys.key(ctx, kid) })
 		switch {
 		case err == nil:
@@ -190,20 +197,21 @@ func (b *Buyer) verifyOffer(ctx context.Context, t *Terms, s wireSigned, o attes
 		}
 		return "signed, not verified: " + reason(err)
 	case "eip712":
-		sig, err := wallet.ParseSignature(s.Signature, wallet.SignatureSize)
+		sig, err := wallet.ParseSignature(s.wire.Signature, wallet.SignatureSize)
 		if err != nil {
 			return "signed, not verified: the signature cannot be read"
 		}
 		signer, err := wallet.Recover(wallet.Offer{
-			Version: uint64(o.Version), ResourceURL: o.ResourceURL, Scheme: o.Scheme, Network: o.Network,
-			Asset: o.Asset, PayTo: o.PayTo, Amount: o.Amount, ValidUntil: uint64(o.ValidUntil),
+			Version: uint64(s.says.Version), ResourceURL: s.says.ResourceURL, Scheme: s.says.Scheme,
+			Network: s.says.Network, Asset: s.says.Asset, PayTo: s.says.PayTo, Amount: s.says.Amount,
+			ValidUntil: uint64(s.says.ValidUntil),
 		}.Digest(), wallet.NormalizeV(sig))
 		if err != nil || signer.String() != e.payTo {
 			return "signed, not verified: the signer is not the receiver of the money"
 		}
 		return "signed, verified: by the receiver of the money"
 	}
-	return "signed, not verified: algorithm " + quoted(kind) + " is not known"
+	return "signed, not verified: algorithm " + quoted(s.kind) + " is not known"
 }
 
 // reason is the innermost text of an error.

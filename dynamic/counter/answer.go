@@ -57,9 +57,16 @@ type kept struct {
 	etag string
 }
 
+// clockPage is an address whose answer holds until a moment.
+type clockPage struct {
+	path  string
+	now   time.Time
+	until time.Time
+}
+
 // answer writes one of the forms of what holds until a moment: for longer no cache may give it out.
 // A reader's own copy is asked about after a minute, so that no window stays open on an old hour.
-func (c *Clock) answer(w http.ResponseWriter, r *http.Request, e edition, path string, now, until time.Time,
+func (c *Clock) answer(w http.ResponseWriter, r *http.Request, e edition, p clockPage,
 	says func() (any, templates.View)) error {
 	h := w.Header()
 	h.Set("Vary", "Accept, Accept-Encoding, User-Agent")
@@ -68,7 +75,7 @@ func (c *Clock) answer(w http.ResponseWriter, r *http.Request, e edition, path s
 		return &problem.Error{Code: "not_acceptable",
 			Detail: "This address answers with " + strings.Join(offered, ", ") + ", and Accept refuses all of them."}
 	}
-	k, err := c.made.Get(e, keptFor{path, form}, func() (k kept, err error) {
+	k, err := c.made.Get(e, keptFor{p.path, form}, func() (k kept, err error) {
 		data, page := says()
 		switch form {
 		case 0:
@@ -87,7 +94,7 @@ func (c *Clock) answer(w http.ResponseWriter, r *http.Request, e edition, path s
 	}
 	h.Set("Content-Type", sent[form])
 	h.Set("ETag", k.etag)
-	mayCache(h, now, until)
+	mayCache(h, p.now, p.until)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(k.body))
 	return nil
 }

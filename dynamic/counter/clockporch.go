@@ -39,7 +39,7 @@ func (c *Clock) servePorch(w http.ResponseWriter, r *http.Request) error {
 	}
 	hour := now.Truncate(time.Hour)
 	until, e := hour.Add(time.Hour), c.edition(site, hour)
-	return c.answer(w, r, e, "/porch", now, until, func() (any, templates.View) {
+	return c.answer(w, r, e, clockPage{"/porch", now, until}, func() (any, templates.View) {
 		weather := e.weather
 		p := Porch{Line: site.Porch.Line(hour, weather), Hour: moment(hour), Until: moment(until),
 			Part: content.DayPart(hour), Season: content.Season(hour), Weather: weather.Word,

@@ -56,7 +56,7 @@ func (c *Clock) serveSign(w http.ResponseWriter, r *http.Request) error {
 	starts, _ := content.WeekStart(week)
 	until := starts.AddDate(0, 0, 7)
 	path, e := "/zodiac/"+address, c.edition(site, now.Truncate(time.Hour))
-	return c.answer(w, r, e, path, now, until, func() (any, templates.View) {
+	return c.answer(w, r, e, clockPage{path, now, until}, func() (any, templates.View) {
 		a := Reading{Address: address, Sign: Sign(sign), Permanent: true, HowAssigned: templates.HowAssigned,
 			Week: week, Starts: moment(starts), Until: moment(until), ArchiveURL: c.BaseURL + "/zodiac/archive",
 			SignsURL: c.BaseURL + "/zodiac"}

@@ -156,7 +156,7 @@ func (d *Desk) list(w http.ResponseWriter, r *http.Request) error {
 	if offset == 0 {
 		d.pins.pin(reader, c.Number, time.Now())
 	}
-	p, err := d.cfg.Archive.Page(r.Context(), c, f, "", offset, limit)
+	p, err := d.cfg.Archive.Page(r.Context(), c, f, archive.Span{After: "", Offset: offset, Limit: limit})
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (d *Desk) search(w http.ResponseWriter, r *http.Request) error {
 	if c == nil {
 		return route.JSON(w, out)
 	}
-	p, err := d.cfg.Archive.Page(r.Context(), c, f, after, 0, limit)
+	p, err := d.cfg.Archive.Page(r.Context(), c, f, archive.Span{After: after, Offset: 0, Limit: limit})
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,8 @@ func (d *Desk) feedOf(h tier.History, began string) templates.Feed {
 			Links: []templates.FeedLink{{Rel: "alternate", Type: "text/html", Href: page},
 				{Rel: "via", Type: "application/json", Href: d.cfg.BaseURL + derive.RoundPath(c.Sequence)}}})
 	}
-	f := templates.NewFeed(self, page, h.Host+" in the record of x402 doors", began,
+	f := templates.NewFeed(templates.FeedHead{Self: self, Page: page, Title: h.Host + " in the record of x402 doors",
+		Began: began},
 		templates.FeedAuthor{Name: d.host, URI: d.cfg.BaseURL + "/"}, entries)
 	f.Rights = derive.License
 	return f

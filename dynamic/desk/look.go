@@ -165,7 +165,7 @@ func (d *Desk) look(w http.ResponseWriter, r *http.Request) error {
 	now := LookNow{Battery: l.report.Version, Verdict: l.report.Verdict, ObservedAt: l.report.Evidence.ObservedAt,
 		Failed:     live.Failed,
 		Advisories: advisoryNames(l.report), Door: d.served(l, shared, rl)}
-	rep := reproduce(d.cfg.BaseURL, door, host, in.Since, live, row, known)
+	rep := reproduce(looked{d.cfg.BaseURL, door, host, in.Since}, live, row, known)
 	return route.JSON(w, Look{
 		Version: "v1", URL: door, Host: host, AskedAt: time.Now().UTC().Format(time.RFC3339), Now: now, Held: held,
 		Against: against(held, door, live), Catalog: lists.agreement(door, l.report), Reproduce: rep,
@@ -220,33 +220,42 @@ func against(held Held, door string, live probe.Reading) Against {
 	return Against{LineNotComparable, detail}
 }
 
+// looked is what was looked at, for whom a host's row is cited.
+type looked struct {
+	base  string
+	door  string
+	host  string
+	asked string
+}
+
 // reproduce makes the block that cites a row.
-func reproduce(base, door, host, asked string, live probe.Reading, row *Cited, known []string) Reproduce {
-	out := Reproduce{RuleURL: base + "/criteria#result-class", Dated: ruleDated, AskedFor: asked, Live: live,
+func reproduce(q looked, live probe.Reading, row *Cited, known []string) Reproduce {
+	out := Reproduce{RuleURL: q.base + "/criteria#result-class", Dated: ruleDated, AskedFor: q.asked, Live: live,
 		ComparedWith: row,
 		FailedAdded:  []string{}, FailedCleared: []string{}, KnownWeeks: known, Class: ClassNoSuchRound,
 		Detail: "The record has no row of this host to compare with."}
-	if asked == "" {
+	if q.asked == "" {
 		out.AskedFor = "the last round in which the host was probed"
 	}
 	if row == nil {
-		if asked != "" && len(known) > 0 {
-			out.Detail = "The record has no row of this host in " + asked + "; it has rows of it in known_weeks."
+		if q.asked != "" && len(known) > 0 {
+			out.Detail = "The record has no row of this host in " + q.asked + "; it has rows of it in known_weeks."
 		}
 		return out
 	}
 	c := probe.Compare(row.reading(), live)
 	out.Class, out.Detail, out.VerdictSame, out.BatterySame = c.Class, c.Detail, c.VerdictSame, c.BatterySame
-	if row.URL != door {
+	if row.URL != q.door {
 		out.Detail += " The row is of another door of the host: " + row.URL + "."
 	}
 	out.FailedAdded, out.FailedCleared, out.BatteryRecorded = c.FailedAdded, c.FailedCleared, row.Battery
-	out.Cite = &Citation{Cites: "one signed row of a weekly round", Host: host, Week: row.Week, Sequence: row.Sequence,
+	out.Cite = &Citation{Cites: "one signed row of a weekly round", Host: q.host, Week: row.Week,
+		Sequence:   row.Sequence,
 		ObservedAt: row.ObservedAt,
 		Digest:     row.Digest, RowSHA256: row.RowSHA256, Leaf: row.Leaf, Entry: row.EntryURL, Inclusion: row.Inclusion,
 		License: row.License, How: "Name host, week, sequence and digest. The row carries its own signature and " +
 			"hashes to row_sha256; inclusion_proof shows it at its leaf of the log; the digest of its round stands " +
-			"in the chain at " + base + "/corpus.json."}
+			"in the chain at " + q.base + "/corpus.json."}
 	return out
 }
 

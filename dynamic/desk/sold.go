@@ -361,9 +361,9 @@ func (d *Desk) soldSpot(ctx context.Context, a ask) (*goods.Reading, error) {
 	return a.reading(l.reported())
 }
 
-// run reads with a checker, within a time.
-func run[R any](ctx context.Context, d *Desk, c probe.Checker[R], at string, limit time.Duration,
-	kinds ...string) (R, []exchange.Exchange, error) {
-	report, recording, err := read(d, ctx, c, fetch.WalkStart{URL: at, Kinds: kinds, Time: limit})
+// run reads with a checker.
+func run[R any](ctx context.Context, d *Desk, c probe.Checker[R], from fetch.WalkStart) (R, []exchange.Exchange,
+	error) {
+	report, recording, err := read(d, ctx, c, from)
 	return report, recording.Exchanges, refused(err)
 }

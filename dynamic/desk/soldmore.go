@@ -32,19 +32,20 @@ func (d *Desk) soldAudit(ctx context.Context, a ask) (*goods.Reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	card, rests, err := run(ctx, d, agentcard.Checker{URL: "https://" + a.host + cardPath}, "https://"+a.host+cardPath,
-		besideTime, "get", "did", "key")
+	card, rests, err := run(ctx, d, agentcard.Checker{URL: "https://" + a.host + cardPath}, fetch.WalkStart{
+		URL: "https://" + a.host + cardPath, Time: besideTime, Kinds: []string{"get", "did", "key"}})
 	if err != nil {
 		return nil, err
 	}
 	said := []reported{l.reported(), carded(card, rests)}
-	own, rests, err := run(ctx, d, declarations.Checker{Host: a.host}, declarations.Start(a.host), besideTime, "get")
+	own, rests, err := run(ctx, d, declarations.Checker{Host: a.host}, fetch.WalkStart{
+		URL: declarations.Start(a.host), Time: besideTime, Kinds: []string{"get"}})
 	if err != nil {
 		return nil, err
 	}
 	said = append(said, d.declares(own, a.host, rests))
-	front, rests, err := run(ctx, d, pagecheck.Checker{URL: "https://" + a.host + "/"}, "https://"+a.host+"/",
-		besideTime)
+	front, rests, err := run(ctx, d, pagecheck.Checker{URL: "https://" + a.host + "/"}, fetch.WalkStart{
+		URL: "https://" + a.host + "/", Time: besideTime})
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,8 @@ func (d *Desk) soldRepair(ctx context.Context, a ask) (*goods.Reading, error) {
 	if (u.Path == "" || u.Path == "/") && u.RawQuery == "" {
 		u.Path = cardPath
 	}
-	report, rests, err := run(ctx, d, agentcard.Checker{URL: u.String()}, u.String(), 0, "get", "did", "key")
+	report, rests, err := run(ctx, d, agentcard.Checker{URL: u.String()}, fetch.WalkStart{URL: u.String(),
+		Kinds: []string{"get", "did", "key"}})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +116,7 @@ func (d *Desk) declares(own declarations.Report, host string, rests []exchange.E
 
 // soldPage judges a page.
 func (d *Desk) soldPage(ctx context.Context, a ask) (*goods.Reading, error) {
-	report, rests, err := run(ctx, d, pagecheck.Checker{URL: a.url}, a.url, 0)
+	report, rests, err := run(ctx, d, pagecheck.Checker{URL: a.url}, fetch.WalkStart{URL: a.url})
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +132,7 @@ func (d *Desk) soldCard(ctx context.Context, a ask) (*goods.Reading, error) {
 	if (u.Path == "" || u.Path == "/") && u.RawQuery == "" {
 		u.Path = botauth.Path
 	}
-	report, rests, err := run(ctx, d, botauth.Checker{URL: u.String()}, u.String(), 0)
+	report, rests, err := run(ctx, d, botauth.Checker{URL: u.String()}, fetch.WalkStart{URL: u.String()})
 	if err != nil {
 		return nil, err
 	}

@@ -25,30 +25,38 @@ type Corrected struct {
 	NextStep    string `json:"next_step" wide:"true" doc:"What to do next."`
 }
 
+// Correction is a row that is corrected, the word about it, and the judgement input that it rests
+// on, nil for none.
+type Correction struct {
+	Row       record.Row
+	Erratum   record.Erratum
+	Judgement []byte
+}
+
 // Correct puts on the feed what a row should have said, and what it was judged by, nil for a row
 // that should have told of no observation. Of several errata of one row the last counts, so that
 // what the last one says is not said again. dry changes nothing.
-func Correct(tx ledger.Tx, rec []record.Observation, row record.Row, e record.Erratum, judgement []byte,
-	dry bool) (Corrected, error) {
-	out := Corrected{Leaf: e.Leaf, Host: row.Host, Week: row.Week, Signed: row.Verdict, Now: e.VerdictNow, DryRun: dry}
-	counts := row.Verdict
+func Correct(tx ledger.Tx, rec []record.Observation, c Correction, dry bool) (Corrected, error) {
+	out := Corrected{Leaf: c.Erratum.Leaf, Host: c.Row.Host, Week: c.Row.Week, Signed: c.Row.Verdict,
+		Now: c.Erratum.VerdictNow, DryRun: dry}
+	counts := c.Row.Verdict
 	for o, err := range both(tx, rec) {
 		if err != nil {
 			return out, err
 		}
-		if o.Erratum != nil && o.Erratum.Leaf == e.Leaf && o.Number >= out.Observation {
+		if o.Erratum != nil && o.Erratum.Leaf == c.Erratum.Leaf && o.Number >= out.Observation {
 			counts, out.Observation, out.Evidence = o.Erratum.VerdictNow, o.Number, o.Erratum.EvidenceDigest
 		}
 	}
-	if counts == e.VerdictNow {
+	if counts == c.Erratum.VerdictNow {
 		if out.Already = out.Observation > 0; out.Already {
 			return out, nil
 		}
-		return out, fmt.Errorf("%w: %s of %s is %s", ErrNoErratum, row.Host, row.Week, row.Verdict)
+		return out, fmt.Errorf("%w: %s of %s is %s", ErrNoErratum, c.Row.Host, c.Row.Week, c.Row.Verdict)
 	}
 	var err error
-	out.Evidence = e.EvidenceDigest
-	out.Observation, err = observeOnce(tx, record.Observation{Kind: record.ObservationErratum, Erratum: &e,
-		Judgement: string(judgement)}, dry)
+	out.Evidence = c.Erratum.EvidenceDigest
+	out.Observation, err = observeOnce(tx, record.Observation{Kind: record.ObservationErratum, Erratum: &c.Erratum,
+		Judgement: string(c.Judgement)}, dry)
 	return out, err
 }

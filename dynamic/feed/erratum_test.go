@@ -20,7 +20,7 @@ func TestARowIsCorrectedOnce(t *testing.T) {
 	db := ledger.NewMem(ledger.MemOptions{})
 	tell := func(db ledger.DB, rec []record.Observation, e record.Erratum, dry bool) (out feed.Corrected, err error) {
 		err = db.Update(t.Context(), func(tx ledger.Tx) (err error) {
-			out, err = feed.Correct(tx, rec, row, e, []byte("judgement"), dry)
+			out, err = feed.Correct(tx, rec, feed.Correction{Row: row, Erratum: e, Judgement: []byte("judgement")}, dry)
 			return err
 		})
 		return out, err

@@ -18,20 +18,28 @@ func HasSample(good content.Good, pools Pools) bool {
 	return good.Pool != "" && len(pools.Pool(good.Pool).Digests()) > 0
 }
 
+// SampleOrder is for whom a sample is made, when, and out of which pools.
+type SampleOrder struct {
+	Pools Pools
+	Payer string
+	At    time.Time
+}
+
 // Sample makes a good of any entry of the pools, for nobody: it reserves nothing, remembers nothing
 // and changes nothing. What is numbered when it is paid for has no number.
-func Sample(ctx context.Context, k Kind, good content.Good, pools Pools, payer string, at time.Time) (*Made, error) {
-	d, ok := pick(pools.Pool(good.Pool).Digests())
+func Sample(ctx context.Context, k Kind, good content.Good, o SampleOrder) (*Made, error) {
+	d, ok := pick(o.Pools.Pool(good.Pool).Digests())
 	if !ok {
 		return nil, fmt.Errorf("goods: there is no text to make a sample of %s of", good.ID)
 	}
-	e, _ := pools.Pool(good.Pool).Entry(d)
+	e, _ := o.Pools.Pool(good.Pool).Entry(d)
 	inputs := make(map[string]string)
 	for _, in := range good.Inputs {
 		if in.Required {
 			inputs[in.Name] = SampleText
 		}
 	}
-	return k.Make(ctx, Maker{Pools: pools}, &Order{ID: "sample " + d, Good: good, Inputs: inputs, Payer: payer, At: at,
+	return k.Make(ctx, Maker{Pools: o.Pools}, &Order{ID: "sample " + d, Good: good, Inputs: inputs, Payer: o.Payer,
+		At:    o.At,
 		Entry: d, Word: foldWord(e.Word)})
 }

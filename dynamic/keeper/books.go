@@ -247,9 +247,14 @@ type dated interface {
 	FirstAt(ctx context.Context, t time.Time) (uint64, error)
 }
 
+// period is the time between two moments.
+type period struct {
+	from time.Time
+	to   time.Time
+}
+
 // arrivals are the transfers of a span of time in final blocks.
-func arrivals(ctx context.Context, r rail.Rail, first uint64, final rail.Mark, from,
-	to time.Time) (list []rail.Transfer,
+func arrivals(ctx context.Context, r rail.Rail, first uint64, final rail.Mark, p period) (list []rail.Transfer,
 	err error) {
 	last := final.Block
 	if dr, ok := r.(dated); ok {
@@ -257,7 +262,7 @@ func arrivals(ctx context.Context, r rail.Rail, first uint64, final rail.Mark, f
 			at   time.Time
 			into *uint64
 			by   uint64
-		}{{from, &first, 0}, {to, &last, 1}} {
+		}{{p.from, &first, 0}, {p.to, &last, 1}} {
 			if b.at.After(final.Time) {
 				continue
 			}
@@ -275,7 +280,7 @@ func arrivals(ctx context.Context, r rail.Rail, first uint64, final rail.Mark, f
 		if err != nil {
 			return nil, err
 		}
-		if !tr.Time.Before(from) && tr.Time.Before(to) {
+		if !tr.Time.Before(p.from) && tr.Time.Before(p.to) {
 			list = append(list, tr)
 		}
 	}

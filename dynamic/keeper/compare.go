@@ -49,7 +49,7 @@ func (d *Desk) compare(ctx context.Context, r rail.Rail, from, to time.Time) (li
 	}); err != nil {
 		return nil, mark.Block, err
 	}
-	transfers, err := arrivals(ctx, r, swept.Swept.First, mark, from, to)
+	transfers, err := arrivals(ctx, r, swept.Swept.First, mark, period{from, to})
 	if err != nil {
 		return nil, mark.Block, err
 	}
@@ -253,7 +253,7 @@ func (h *half) transfer(info rail.Info, tr rail.Transfer, cheapest int64, small 
 		(e.Proof == nil || e.spot() == spot || !h.onChain[e.spot()]) {
 		return h.matched(l, e, tr)
 	}
-	return h.uncollected(l, tr, pay, spot, cheapest, small)
+	return h.uncollected(l, tr, pay, spot, dust{cheapest, small})
 }
 
 // matched makes the line of a transfer that a purchase credits.
@@ -295,9 +295,14 @@ func (h *half) matched(l Line, e *entry, tr rail.Transfer) Line {
 	return l.close()
 }
 
+// dust is what is too small for a debt: below the cheapest price, as totals of days.
+type dust struct {
+	cheapest int64
+	small    map[string]till.Small
+}
+
 // uncollected makes the line of a transfer that no purchase credits.
-func (h *half) uncollected(l Line, tr rail.Transfer, pay rail.Payment, spot till.Spot, cheapest int64,
-	small map[string]till.Small) Line {
+func (h *half) uncollected(l Line, tr rail.Transfer, pay rail.Payment, spot till.Spot, d dust) Line {
 	e := h.byAuth[pay.ClaimKey()]
 	_, owed := h.Owed[spot]
 	switch {
@@ -310,11 +315,11 @@ func (h *half) uncollected(l Line, tr rail.Transfer, pay rail.Payment, spot till
 	case owed:
 		l.Category = Nothing
 		l.finds("debt_of_nothing", "It is %s.", h.Owed[spot])
-	case l.Chain < cheapest:
+	case l.Chain < d.cheapest:
 		l.Category, l.Ledger = Tiny, l.Chain
 		day := tr.Time.UTC().Format(time.DateOnly)
-		s := small[day]
-		small[day] = till.Small{Transfers: s.Transfers + 1, Amount: s.Amount + l.Chain}
+		s := d.small[day]
+		d.small[day] = till.Small{Transfers: s.Transfers + 1, Amount: s.Amount + l.Chain}
 	case e != nil && !e.Owed() && e.Proof == nil:
 		l.Category, l.PurchaseID, l.State = Nothing, e.ID, string(e.State)
 		l.finds("given_up", "It is %s.", e.State)

@@ -146,7 +146,8 @@ func pace(t *testing.T, n *cadence, within time.Duration) (rate, each, waited fl
 		}
 		err = db.Update(t.Context(), func(tx ledger.Tx) error {
 			for i := range buyers {
-				if err := g.Settled(tx, "test:several", fmt.Sprint("payer-", i), "", 5, nil); err != nil {
+				if err := g.Settled(tx, settle.GasPayer{Network: "test:several", Address: fmt.Sprint("payer-", i),
+					Code: ""}, 5, nil); err != nil {
 					return err
 				}
 			}

@@ -171,7 +171,7 @@ func (d *Driver) Landed(tx ledger.Tx, s *Settlement, member string) error {
 			}
 		}
 	}
-	return d.cfg.Gas.Settled(tx, s.Network, m.Payment.Payer, m.Mark.Code, m.Payment.Amount.Int64(), back)
+	return d.cfg.Gas.Settled(tx, GasPayer{s.Network, m.Payment.Payer, m.Mark.Code}, m.Payment.Amount.Int64(), back)
 }
 
 // holds reports whether something is held for a member.
@@ -227,36 +227,37 @@ func (d *Driver) explain(ctx context.Context, r rail.Rail, s *Settlement, p *rai
 }
 
 // noteReverts counts the reverts of a member that the record has not, once each, with why they did.
-func (d *Driver) noteReverts(ctx context.Context, r rail.Rail, s *Settlement, member int, found []rail.Revert,
-	o Owner) (*Settlement, error) {
+func (w watching) noteReverts(ctx context.Context, s *Settlement, member int, found []rail.Revert) (*Settlement,
+	error) {
 	for _, f := range found {
 		if i := s.sent(f.Tx); i < 0 || s.counted(f.Tx, member) {
 			continue
 		}
 		m := &s.Members[member]
-		why, err := d.explain(ctx, r, s, &m.Payment, f)
+		why, err := w.explain(ctx, w.rail, s, &m.Payment, f)
 		if err != nil {
 			return s, err
 		}
-		d.cfg.Log.Warn("settlement reverted", "settlement", s.ID, "network", s.Network, "payer", m.Payment.Payer, "tx",
+		w.cfg.Log.Warn("settlement reverted", "settlement", s.ID, "network", s.Network, "payer", m.Payment.Payer, "tx",
 			f.Tx, "gas", f.Gas,
 			"cost", f.Cost, "why", why.Reason, "payers_doing", why.Payer, "others_doing", why.Others)
-		next, err := d.advance(ctx, s, []int{member}, "reverted", func(tx ledger.Tx, s *Settlement) error {
+		next, err := w.advance(ctx, s, []int{member}, "reverted", func(tx ledger.Tx, s *Settlement) error {
 			s.Reverts = append(s.Reverts, Revert{f, why, member})
 			m := s.Members[member]
 			if !why.Others {
-				if err := o.Reverted(tx, m); err != nil {
+				if err := w.owner.Reverted(tx, m); err != nil {
 					return err
 				}
 			}
-			return d.cfg.Gas.Reverted(tx, s.Network, m.Payment.Payer, m.Mark.Code, s.takeHeldOf(f.Tx, member), f, why)
+			return w.cfg.Gas.Reverted(tx, GasPayer{s.Network, m.Payment.Payer, m.Mark.Code}, s.takeHeldOf(f.Tx, member),
+				f, why)
 		})
 		if err != nil {
 			return s, err
 		}
 		s = next
 		if !why.Payer {
-			d.cfg.Gas.Suspect(ctx, s.Network)
+			w.cfg.Gas.Suspect(ctx, s.Network)
 		}
 	}
 	return s, nil

@@ -154,7 +154,7 @@ func (g *GasGuard) Sign(tx ledger.Tx, id, payer string, price int64, cost rail.P
 		}
 		switch covered := lack <= n.subsidy-used; {
 		case covered:
-			if err := add(tx, nameSubsidy, lack, id, today); err != nil {
+			if err := add(tx, nameSubsidy, lack, dayOf{id, today}); err != nil {
 				return GasHeld{}, err
 			}
 			h.Subsidy = lack
@@ -180,33 +180,40 @@ func (g *GasGuard) burn(tx ledger.Tx, id, of, payer string, n int64) error {
 	if n == 0 {
 		return nil
 	}
-	return errors.Join(add(tx, nameLost, n, id, of), add(tx, nameBurned, n, id, of, payer))
+	return errors.Join(add(tx, nameLost, n, dayOf{id, of}), add(tx, nameBurned, n, dayOf{id, of}, payer))
+}
+
+// GasPayer is a payer on a network, with the hash of the code at its address, "" for none.
+type GasPayer struct {
+	Network string
+	Address string
+	Code    string
 }
 
 // Settled notes that a payment landed: what was held for its settlements against reverts is given
 // back, less what its reverts cost (those were counted), and its payer is one who settled and has
 // paid as much more.
-func (g *GasGuard) Settled(tx ledger.Tx, id, payer, code string, paid int64, held []GasHeld) error {
+func (g *GasGuard) Settled(tx ledger.Tx, by GasPayer, paid int64, held []GasHeld) error {
 	for _, h := range held {
-		if err := g.burn(tx, id, h.Day, payer, -h.Amount); err != nil {
+		if err := g.burn(tx, by.Network, h.Day, by.Address, -h.Amount); err != nil {
 			return err
 		}
 	}
-	a, found, err := accountOf(tx, id, payer)
+	a, found, err := accountOf(tx, by.Network, by.Address)
 	if err != nil {
 		return err
 	}
-	if !found || code != "" || a.Code != "" {
-		now := account{Code: code}
-		if code != "" {
+	if !found || by.Code != "" || a.Code != "" {
+		now := account{Code: by.Code}
+		if by.Code != "" {
 			now.Paid = min(a.Paid, math.MaxInt64-paid) + paid
 		}
-		if err := ledger.SetJSON(tx, provenKey(id, payer), now); err != nil {
+		if err := ledger.SetJSON(tx, provenKey(by.Network, by.Address), now); err != nil {
 			return err
 		}
 	}
-	if _, err := tx.Get(alikeKey(id)); err == nil {
-		return tx.Delete(alikeKey(id))
+	if _, err := tx.Get(alikeKey(by.Network)); err == nil {
+		return tx.Delete(alikeKey(by.Network))
 	} else if !errors.Is(err, ledger.ErrNotFound) {
 		return err
 	}
@@ -217,41 +224,41 @@ func (g *GasGuard) Settled(tx ledger.Tx, id, payer, code string, paid int64, hel
 // the subsidy is free for a sale. A payer without code whose doing it is, or who shared a
 // transaction that failed and is not cleared of it, has to settle again before the spent budget
 // lets it pass; where it is nobody's, the third alike takes the network out.
-func (g *GasGuard) Reverted(tx ledger.Tx, id, payer, code string, held GasHeld, r rail.Revert, c rail.Cause) error {
+func (g *GasGuard) Reverted(tx ledger.Tx, by GasPayer, held GasHeld, r rail.Revert, c rail.Cause) error {
 	now := tx.Now()
-	if err := g.GiveBack(tx, id, payer, held); err != nil {
+	if err := g.GiveBack(tx, by.Network, by.Address, held); err != nil {
 		return err
 	}
-	if code != "" {
-		if err := g.burn(tx, id, day(now), payer, r.Cost); err != nil {
+	if by.Code != "" {
+		if err := g.burn(tx, by.Network, day(now), by.Address, r.Cost); err != nil {
 			return err
 		}
-	} else if err := add(tx, nameLost, r.Cost, id, day(now)); err != nil {
+	} else if err := add(tx, nameLost, r.Cost, dayOf{by.Network, day(now)}); err != nil {
 		return err
 	}
-	if code == "" && (c.Payer || r.Of > 1 && !c.Others) {
-		if err := tx.Delete(provenKey(id, payer)); err != nil {
+	if by.Code == "" && (c.Payer || r.Of > 1 && !c.Others) {
+		if err := tx.Delete(provenKey(by.Network, by.Address)); err != nil {
 			return err
 		}
 	}
 	if c.Payer || c.Reason == "" {
 		return nil
 	}
-	a, err := alikeOf(tx, id)
+	a, err := alikeOf(tx, by.Network)
 	if err != nil {
 		return err
 	}
 	if a.Reason != c.Reason {
 		a = alike{Reason: c.Reason}
 	}
-	if !slices.Contains(a.Payers, payer) && len(a.Payers) < trips {
-		a.Payers = append(a.Payers, payer)
+	if !slices.Contains(a.Payers, by.Address) && len(a.Payers) < trips {
+		a.Payers = append(a.Payers, by.Address)
 	}
 	if now.After(a.Until) && (a.Pause > 0 || len(a.Payers) == trips) {
 		next := min(max(2*time.Duration(a.Pause)*time.Second, pause), longest)
 		a.Pause, a.Until = int64(next/time.Second), now.Add(next)
 	}
-	return ledger.SetJSON(tx, alikeKey(id), a)
+	return ledger.SetJSON(tx, alikeKey(by.Network), a)
 }
 
 // GiveBack gives back what was set aside for a settlement that moved nothing and burns nothing any
@@ -264,7 +271,7 @@ func (g *GasGuard) GiveBack(tx ledger.Tx, id, payer string, held ...GasHeld) err
 		if h.Subsidy == 0 {
 			continue
 		}
-		if err := add(tx, nameSubsidy, -h.Subsidy, id, h.Day); err != nil {
+		if err := add(tx, nameSubsidy, -h.Subsidy, dayOf{id, h.Day}); err != nil {
 			return err
 		}
 	}
@@ -303,24 +310,30 @@ func dayKey(name, id, day string, payer []string) []byte {
 // forgotten is how many counts of days before the last are forgotten with each new one.
 const forgotten = 16
 
+// dayOf is a day of a network.
+type dayOf struct {
+	network string
+	day     string
+}
+
 // add changes a day's count, and forgets some of the days before the last.
-func add(tx ledger.Tx, name string, by int64, id, of string, payer ...string) error {
-	n, err := count(tx, name, id, of, payer...)
+func add(tx ledger.Tx, name string, by int64, d dayOf, payer ...string) error {
+	n, err := count(tx, name, d.network, d.day, payer...)
 	if err != nil {
 		return err
 	}
-	from, _ := ledger.Prefix(ledger.BudgetKey(name, id))
+	from, _ := ledger.Prefix(ledger.BudgetKey(name, d.network))
 	last := day(tx.Now().Add(-24 * time.Hour))
-	if of < last {
+	if d.day < last {
 		return nil // given back too late to count for anything
 	}
-	if _, err := ledger.Forget(tx, from, ledger.BudgetKey(name, id, last), forgotten); err != nil {
+	if _, err := ledger.Forget(tx, from, ledger.BudgetKey(name, d.network, last), forgotten); err != nil {
 		return err
 	}
 	if n >= 1<<62 || by >= 1<<62 {
 		n, by = 1<<62, 0 // a price of nonsense must not count round
 	}
-	return ledger.SetCount(tx, dayKey(name, id, of, payer), max(0, n+by))
+	return ledger.SetCount(tx, dayKey(name, d.network, d.day, payer), max(0, n+by))
 }
 
 func tenfold(s rail.Standing) *big.Int { return new(big.Int).Mul(s.Need, big.NewInt(10)) }

@@ -20,7 +20,7 @@ func (d *Driver) Drive(ctx context.Context, s *Settlement, o Owner, members ...s
 	if err != nil {
 		return err
 	}
-	of, over := s.places(members), make(map[string]bool)
+	of, w := s.places(members), watching{Driver: d, rail: r, owner: o, over: make(map[string]bool)}
 	var sent time.Time
 	for {
 		changed := r.Changed()
@@ -30,14 +30,14 @@ func (d *Driver) Drive(ctx context.Context, s *Settlement, o Owner, members ...s
 				return err
 			}
 		}
-		next, do, err := d.look(ctx, r, s, o, of, over)
+		next, do, err := w.look(ctx, s, of)
 		if errors.Is(err, errMoved) {
 			if s, err = d.Load(ctx, s.ID); err != nil {
 				return err
 			}
 			continue
 		}
-		if err != nil || len(over) == len(of) {
+		if err != nil || len(w.over) == len(of) {
 			return err
 		}
 		s = next
@@ -65,7 +65,8 @@ func (d *Driver) Watch(ctx context.Context, s *Settlement, o Owner, members ...s
 	if err != nil {
 		return err
 	}
-	s, do, err := d.look(ctx, r, s, o, s.places(members), make(map[string]bool))
+	w := watching{Driver: d, rail: r, owner: o, over: make(map[string]bool)}
+	s, do, err := w.look(ctx, s, s.places(members))
 	if err == nil && do != nothing {
 		err = d.sendAll(ctx, r, s)
 	}
@@ -84,60 +85,68 @@ const (
 	signed       // something was signed that was not sent
 )
 
+// watching is one owner's look at members of a settlement: those in over have their owner's last
+// word.
+type watching struct {
+	*Driver
+	rail  rail.Rail
+	owner Owner
+	over  map[string]bool
+}
+
 // look reads what the chain says of members of a settlement, counts their reverts, fills the number
 // that the settlement left open, tells their owner, and signs what would help those of which the
 // owner wants more. Members in over are left alone, and those whose owner has heard enough are
 // added.
-func (d *Driver) look(ctx context.Context, r rail.Rail, s *Settlement, o Owner, of []int,
-	over map[string]bool) (*Settlement, todo, error) {
-	o.Waits(true) // looking is waiting: at a block all of them look at once
+func (w watching) look(ctx context.Context, s *Settlement, of []int) (*Settlement, todo, error) {
+	w.owner.Waits(true) // looking is waiting: at a block all of them look at once
 	found := make(map[int]rail.Finding, len(of))
 	idle := true
 	for _, i := range of {
-		f, err := d.see(ctx, r, s, i)
+		f, err := w.see(ctx, w.rail, s, i)
 		if err != nil {
-			return s, nothing, d.heard(ctx, s, o, over, i, News{Unread: true})
+			return s, nothing, w.heard(ctx, s, i, News{Unread: true})
 		}
 		found[i] = f
 		idle = idle && (f.State == rail.Seen || f.State == rail.Waiting && f.Advice == rail.Wait)
 	}
-	o.Waits(idle)
+	w.owner.Waits(idle)
 	var err error
 	for _, i := range of {
-		if s, err = d.noteReverts(ctx, r, s, i, found[i].Reverts, o); err != nil {
+		if s, err = w.noteReverts(ctx, s, i, found[i].Reverts); err != nil {
 			return s, nothing, err
 		}
 	}
-	if unfilled := d.abandoned(ctx, r, s, found); unfilled != nil {
-		if s, err = d.fill(ctx, r, s, unfilled); err != nil {
+	if unfilled := w.abandoned(ctx, w.rail, s, found); unfilled != nil {
+		if s, err = w.fill(ctx, w.rail, s, unfilled); err != nil {
 			return s, nothing, err
 		}
 	}
 	do := nothing
 	for _, i := range of {
 		f := found[i]
-		if s, err = d.giveBack(ctx, s, i, f); err != nil {
+		if s, err = w.giveBack(ctx, s, i, f); err != nil {
 			return s, nothing, err
 		}
-		if over[s.Members[i].ID] {
+		if w.over[s.Members[i].ID] {
 			continue
 		}
 		n := News{Finding: f}
 		reverts, payers := s.reverted(i)
 		n.Reverted, n.PayersRevert = reverts > 0, payers
-		if err := d.heard(ctx, s, o, over, i, n); err != nil {
+		if err := w.heard(ctx, s, i, n); err != nil {
 			return s, nothing, err
 		}
-		if over[s.Members[i].ID] || f.State != rail.Waiting {
+		if w.over[s.Members[i].ID] || f.State != rail.Waiting {
 			continue
 		}
-		next, did, err := d.help(ctx, r, s, i, f.Advice)
+		next, did, err := w.help(ctx, w.rail, s, i, f.Advice)
 		if why, is := Ended(err); is {
 			if !why.Payer {
-				d.cfg.Gas.Suspect(ctx, s.Network) // others would end alike
+				w.cfg.Gas.Suspect(ctx, s.Network) // others would end alike
 			}
 			n.Over = &why
-			err = d.heard(ctx, s, o, over, i, n)
+			err = w.heard(ctx, s, i, n)
 		}
 		if err != nil {
 			return s, nothing, err
@@ -186,11 +195,11 @@ func (d *Driver) abandoned(ctx context.Context, r rail.Rail, s *Settlement,
 }
 
 // heard tells the owner of a member.
-func (d *Driver) heard(ctx context.Context, s *Settlement, o Owner, over map[string]bool, member int, n News) error {
+func (w watching) heard(ctx context.Context, s *Settlement, member int, n News) error {
 	m := s.Members[member]
-	more, err := o.Heard(ctx, s, m, n)
+	more, err := w.owner.Heard(ctx, s, m, n)
 	if err == nil && !more {
-		over[m.ID] = true
+		w.over[m.ID] = true
 	}
 	return err
 }
@@ -321,7 +330,7 @@ func (d *Driver) fill(ctx context.Context, r rail.Rail, s *Settlement, open *rai
 		for _, n := range below {
 			other := *open
 			other.Sequence = n
-			next, err := d.fillOne(ctx, r, s, &other, of, func(tx ledger.Tx) error {
+			next, err := d.fillOne(ctx, r, s, gap{other, of}, func(tx ledger.Tx) error {
 				free, err := takeSkipped(tx, s.Network, other.Account, n)
 				if err == nil && !free { // a payment has it by now
 					err = errTaken
@@ -336,25 +345,31 @@ func (d *Driver) fill(ctx context.Context, r rail.Rail, s *Settlement, open *rai
 			}
 		}
 	}
-	return d.fillOne(ctx, r, s, open, of, func(ledger.Tx) error { return nil })
+	return d.fillOne(ctx, r, s, gap{*open, of}, func(ledger.Tx) error { return nil })
 }
 
 // errTaken says that a number has been given to a payment meanwhile.
 var errTaken = errors.New("settle: the number is taken")
 
+// gap is a number that was left open: what was signed for it last, and which members wait for it.
+type gap struct {
+	last rail.Signed
+	of   []int
+}
+
 // fillOne uses up one number, unless claim refuses it in the transaction that signs for it.
-func (d *Driver) fillOne(ctx context.Context, r rail.Rail, s *Settlement, open *rail.Signed, of []int,
+func (d *Driver) fillOne(ctx context.Context, r rail.Rail, s *Settlement, open gap,
 	claim func(ledger.Tx) error) (*Settlement, error) {
-	draft, err := r.Replace(ctx, s.payments(nil), *open, true)
+	draft, err := r.Replace(ctx, s.payments(nil), open.last, true)
 	if err != nil {
 		d.cfg.Log.Warn("open number not filled", "settlement", s.ID, "err", err)
 		return s, nil
 	}
-	next, err := d.advance(ctx, s, of, "filled", func(tx ledger.Tx, s *Settlement) error {
+	next, err := d.advance(ctx, s, open.of, "filled", func(tx ledger.Tx, s *Settlement) error {
 		if err := claim(tx); err != nil {
 			return err
 		}
-		return d.sign(tx, s, draft, of, &places{d: d, network: s.Network})
+		return d.sign(tx, s, draft, open.of, &places{d: d, network: s.Network})
 	})
 	if err != nil {
 		return s, err

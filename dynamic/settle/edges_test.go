@@ -141,7 +141,8 @@ func TestSettledByABrokenLedger(t *testing.T) {
 	landed := func(at int) error {
 		return s.update(func(tx ledger.Tx) error {
 			at := at // it may run more than once
-			return s.Settled(mute{tx, &at}, one, "payer", "code", 5, []settle.GasHeld{{Day: "2026-08-01", Amount: 1}})
+			return s.Settled(mute{tx, &at}, settle.GasPayer{Network: one, Address: "payer", Code: "code"}, 5,
+				[]settle.GasHeld{{Day: "2026-08-01", Amount: 1}})
 		})
 	}
 	const reads = 4 // what is held, of the day and of the payer, the payer, what reverted alike

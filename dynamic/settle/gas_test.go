@@ -280,7 +280,8 @@ func TestRevertsTakeNoSubsidy(t *testing.T) {
 			if err != nil || h.Subsidy != 1000 {
 				return fmt.Errorf("settlement %d: Sign = %+v, %w", i, h, err)
 			}
-			return s.Reverted(tx, one, "payer", "", h, rail.Revert{Tx: fmt.Sprint(i), Cost: 900},
+			return s.Reverted(tx, settle.GasPayer{Network: one, Address: "payer", Code: ""}, h,
+				rail.Revert{Tx: fmt.Sprint(i), Cost: 900},
 				rail.Cause{Payer: true})
 		})
 		if err != nil {
@@ -304,7 +305,8 @@ func (s *street) signs(payer, code string) (h settle.GasHeld, err error) {
 func (s *street) reverts(payer, code string, h settle.GasHeld, cost int64) {
 	s.t.Helper()
 	err := s.update(func(tx ledger.Tx) error {
-		return s.Reverted(tx, one, payer, code, h, rail.Revert{Tx: payer, Cost: cost},
+		return s.Reverted(tx, settle.GasPayer{Network: one, Address: payer, Code: code}, h,
+			rail.Revert{Tx: payer, Cost: cost},
 			rail.Cause{Payer: true, Reason: "no"})
 	})
 	if err != nil {
@@ -314,7 +316,9 @@ func (s *street) reverts(payer, code string, h settle.GasHeld, cost int64) {
 
 func (s *street) settled(payer, code string, paid int64, held ...settle.GasHeld) {
 	s.t.Helper()
-	err := s.update(func(tx ledger.Tx) error { return s.Settled(tx, one, payer, code, paid, held) })
+	err := s.update(func(tx ledger.Tx) error {
+		return s.Settled(tx, settle.GasPayer{Network: one, Address: payer, Code: code}, paid, held)
+	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -452,7 +456,7 @@ func TestHeldIsGivenBack(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return s.Settled(tx, one, "wallet", "c", 5000, []settle.GasHeld{h})
+			return s.Settled(tx, settle.GasPayer{Network: one, Address: "wallet", Code: "c"}, 5000, []settle.GasHeld{h})
 		})
 		if err != nil {
 			t.Fatalf("sale %d: %v", i, err)
@@ -477,7 +481,8 @@ func TestThreeRevertsAlike(t *testing.T) {
 		revert := func(payer, why string, payers bool) {
 			t.Helper()
 			err := s.update(func(tx ledger.Tx) error {
-				return s.Reverted(tx, one, payer, "", settle.GasHeld{}, rail.Revert{Tx: payer, Cost: 1},
+				return s.Reverted(tx, settle.GasPayer{Network: one, Address: payer, Code: ""}, settle.GasHeld{},
+					rail.Revert{Tx: payer, Cost: 1},
 					rail.Cause{Payer: payers, Reason: why})
 			})
 			if err != nil {
@@ -508,7 +513,9 @@ func TestThreeRevertsAlike(t *testing.T) {
 		s.offered("in the second pause", one, 5000, "in the same way")
 		time.Sleep(5 * time.Minute)
 		s.offered("after it", one, 5000, "")
-		if err := s.update(func(tx ledger.Tx) error { return s.Settled(tx, one, "five", "", 5, nil) }); err != nil {
+		if err := s.update(func(tx ledger.Tx) error {
+			return s.Settled(tx, settle.GasPayer{Network: one, Address: "five", Code: ""}, 5, nil)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		revert("six", "odd", false)

@@ -118,7 +118,7 @@ func (d *Driver) serve(r rail.Rail, l *line) {
 			// Who drafts hears from the node itself.
 			d.cfg.Log.Debug("room not known", "network", r.Info().Network, "err", err)
 		}
-		groups, wait, over := l.deal(v, err, r.Info().Together, sealed, d.sending(r.Info().Network), time.Now())
+		groups, wait, over := l.deal(v, err, r.Info().Together, pace{sealed, d.sending(r.Info().Network)}, time.Now())
 		for _, g := range groups {
 			go d.together(r, l, g)
 		}
@@ -162,9 +162,15 @@ func (l *line) gathered(since, now time.Time) time.Time {
 	return since.Add(wait)
 }
 
+// pace is whether a block was seen just now, and whether transactions are on their way.
+type pace struct {
+	sealed  bool
+	sending bool
+}
+
 // deal gives turns to those who go alone, as many as there is room for, and returns who is to be
 // settled together. wait is how long the others are to wait at most; over says that there are none.
-func (l *line) deal(v room, unknown error, most int, sealed, sending bool, now time.Time) (groups [][]*waiter,
+func (l *line) deal(v room, unknown error, most int, p pace, now time.Time) (groups [][]*waiter,
 	wait time.Duration, over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -195,14 +201,14 @@ func (l *line) deal(v room, unknown error, most int, sealed, sending bool, now t
 		}
 	}
 	wait = gathering
-	making := sending || l.out > 0
+	making := p.sending || l.out > 0
 	if len(shared) > 0 {
 		wait = l.gathered(shared[0].since, now).Sub(now)
 		if wait <= 0 && making {
 			wait = shared[0].since.Add(gathering).Sub(now)
 		}
 	}
-	ready := wait <= 0 || sealed && !making
+	ready := wait <= 0 || p.sealed && !making
 	for _, g := range gather(shared, most) {
 		switch {
 		case !g.full(most) && !ready || l.out >= free:

@@ -173,7 +173,8 @@ func (q *queue) know(prefix string, n int) {
 	q.t.Helper()
 	err := q.db.Update(q.t.Context(), func(tx ledger.Tx) error {
 		for i := range n {
-			if err := q.gas.Settled(tx, "test:several", fmt.Sprint(prefix, "-", i), "", 5, nil); err != nil {
+			if err := q.gas.Settled(tx, settle.GasPayer{Network: "test:several", Address: fmt.Sprint(prefix, "-", i),
+				Code: ""}, 5, nil); err != nil {
 				return err
 			}
 		}

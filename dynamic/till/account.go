@@ -214,7 +214,7 @@ func (a *OnAccount) seal(body []byte) {
 // fixed here (M7).
 func (t *Till) bill(ctx context.Context, p *Purchase, made *goods.Made) (*Purchase, error) {
 	certID, kid := attest.NewID(prefixCert), t.signer().KID()
-	return t.advance(ctx, p.ID, []State{Claimed}, "settled", func(tx ledger.Tx, p *Purchase) error {
+	return t.advance(ctx, p.ID, arrow{[]State{Claimed}, "settled"}, func(tx ledger.Tx, p *Purchase) error {
 		p.Account.Billed = tx.Now().UTC().Truncate(time.Second)
 		p.Made, p.State, p.Final = made, Settled, true
 		if err := t.number(tx, p, certID, kid); err != nil {

@@ -35,7 +35,7 @@ func (t *Till) ask(ctx context.Context, p *Purchase) (*Purchase, error) {
 	made, err := k.Paid(ctx, t.maker(p), o)
 	if err == nil {
 		certID, kid := attest.NewID(prefixCert), t.signer().KID()
-		return t.advance(ctx, p.ID, []State{Asking}, "settled", func(tx ledger.Tx, p *Purchase) error {
+		return t.advance(ctx, p.ID, arrow{[]State{Asking}, "settled"}, func(tx ledger.Tx, p *Purchase) error {
 			p.Made, p.State, p.Tries = made, Settled, 0
 			return t.number(tx, p, certID, kid)
 		}, ledger.At(ledger.CounterKey(CounterPatron)), ledger.At(ledger.ClosedKey()))
@@ -49,7 +49,7 @@ func (t *Till) ask(ctx context.Context, p *Purchase) (*Purchase, error) {
 	if unanswered && no.Final {
 		return t.owe(ctx, p, goods.CodeUpstream+": "+no.Why)
 	}
-	next, err := t.advance(ctx, p.ID, []State{Asking}, "asked", func(tx ledger.Tx, p *Purchase) error {
+	next, err := t.advance(ctx, p.ID, arrow{[]State{Asking}, "asked"}, func(tx ledger.Tx, p *Purchase) error {
 		if tx.Now().Sub(p.AskedSince) < AskFor {
 			p.Tries++
 			return nil
@@ -64,7 +64,7 @@ func (t *Till) ask(ctx context.Context, p *Purchase) (*Purchase, error) {
 
 // owe: asking → refund_owed.
 func (t *Till) owe(ctx context.Context, p *Purchase, reason string) (*Purchase, error) {
-	return t.advance(ctx, p.ID, []State{Asking}, "refund_owed", func(tx ledger.Tx, p *Purchase) error {
+	return t.advance(ctx, p.ID, arrow{[]State{Asking}, "refund_owed"}, func(tx ledger.Tx, p *Purchase) error {
 		return t.owes(tx, p, reason)
 	})
 }

@@ -126,7 +126,7 @@ func (t *Till) proved(ctx context.Context, k walletKind, w WalletClaim, c challe
 	if err != nil {
 		return "", err
 	}
-	return t.prove(ctx, k, w.Account, text, w.Signature, w.Client)
+	return t.prove(ctx, k, w.Account, signedText{text, w.Signature}, w.Client)
 }
 
 // Place is an entry in the list of a wallet's purchases.

@@ -42,7 +42,7 @@ func (t *Till) credit(ctx context.Context, p *Purchase, from []State, to State, 
 		ledger.At(ledger.CreditKey(p.Payment.Network, proof.Tx, proof.LogIndex)),
 		ledger.At(ledger.SettlementKey(settlement.ID)), ledger.At(ledger.ClosedKey()),
 		ledger.At(ledger.CounterKey(CounterPatron)))
-	return t.advance(ctx, p.ID, from, string(to), func(tx ledger.Tx, p *Purchase) error {
+	return t.advance(ctx, p.ID, arrow{from, string(to)}, func(tx ledger.Tx, p *Purchase) error {
 		if err := takeCredit(tx, p, proof); err != nil {
 			return err
 		}
@@ -286,7 +286,7 @@ func (t *Till) deliver(ctx context.Context, p *Purchase) (*Purchase, error) {
 			return nil, fmt.Errorf("keeping the high-water mark: %w", err)
 		}
 	}
-	return t.advance(ctx, p.ID, []State{Settled}, "promised", func(tx ledger.Tx, p *Purchase) error {
+	return t.advance(ctx, p.ID, arrow{[]State{Settled}, "promised"}, func(tx ledger.Tx, p *Purchase) error {
 		if k.Promise != nil {
 			if err := k.Promise(t.maker(p), tx, o, p.Made); err != nil {
 				return err
@@ -394,7 +394,7 @@ func (t *Till) handOver(ctx context.Context, p *Purchase, from State) (*Purchase
 		}
 	}
 	made := p.Made
-	return t.advance(ctx, p.ID, []State{from}, "delivered", func(tx ledger.Tx, p *Purchase) error {
+	return t.advance(ctx, p.ID, arrow{[]State{from}, "delivered"}, func(tx ledger.Tx, p *Purchase) error {
 		if err := errors.Join(tx.Set(ledger.BodyKey(p.ID), body), keepArtifact(tx, signed)); err != nil {
 			return err
 		}
@@ -437,7 +437,7 @@ func (t *Till) deliverLate(ctx context.Context, p *Purchase) (*Purchase, error) 
 			return nil, err
 		}
 		t.cfg.Log.Error("goods could not be made for late money", "purchase", p.ID, "item", p.Item, "err", err)
-		return t.advance(ctx, p.ID, []State{SettledLate}, "refund_owed", func(tx ledger.Tx, p *Purchase) error {
+		return t.advance(ctx, p.ID, arrow{[]State{SettledLate}, "refund_owed"}, func(tx ledger.Tx, p *Purchase) error {
 			if err := t.release(tx, p); err != nil {
 				return err
 			}
@@ -447,7 +447,7 @@ func (t *Till) deliverLate(ctx context.Context, p *Purchase) (*Purchase, error) 
 	}
 	certID := attest.NewID(prefixCert)
 	kid := t.signer().KID()
-	return t.advance(ctx, p.ID, []State{SettledLate}, "settled", func(tx ledger.Tx, p *Purchase) error {
+	return t.advance(ctx, p.ID, arrow{[]State{SettledLate}, "settled"}, func(tx ledger.Tx, p *Purchase) error {
 		p.Made, p.State = made, Settled
 		return t.number(tx, p, certID, kid)
 	})

@@ -147,7 +147,7 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) (*Purchase, error) {
 			return next, err
 		}
 	}
-	return t.advance(ctx, p.ID, []State{Claimed}, "goods_ready", func(_ ledger.Tx, p *Purchase) error {
+	return t.advance(ctx, p.ID, arrow{[]State{Claimed}, "goods_ready"}, func(_ ledger.Tx, p *Purchase) error {
 		p.Made, p.State = made, GoodsReady
 		return nil
 	})
@@ -156,7 +156,7 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) (*Purchase, error) {
 // giveUp ends a purchase without goods and gives back what it held: stock, reservation, slot. It
 // stays watched until its authorization can never land (M4).
 func (t *Till) giveUp(ctx context.Context, id string, from []State, to State, why settle.Ending) (*Purchase, error) {
-	return t.advance(ctx, id, from, string(to), func(tx ledger.Tx, p *Purchase) error {
+	return t.advance(ctx, id, arrow{from, string(to)}, func(tx ledger.Tx, p *Purchase) error {
 		if err := errors.Join(t.release(tx, p), p.unbill(tx)); err != nil {
 			return err
 		}
@@ -256,10 +256,11 @@ func (t *Till) settle(ctx context.Context, p *Purchase) (*Purchase, error) {
 
 // unknown: settling → unknown. The buyer's wait is over; the worker goes on.
 func (t *Till) unknown(p *Purchase) error {
-	_, err := t.advance(context.Background(), p.ID, []State{Settling}, "unknown", func(_ ledger.Tx, p *Purchase) error {
-		p.State = Unknown
-		return nil
-	})
+	_, err := t.advance(context.Background(), p.ID, arrow{[]State{Settling}, "unknown"},
+		func(_ ledger.Tx, p *Purchase) error {
+			p.State = Unknown
+			return nil
+		})
 	if errors.Is(err, errMoved) {
 		err = nil
 	}

@@ -9,12 +9,18 @@ import (
 	"store.example/agentstore/dynamic/rail"
 )
 
+// signedText is a text and what is said to be its signature.
+type signedText struct {
+	text      string
+	signature []byte
+}
+
 // prove judges whether an account signed a text, and returns the network for which that holds, ""
 // for all: a key signs for its address everywhere, a contract for its own network alone. client is
 // whom the reading of chains is counted on.
-func (t *Till) prove(ctx context.Context, k walletKind, a wallet.Account, text string, signature []byte,
-	client string) (network string, err error) {
-	if k.signed(a.Address, text, signature) {
+func (t *Till) prove(ctx context.Context, k walletKind, a wallet.Account, s signedText, client string) (network string,
+	err error) {
+	if k.signed(a.Address, s.text, s.signature) {
 		return "", nil
 	}
 	if !k.contracts {
@@ -32,7 +38,7 @@ func (t *Till) prove(ctx context.Context, k walletKind, a wallet.Account, text s
 	if err := t.cfg.Gas.Ready(ctx, network); err != nil {
 		return "", &Error{Code: CodeNetworkDown, Retry: outRetry, Err: err}
 	}
-	err = t.byNet[network].ProveSigner(ctx, a.Address, []byte(text), signature)
+	err = t.byNet[network].ProveSigner(ctx, a.Address, []byte(s.text), s.signature)
 	if refusal, ok := errors.AsType[*rail.Refusal](err); ok {
 		return "", &Error{Code: CodeNotSigned, Refusal: refusal}
 	}
@@ -59,7 +65,7 @@ func (t *Till) ProveText(ctx context.Context, address, signature, text, client s
 	if err != nil {
 		return "", "signature " + err.Error(), nil
 	}
-	network, err := t.prove(ctx, k, a, text, raw, client)
+	network, err := t.prove(ctx, k, a, signedText{text, raw}, client)
 	if e, said := errors.AsType[*Error](err); said && e.Code == CodeNotSigned {
 		return "", "the signature is not by this address", nil
 	}

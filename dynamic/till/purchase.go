@@ -209,10 +209,16 @@ func (t *Till) nextLook(p *Purchase, now time.Time) time.Time {
 	return time.Time{}
 }
 
+// arrow is a step of purchases: the states it leads from, and its name.
+type arrow struct {
+	from []State
+	step string
+}
+
 // advance runs f on the purchase as it stands, if it stands in one of the given states, and saves
 // it; the step is durable when advance returns. f may run more than once and touches nothing
 // outside; reads is what it reads.
-func (t *Till) advance(ctx context.Context, id string, from []State, step string, f func(ledger.Tx, *Purchase) error,
+func (t *Till) advance(ctx context.Context, id string, a arrow, f func(ledger.Tx, *Purchase) error,
 	reads ...ledger.Range) (*Purchase, error) {
 	reads = append(reads, savedAt(id)...)
 	var out *Purchase
@@ -227,7 +233,7 @@ func (t *Till) advance(ctx context.Context, id string, from []State, step string
 		}
 		out, was = p, p.State
 		ok := false
-		for _, s := range from {
+		for _, s := range a.from {
 			ok = ok || p.State == s
 		}
 		if !ok {
@@ -244,7 +250,7 @@ func (t *Till) advance(ctx context.Context, id string, from []State, step string
 	if out.State != was && !out.Open() {
 		t.tellEnd(out)
 	}
-	t.cfg.AfterStep(step)
+	t.cfg.AfterStep(a.step)
 	return out, nil
 }
 

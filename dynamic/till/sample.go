@@ -74,7 +74,8 @@ func (t *Till) makeSample(ctx context.Context, o *AccountOrder, pools goods.Pool
 		return r, false, &Error{Code: CodeInputs, Err: err}
 	}
 	now := time.Now().UTC().Truncate(time.Second)
-	made, err := goods.Sample(ctx, offer.Kind, offer.Good, pools, payerOf(o.Account), now)
+	made, err := goods.Sample(ctx, offer.Kind, offer.Good, goods.SampleOrder{Pools: pools, Payer: payerOf(o.Account),
+		At: now})
 	if err != nil {
 		return r, false, err
 	}

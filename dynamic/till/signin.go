@@ -125,7 +125,7 @@ func (t *Till) signedInTo(ctx context.Context, o Operation, s *SignIn, client st
 	w := signedIn{address: a.Address, nonce: c}
 	stranger := func() bool { return false }
 	err = t.checks.Verify(ctx, client, stranger, func() (err error) {
-		w.network, err = t.prove(ctx, kind, a, text, signature, client)
+		w.network, err = t.prove(ctx, kind, a, signedText{text, signature}, client)
 		if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeNotSigned {
 			return &rail.Refusal{Reason: signInSignature, Message: e.Refusal.Message}
 		}

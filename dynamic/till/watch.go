@@ -125,7 +125,7 @@ func samePlace(a, b *rail.Proof) bool {
 // follow notes where a reorganisation has put a delivered purchase's payment. The certificate stays
 // as it was signed.
 func (t *Till) follow(ctx context.Context, p *Purchase, proof *rail.Proof) error {
-	_, err := t.advance(ctx, p.ID, []State{Promised, Delivered, RefundOwed}, "followed",
+	_, err := t.advance(ctx, p.ID, arrow{[]State{Promised, Delivered, RefundOwed}, "followed"},
 		func(tx ledger.Tx, p *Purchase) error {
 			old := ledger.CreditKey(p.Payment.Network, p.Proof.Tx, p.Proof.LogIndex)
 			if held, err := ledger.GetJSON[creditOf](tx, old); err == nil && held.Purchase == p.ID {
@@ -143,7 +143,7 @@ func (t *Till) follow(ctx context.Context, p *Purchase, proof *rail.Proof) error
 
 // lookedAt notes that the worker was here, and when it comes again.
 func (t *Till) lookedAt(ctx context.Context, p *Purchase, f func(*Purchase)) error {
-	_, err := t.advance(ctx, p.ID, []State{p.State}, "watched", func(_ ledger.Tx, p *Purchase) error {
+	_, err := t.advance(ctx, p.ID, arrow{[]State{p.State}, "watched"}, func(_ ledger.Tx, p *Purchase) error {
 		p.Tries++
 		f(p)
 		return nil
@@ -164,7 +164,7 @@ func (t *Till) undo(tx ledger.Tx, p *Purchase) error {
 // happened; its number is never used again. What was only promised will not be made, and gives back
 // what it held.
 func (t *Till) reverse(ctx context.Context, p *Purchase) error {
-	_, err := t.advance(ctx, p.ID, []State{Promised, Delivered, RefundOwed}, "reversed",
+	_, err := t.advance(ctx, p.ID, arrow{[]State{Promised, Delivered, RefundOwed}, "reversed"},
 		func(tx ledger.Tx, p *Purchase) error {
 			if p.State == Promised {
 				if err := t.release(tx, p); err != nil {

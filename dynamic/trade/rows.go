@@ -55,13 +55,12 @@ func signed(path ...api.Param) []api.Param {
 		Description: "The account again, optional."})
 }
 
-// door makes the row of a route that takes signed bodies. Its inputs are judged after its
+// door completes the row of a route that takes signed bodies. Its inputs are judged after its
 // signature.
-func door(name, pattern, summary, description string, params []api.Param, body *api.Body, answers []api.Response,
-	handle func(*Desk, http.ResponseWriter, *http.Request) error) face {
-	return face{Name: name, Method: http.MethodPost, Pattern: pattern, Tags: tags, Serve: api.Private,
-		Summary: summary, Description: description, Params: signed(params...), Body: body, Responses: answers,
-		Handle: handle, ValidateLate: true, OnAccount: true}
+func door(f face) face {
+	f.Method, f.Tags, f.Serve, f.Params = http.MethodPost, tags, api.Private, signed(f.Params...)
+	f.ValidateLate, f.OnAccount = true, true
+	return f
 }
 
 var faces = []face{
@@ -74,31 +73,30 @@ var faces = []face{
 		Params: []api.Param{{Name: "account", In: api.QueryP, Type: "string", MaxLength: 40,
 			Description: "The id of an account, for its own prices and items."}},
 		Responses: route.OK[Catalog]("The catalogue", 400, 404, 503), Handle: (*Desk).serveCatalog},
-	withBudget(door("trade_check", "/api/trade/{account}/check", "Try a signature out",
-		"Send the headers and the body that are meant for the order door. Each of the four checks is reported by "+
-			"name; for the account sandbox with the expected signature. Nothing is delivered, spent or kept.",
-		[]api.Param{accountParam}, &api.Body{ContentType: api.JSON, Limit: maxBody, Optional: true,
+	withBudget(door(face{Name: "trade_check", Pattern: "/api/trade/{account}/check", Summary: "Try a signature out",
+		Description: "Send the headers and the body that are meant for the order door. Each of the four checks is " +
+			"reported by name; for the account sandbox with the expected signature. Nothing is delivered, spent or " +
+			"kept.",
+		Params: []api.Param{accountParam}, Body: &api.Body{ContentType: api.JSON, Limit: maxBody, Optional: true,
 			Description: "What will be sent to the order door."},
-		route.OK[Checked]("What each check came to", 403, 413, 415, 429, 503), (*Desk).serveCheck)),
-	door("trade_statement", "/api/trade/{account}/statement", "What an account owes, and for what",
-		"Signed like an order.", []api.Param{accountParam},
-		&api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[StatementRequest](), Limit: maxBody,
-			Description: "account, month, after"},
-		route.OK[Statement]("The statement", 400, 401, 403, 404, 409, 413, 415, 503), (*Desk).serveStatement),
-	orderFace(),
-}
-
-func orderFace() face {
-	f := door("trade_order", "/api/trade/{account}/{item_id}", "Order a good on account",
-		"One signed webhook, and the goods in the answer, billed to the account. The same order_ref with the same "+
-			"body gets the first answer again, for ever. Every refusal says delivered: false and billed: false.",
-		[]api.Param{accountParam, itemParam}, &api.Body{ContentType: api.JSON, Schema: api.SchemaFor[Instruction](),
-			Limit: maxBody, Description: "account, item_id, order_ref, and the inputs of the item"},
-		route.OK[till.AccountDelivery]("What was delivered", 400, 401, 403, 404, 409, 410, 413, 415, 422, 429, 500,
-			503),
-		(*Desk).serveOrder)
-	f.Timeout = time.Minute
-	return f
+		Responses: route.OK[Checked]("What each check came to", 403, 413, 415, 429, 503), Handle: (*Desk).serveCheck})),
+	door(face{Name: "trade_statement", Pattern: "/api/trade/{account}/statement",
+		Summary: "What an account owes, and for what", Description: "Signed like an order.",
+		Params: []api.Param{accountParam}, Body: &api.Body{ContentType: api.JSON,
+			Schema: api.StrictSchemaFor[StatementRequest](), Limit: maxBody, Description: "account, month, after"},
+		Responses: route.OK[Statement]("The statement", 400, 401, 403, 404, 409, 413, 415, 503),
+		Handle:    (*Desk).serveStatement}),
+	door(face{Name: "trade_order", Pattern: "/api/trade/{account}/{item_id}",
+		Summary: "Order a good on account",
+		Description: "One signed webhook, and the goods in the answer, billed to the account. The same order_ref " +
+			"with the same body gets the first answer again, for ever. Every refusal says delivered: false and " +
+			"billed: false.",
+		Params: []api.Param{accountParam, itemParam}, Body: &api.Body{ContentType: api.JSON,
+			Schema: api.SchemaFor[Instruction](), Limit: maxBody,
+			Description: "account, item_id, order_ref, and the inputs of the item"},
+		Responses: route.OK[till.AccountDelivery]("What was delivered", 400, 401, 403, 404, 409, 410, 413, 415, 422,
+			429, 500, 503),
+		Handle: (*Desk).serveOrder, Timeout: time.Minute}),
 }
 
 func withBudget(f face) face {

@@ -31,8 +31,9 @@ func renderPublicationFeed(name string) func(*Source, Unit, string, attest.Diges
 			entries = append(entries, templates.FeedEntry{ID: at, Title: i.Title, Updated: i.Date.Format(time.RFC3339),
 				Summary: i.Summary, Links: []templates.FeedLink{{Rel: "alternate", Type: "text/html", Href: at}}})
 		}
-		return templates.NewFeed(s.Base+Documents[name+"_feed"].Path, s.Base+pub.Index, page.Title,
-			s.Site.Config.Date.Format(time.RFC3339), s.author(), entries).Atom()
+		return templates.NewFeed(templates.FeedHead{Self: s.Base + Documents[name+"_feed"].Path, Page: s.Base +
+			pub.Index, Title: page.Title,
+			Began: s.Site.Config.Date.Format(time.RFC3339)}, s.author(), entries).Atom()
 	}
 }
 
@@ -60,8 +61,9 @@ func renderRecordFeed(s *Source, _ Unit, _ string, _ attest.Digest) ([]byte, err
 			Links: []templates.FeedLink{{Rel: "alternate", Type: api.JSON,
 				Href: s.Base + derive.RoundPath(w.Sequence)}}})
 	}
-	f := templates.NewFeed(self, s.Base+"/corpus", "The record of x402 doors, week by week",
-		s.Site.Config.Date.Format(time.RFC3339), s.author(), entries)
+	f := templates.NewFeed(templates.FeedHead{Self: self, Page: s.Base + "/corpus",
+		Title: "The record of x402 doors, week by week",
+		Began: s.Site.Config.Date.Format(time.RFC3339)}, s.author(), entries)
 	f.Rights = derive.License
 	return f.Atom()
 }

@@ -35,38 +35,38 @@ func Badge(b Patron) string {
 		desc += " The payment was reversed; the badge does not stand."
 	}
 	p := newPen(320, 112, "Patron "+number+" of the store", desc)
-	p.rect("p", 0, 0, 320, 112, 3)
-	p.rect("l", 5, 5, 310, 102, 2)
+	p.rect("p", box{0, 0, 320, 112}, 3)
+	p.rect("l", box{5, 5, 310, 102}, 2)
 	if b.Nicer {
-		p.rect("r", 10, 10, 300, 92, 1)
+		p.rect("r", box{10, 10, 300, 92}, 1)
 	} else {
-		p.rect("m", 9, 9, 302, 94, 1)
+		p.rect("m", box{9, 9, 302, 94}, 1)
 	}
 
 	seal(p, 58, 56, b.Nicer)
 
 	p.raw(`<g letter-spacing="2">`)
-	p.text("q", 206, 33, 10, 180, "PATRON OF THE STORE")
+	p.text("q", textLine{206, 33, 10, 180}, "PATRON OF THE STORE")
 	p.end()
-	p.text("", 206, 61, 26, 180, number)
+	p.text("", textLine{206, 61, 26, 180}, number)
 	if name != "" {
 		p.raw(`<g font-style="italic">`)
-		p.text("", 206, 80, 14, 180, name)
+		p.text("", textLine{206, 80, 14, 180}, name)
 		p.end()
 	} else if b.Item != "" {
 		p.raw(`<g font-style="italic">`)
-		p.text("q", 206, 80, 13, 180, shorten(b.Item, 60))
+		p.text("q", textLine{206, 80, 13, 180}, shorten(b.Item, 60))
 		p.end()
 	}
 	if date != "" {
-		p.text("n", 206, 97, 10, 180, date)
+		p.text("n", textLine{206, 97, 10, 180}, date)
 	}
 	if b.Reversed {
 		p.raw(`<g transform="rotate(-9 206 56)">`)
-		p.rect("p", 136, 38, 140, 32, 3)
-		p.rect("r", 136, 38, 140, 32, 3)
+		p.rect("p", box{136, 38, 140, 32}, 3)
+		p.rect("r", box{136, 38, 140, 32}, 3)
 		p.raw(`<g letter-spacing="4">`)
-		p.text("c", 208, 60, 17, 120, "REVERSED")
+		p.text("c", textLine{208, 60, 17, 120}, "REVERSED")
 		p.end()
 		p.end()
 	}

@@ -14,9 +14,9 @@ func AnimalCard(animal, strength string, seed []byte) string {
 	animal, strength = shorten(animal, 40), shorten(strength, 40)
 	p := newPen(220, 310, "Lucky "+animal+": "+strength, "An animal card with a drawing of the "+animal+
 		" and the word for its strength, "+strength+".")
-	p.rect("p", 0, 0, 220, 310, 10)
-	p.rect("l", 7, 7, 206, 296, 7)
-	p.rect("m", 12, 12, 196, 286, 5)
+	p.rect("p", box{0, 0, 220, 310}, 10)
+	p.rect("l", box{7, 7, 206, 296}, 7)
+	p.rect("m", box{12, 12, 196, 286}, 5)
 	for _, c := range []point{{24, 24}, {196, 24}, {24, 286}, {196, 286}} {
 		pip(p, c)
 	}
@@ -39,11 +39,11 @@ func AnimalCard(animal, strength string, seed []byte) string {
 	p.end()
 
 	p.raw(`<g letter-spacing="3">`)
-	p.text("", 111, 250, 20, 170, strings.ToUpper(animal))
+	p.text("", textLine{111, 250, 20, 170}, strings.ToUpper(animal))
 	p.end()
 	p.line("m", 60, 260, 160, 260)
 	p.raw(`<g font-style="italic">`)
-	p.text("c", 110, 281, 15, 150, strength)
+	p.text("c", textLine{110, 281, 15, 150}, strength)
 	p.end()
 	return p.done()
 }
@@ -120,7 +120,7 @@ func sky(p *pen, d *dice) {
 func tracks(p *pen) {
 	for i := range 4 {
 		x, y := 40+float64(i)*36, 140-float64(i%2)*26
-		p.ellipse("f", x, y, 8, 6, 0)
+		p.ellipse("f", oval{x, y, 8, 6}, 0)
 		for j := range 3 {
 			p.circle("f", x-8+float64(j)*8, y-11+abs2(j-1)*2, 3)
 		}

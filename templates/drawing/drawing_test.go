@@ -223,7 +223,7 @@ func TestTextThatIsLongIsSetSmallerThenCut(t *testing.T) {
 	const max, size = 100.0, 20.0
 	set := func(s string) string {
 		p := new(pen)
-		p.text("", 0, 0, size, max, s)
+		p.text("", textLine{0, 0, size, max}, s)
 		return p.b.String()
 	}
 	if got := set("Otto"); !strings.Contains(got, `font-size="20">Otto<`) {

@@ -18,7 +18,7 @@ func TuesdayJar(date time.Time, number int64) string {
 	d := newDice("jar", []byte(day))
 	p := newPen(220, 290, title,
 		"A sealed preserving jar with a paper label, holding the light and the small things of one Tuesday.")
-	p.rect("p", 0, 0, 220, 290, 0)
+	p.rect("p", box{0, 0, 220, 290}, 0)
 	p.line("l", 26, 268, 194, 268)
 	for i := range 9 {
 		x := 104 + float64(i)*11
@@ -41,13 +41,13 @@ func TuesdayJar(date time.Time, number int64) string {
 	p.path("r", "M60 66H160M104 67q-12 10 -18 4q-1 -7 18 -4q19 -6 19 1q-6 7 -19 -1l-7 16m7 -16l9 15")
 
 	// The label.
-	p.rect("o", 60, 138, 100, 64, 2)
-	p.rect("m", 63, 141, 94, 58, 1)
+	p.rect("o", box{60, 138, 100, 64}, 2)
+	p.rect("m", box{63, 141, 94, 58}, 1)
 	p.raw(`<g letter-spacing="3">`)
-	p.text("c", 111, 157, 11, 90, "TUESDAY")
+	p.text("c", textLine{111, 157, 11, 90}, "TUESDAY")
 	p.end()
-	p.text("", 110, 176, 14, 86, date.Format("2 Jan 2006"))
-	p.text("n", 110, 192, 11, 84, no)
+	p.text("", textLine{110, 176, 14, 86}, date.Format("2 Jan 2006"))
+	p.text("n", textLine{110, 192, 11, 84}, no)
 	return p.done()
 }
 

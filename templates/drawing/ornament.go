@@ -34,6 +34,6 @@ func Ornament(seed []byte) string {
 		p.end()
 	}
 	p.circle("o", 80, 80, 11)
-	p.text("", 80, 85, 14, 16, strconv.QuoteRuneToASCII(rune('A' + d.pick(26)))[1:2])
+	p.text("", textLine{80, 85, 14, 16}, strconv.QuoteRuneToASCII(rune('A' + d.pick(26)))[1:2])
 	return p.done()
 }

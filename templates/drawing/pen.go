@@ -85,8 +85,16 @@ func (p *pen) group(class, transform string) {
 
 func (p *pen) end() { p.raw(`</g>`) }
 
-func (p *pen) rect(class string, x, y, w, h, r float64) {
-	p.raw(`<rect`, classAttr(class), ` x="`, num(x), `" y="`, num(y), `" width="`, num(w), `" height="`, num(h), `"`)
+// box is a rectangle by its upper left corner.
+type box struct {
+	x float64
+	y float64
+	w float64
+	h float64
+}
+
+func (p *pen) rect(class string, b box, r float64) {
+	p.raw(`<rect`, classAttr(class), ` x="`, num(b.x), `" y="`, num(b.y), `" width="`, num(b.w), `" height="`, num(b.h), `"`)
 	if r > 0 {
 		p.raw(` rx="`, num(r), `"`)
 	}
@@ -97,11 +105,19 @@ func (p *pen) circle(class string, x, y, r float64) {
 	p.raw(`<circle`, classAttr(class), ` cx="`, num(x), `" cy="`, num(y), `" r="`, num(r), `"/>`)
 }
 
+// oval is an ellipse by its centre and half axes.
+type oval struct {
+	x  float64
+	y  float64
+	rx float64
+	ry float64
+}
+
 // ellipse is turned by rot degrees about its centre, clockwise.
-func (p *pen) ellipse(class string, x, y, rx, ry, rot float64) {
-	p.raw(`<ellipse`, classAttr(class), ` cx="`, num(x), `" cy="`, num(y), `" rx="`, num(rx), `" ry="`, num(ry), `"`)
+func (p *pen) ellipse(class string, o oval, rot float64) {
+	p.raw(`<ellipse`, classAttr(class), ` cx="`, num(o.x), `" cy="`, num(o.y), `" rx="`, num(o.rx), `" ry="`, num(o.ry), `"`)
 	if rot != 0 {
-		p.raw(` transform="rotate(`, num(rot), ` `, num(x), ` `, num(y), `)"`)
+		p.raw(` transform="rotate(`, num(rot), ` `, num(o.x), ` `, num(o.y), `)"`)
 	}
 	p.raw(`/>`)
 }
@@ -112,18 +128,26 @@ func (p *pen) line(class string, x1, y1, x2, y2 float64) {
 	p.path(class, "M"+xy(x1, y1)+"L"+xy(x2, y2))
 }
 
+// textLine is where a line of text stands, how large it is, and how wide at most.
+type textLine struct {
+	x    float64
+	y    float64
+	size float64
+	max  float64
+}
+
 // text is centred on x. Text wider than max units is set smaller, down to
 // three fifths of size, and cut with an ellipsis when that is not enough.
-func (p *pen) text(class string, x, y, size, max float64, s string) {
+func (p *pen) text(class string, l textLine, s string) {
 	const least = 0.6
-	for width(s, size*least) > max {
+	for width(s, l.size*least) > l.max {
 		r := []rune(strings.TrimSuffix(s, "…"))
 		s = strings.TrimRight(string(r[:len(r)-1]), " ,.;:") + "…"
 	}
-	if w := width(s, size); w > max {
-		size *= max / w
+	if w := width(s, l.size); w > l.max {
+		l.size *= l.max / w
 	}
-	p.raw(`<text`, classAttr(class), ` x="`, num(x), `" y="`, num(y), `" font-size="`, num(size), `">`, escape(s),
+	p.raw(`<text`, classAttr(class), ` x="`, num(l.x), `" y="`, num(l.y), `" font-size="`, num(l.size), `">`, escape(s),
 		`</text>`)
 }
 

@@ -12,7 +12,7 @@ func Porch(hour int, season, weather string, seats int) string {
 	p := newPen(640, 300, "The porch at "+strconv.Itoa(hour)+" o'clock",
 		"A wooden porch with a roof and a rail, "+strconv.Itoa(seats)+" seats out, in "+season+". Weather: "+
 			weather+".")
-	p.rect("p", 0, 0, 640, 300, 0)
+	p.rect("p", box{0, 0, 640, 300}, 0)
 	porchSky(p, hour, night, weather == "fair" || weather == "still")
 	porchHill(p, season)
 	porchWeather(p, weather)
@@ -114,7 +114,7 @@ func porchHouse(p *pen, night bool) {
 	}
 	p.path("l", fringe.String())
 	for _, x := range []float64{64, 212, 428, 576} {
-		p.rect("o", x-5, 66, 10, 160, 0)
+		p.rect("o", box{x - 5, 66, 10, 160}, 0)
 		p.path("l", "M"+xy(x-18, 66)+"Q"+xy(x-5, 70)+" "+xy(x-5, 86)+"M"+xy(x+18, 66)+"Q"+xy(x+5, 70)+" "+xy(x+5, 86))
 	}
 	for _, from := range []float64{69, 433} {
@@ -128,8 +128,8 @@ func porchHouse(p *pen, night bool) {
 		p.circle("a", 320, 99, 6)
 		p.path("r", "M304 112l-8 10M320 114v12M336 112l8 10")
 	}
-	p.rect("o", 240, 39, 160, 24, 2)
-	p.text("c", 320, 56, 13, 150, "NOTHING FOR SALE")
+	p.rect("o", box{240, 39, 160, 24}, 2)
+	p.text("c", textLine{320, 56, 13, 150}, "NOTHING FOR SALE")
 }
 
 // seat is a chair or a stool that stands on the floor at y.

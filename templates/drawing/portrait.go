@@ -14,9 +14,9 @@ func Portrait(address string) string {
 	label := shortAddress(address)
 	p := newPen(240, 300, "Portrait of "+label, "A head and shoulders in ink, every feature drawn from the digits of "+
 		"the address.")
-	p.rect("p", 0, 0, 240, 300, 0)
-	p.rect("l", 12, 12, 216, 246, 0)
-	p.rect("m", 18, 18, 204, 234, 0)
+	p.rect("p", box{0, 0, 240, 300}, 0)
+	p.rect("l", box{12, 12, 216, 246}, 0)
+	p.rect("m", box{18, 18, 204, 234}, 0)
 
 	wall(p, d)
 	f := face{
@@ -36,7 +36,7 @@ func Portrait(address string) string {
 	p.end()
 
 	p.path("l", "M18 258H222")
-	p.text("n", 120, 282, 13, 210, label)
+	p.text("n", textLine{120, 282, 13, 210}, label)
 	return p.done()
 }
 
@@ -67,7 +67,7 @@ func wall(p *pen, d *dice) {
 			}
 		}
 	case 2: // a window with a hill
-		p.rect("m", 34, 34, 52, 66, 0)
+		p.rect("m", box{34, 34, 52, 66}, 0)
 		p.path("m", "M60 34V100M34 67H86M34 90Q52 74 66 88T86 84")
 	case 3: // shading in the corner
 		for i := range 14 {
@@ -75,7 +75,7 @@ func wall(p *pen, d *dice) {
 			p.line("m", 222, 18+f, 222-f*0.7, 18)
 		}
 	case 4: // a small picture of somebody else
-		p.rect("m", 172, 36, 34, 42, 0)
+		p.rect("m", box{172, 36, 34, 42}, 0)
 		p.circle("m", 189, 52, 6)
 		p.path("m", "M178 72q11 -16 22 0")
 	}
@@ -143,7 +143,7 @@ func (f face) shoulders(p *pen, d *dice) {
 		p.path("l", "M158 237v7")
 	case 5: // ruff
 		for i := range 7 {
-			p.ellipse("o", 90+float64(i)*10, 204+4*float64(3-abs(i-3)), 8, 10, float64(i-3)*-9)
+			p.ellipse("o", oval{90 + float64(i)*10, 204 + 4*float64(3-abs(i-3)), 8, 10}, float64(i-3)*-9)
 		}
 	case 6: // overalls
 		p.path("l", "M86 208L92 238H148L154 208M92 238V252M148 238V252")
@@ -253,9 +253,9 @@ func (f face) behind(p *pen, kind int) {
 		f.both(p, func() {
 			x := 120 + f.w + 4
 			for i := range 4 {
-				p.ellipse("f", x+float64(i)*1.5, f.y+14+float64(i)*15, 7.5-float64(i), 9, 0)
+				p.ellipse("f", oval{x + float64(i)*1.5, f.y + 14 + float64(i)*15, 7.5 - float64(i), 9}, 0)
 			}
-			p.rect("a", x, f.y+66, 9, 5, 2)
+			p.rect("a", box{x, f.y + 66, 9, 5}, 2)
 		})
 	case 6: // curls
 		for i := range 9 {
@@ -287,7 +287,7 @@ func (f face) top(p *pen, kind int) {
 		p.path("l", "M"+xy(x+6, t-22)+"q1 -7 6 -8")
 	case 3: // wool hat
 		p.path("o", "M"+xy(x-w-2, t+22)+"C"+xy(x-w-2, t-34)+" "+xy(x+w+2, t-34)+" "+xy(x+w+2, t+22)+"Z")
-		p.rect("o", x-w-6, t+14, 2*w+12, 15, 6)
+		p.rect("o", box{x - w - 6, t + 14, 2*w + 12, 15}, 6)
 		p.circle("a", x, t-24, 9)
 		for i := range 7 {
 			p.line("h", x-w+4+float64(i)*w*0.31, t+17, x-w+4+float64(i)*w*0.31, t+26)

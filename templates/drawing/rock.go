@@ -13,12 +13,12 @@ func Rock(seed []byte, name string) string {
 	name = shorten(name, 80)
 	p := newPen(240, 240, "Portrait of a rock named "+name,
 		"A line drawing of one rock on the ground, signed with its name.")
-	p.rect("p", 0, 0, 240, 240, 0)
+	p.rect("p", box{0, 0, 240, 240}, 0)
 
 	const ground, cx = 174.0, 120.0
 	rx, ry := d.in(56, 80), d.in(50, 76)
 	angular := d.one(2)
-	pts := outline(d, cx, ground, rx, ry, angular)
+	pts := outline(d, oval{cx, ground, rx, ry}, angular)
 	shape := smooth(pts)
 	if angular {
 		shape = straight(pts)
@@ -38,8 +38,8 @@ func Rock(seed []byte, name string) string {
 	if d.one(3) {
 		vein(p, d, cx, ground-ry*0.9, rx)
 	}
-	shade(p, d, cx, ground, rx, ry)
-	speckles(p, d, cx, ground-ry*0.8, rx*0.8, ry*0.7)
+	shade(p, d, oval{cx, ground, rx, ry})
+	speckles(p, d, oval{cx, ground - ry*0.8, rx * 0.8, ry * 0.7})
 	cracks(p, d, top, angular)
 	if angular {
 		facets(p, d, pts, cx, ground-ry)
@@ -53,13 +53,13 @@ func Rock(seed []byte, name string) string {
 
 	p.line("m", 84, 205, 156, 205)
 	p.raw(`<g font-style="italic">`)
-	p.text("", 120, 226, 17, 200, name)
+	p.text("", textLine{120, 226, 17, 200}, name)
 	p.end()
 	return p.done()
 }
 
 // outline goes round the rock once, flat where it rests.
-func outline(d *dice, cx, ground, rx, ry float64, angular bool) []point {
+func outline(d *dice, o oval, angular bool) []point {
 	n := 12 + d.pick(4)
 	if angular {
 		n = 8 + d.pick(3)
@@ -69,9 +69,9 @@ func outline(d *dice, cx, ground, rx, ry float64, angular bool) []point {
 	for i := range pts {
 		a := 2*math.Pi*float64(i)/float64(n) + d.in(-0.1, 0.1)
 		k := d.in(0.88, 1.08)
-		x, y := rx*k*math.Cos(a), ry*k*math.Sin(a)
-		y = math.Min(y, ry*0.72)
-		pts[i] = point{cx + x - lean*y, ground - ry*0.72 + y}
+		x, y := o.rx*k*math.Cos(a), o.ry*k*math.Sin(a)
+		y = math.Min(y, o.ry*0.72)
+		pts[i] = point{o.x + x - lean*y, o.y - o.ry*0.72 + y}
 	}
 	return pts
 }
@@ -85,20 +85,20 @@ func groundLine(p *pen, d *dice, cx, ground, rx float64) {
 }
 
 // shade hatches the side away from the light.
-func shade(p *pen, d *dice, cx, ground, rx, ry float64) {
+func shade(p *pen, d *dice, o oval) {
 	step := d.in(5, 7.5)
 	for i := range 11 {
 		f := float64(i)
-		x := cx + rx*1.15 - f*step
-		length := (62 - f*5) * ry / 60
-		p.line("h", x, ground, x+length*0.42, ground-length)
+		x := o.x + o.rx*1.15 - f*step
+		length := (62 - f*5) * o.ry / 60
+		p.line("h", x, o.y, x+length*0.42, o.y-length)
 	}
 }
 
-func speckles(p *pen, d *dice, cx, cy, rx, ry float64) {
+func speckles(p *pen, d *dice, o oval) {
 	for range 5 + d.pick(14) {
 		a, k := d.in(0, 6.283), math.Sqrt(d.in(0, 1))
-		p.circle("f", cx+rx*k*math.Cos(a), cy+ry*k*math.Sin(a), d.in(0.7, 1.9))
+		p.circle("f", o.x+o.rx*k*math.Cos(a), o.y+o.ry*k*math.Sin(a), d.in(0.7, 1.9))
 	}
 }
 

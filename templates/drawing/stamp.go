@@ -21,19 +21,19 @@ func Stamp(s Stamped) string {
 		head, title = "GUESTBOOK", "A guestbook sticker"
 	}
 	p := newPen(240, 280, title, s.Line+" "+s.Date)
-	p.rect("p", 0, 0, 240, 280, 0)
+	p.rect("p", box{0, 0, 240, 280}, 0)
 	perforate(p, 240, 280)
-	p.rect("m", 16, 16, 208, 248, 2)
+	p.rect("m", box{16, 16, 208, 248}, 2)
 	rosette(p, 120, 118, sha256.Sum256([]byte("stamp of the week\n"+s.Week)))
 	p.raw(`<g letter-spacing="2">`)
-	p.text("q", 120, 40, 13, 180, head)
+	p.text("q", textLine{120, 40, 13, 180}, head)
 	p.end()
 	p.raw(`<g font-style="italic">`)
-	p.text("", 120, 214, 15, 170, s.Line)
+	p.text("", textLine{120, 214, 15, 170}, s.Line)
 	p.end()
-	p.text("q", 120, 234, 11, 170, s.Date)
+	p.text("q", textLine{120, 234, 11, 170}, s.Date)
 	if s.Identity != "" {
-		p.text("q", 120, 250, 10, 170, s.Identity)
+		p.text("q", textLine{120, 250, 10, 170}, s.Identity)
 	}
 	return p.done()
 }
@@ -64,7 +64,7 @@ func rosette(p *pen, x, y float64, seed [sha256.Size]byte) {
 			class = "r"
 		}
 		r := turn * math.Pi / 180
-		p.ellipse(class, x+math.Sin(r)*long/1.6, y-math.Cos(r)*long/1.6, wide, long/2, turn)
+		p.ellipse(class, oval{x + math.Sin(r)*long/1.6, y - math.Cos(r)*long/1.6, wide, long / 2}, turn)
 	}
 	for i := range beads {
 		r := 2 * math.Pi * float64(i) / float64(beads)

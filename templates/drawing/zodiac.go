@@ -21,7 +21,7 @@ var marks = []struct{ id, name string }{
 // Sign draws one of the twelve in a ring of stars.
 func Sign(id, name string) string {
 	p := newPen(200, 200, name, "The sign in a ring with twelve points.")
-	p.rect("p", 0, 0, 200, 200, 0)
+	p.rect("p", box{0, 0, 200, 200}, 0)
 	p.circle("o", 100, 100, 84)
 	p.circle("m", 100, 100, 76)
 	for i := range 12 {
@@ -48,7 +48,7 @@ func Zodiac() string {
 	p := newPen(560, 560, "The twelve signs", "A wheel of twelve parts with a sign in each: from the top, clockwise, "+
 		"the bell, the ledger, the lamp, the kettle, the key, the stamp, the scales, the umbrella, the drawer, the "+
 		"ladder, the clock and the cat.")
-	p.rect("p", 0, 0, 560, 560, 0)
+	p.rect("p", box{0, 0, 560, 560}, 0)
 	p.circle("l", 280, 280, 270)
 	p.circle("m", 280, 280, 262)
 	p.circle("l", 280, 280, 122)
@@ -61,7 +61,7 @@ func Zodiac() string {
 		p.group("", "translate("+xy(x, y-10)+") scale(1.15)")
 		p.raw(piece("sign", m.id))
 		p.end()
-		p.text("", x, y+43, 17, 90, m.name)
+		p.text("", textLine{x, y + 43, 17, 90}, m.name)
 	}
 	// In the middle the stars that are read by, one for each, and the hand that points at none.
 	for i := range 12 {

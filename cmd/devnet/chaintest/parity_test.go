@@ -131,7 +131,8 @@ func TestOutcomesAndTexts(t *testing.T) {
 }
 
 func permit(n *Node, owner Key, spender common.Address, deadline uint64) []byte {
-	sig := n.SignDigest(owner, token.PermitDigest(owner.Address, spender, big.NewInt(7), 0, deadline,
+	sig := n.SignDigest(owner, token.PermitDigest(token.Allowance{Owner: owner.Address, Spender: spender,
+		Value: big.NewInt(7), Deadline: deadline},
 		n.DomainSeparator()))
 	return token.PermitCall(owner.Address, spender, big.NewInt(7), deadline, sig)
 }

@@ -42,12 +42,20 @@ func CancelDigest(authorizer common.Address, nonce, domain common.Hash) common.H
 	return typed(domain, crypto.Keccak256(words(kind, authorizer, nonce)))
 }
 
+// Allowance is what an owner signs for a spender (EIP-2612).
+type Allowance struct {
+	Owner    common.Address
+	Spender  common.Address
+	Value    *big.Int
+	Nonce    uint64
+	Deadline uint64
+}
+
 // PermitDigest returns the EIP-712 digest of an EIP-2612 permit.
-func PermitDigest(owner, spender common.Address, value *big.Int, nonce, deadline uint64,
-	domain common.Hash) common.Hash {
+func PermitDigest(p Allowance, domain common.Hash) common.Hash {
 	kind := crypto.Keccak256Hash([]byte("Permit(address owner,address spender,uint256 value,uint256 nonce,uint256 " +
 		"deadline)"))
-	return typed(domain, crypto.Keccak256(words(kind, owner, spender, value, nonce, deadline)))
+	return typed(domain, crypto.Keccak256(words(kind, p.Owner, p.Spender, p.Value, p.Nonce, p.Deadline)))
 }
 
 // Domain returns the EIP-712 domain separator of a token.

@@ -368,7 +368,7 @@ func TestFollowIsCalledRightly(t *testing.T) {
 		{"-exec", "true", "."}, {"-follow", "http://127.0.0.1:1", "-remember", "x", "."},
 		{"-follow", "http://127.0.0.1:1", "-remember", "x", "-no-judge"},
 		{"-follow", "http://127.0.0.1:1", "-remember", "x", "-host", "two words"}} {
-		if code := Run(t.Context(), "verify", nil, args, io.Discard, io.Discard); code != ExitUsage {
+		if code := Run(t.Context(), Program{"verify", nil}, args, io.Discard, io.Discard); code != ExitUsage {
 			t.Errorf("%v: exit %d", args, code)
 		}
 	}
@@ -376,7 +376,7 @@ func TestFollowIsCalledRightly(t *testing.T) {
 		"http://store.example/?a", "/corpus"} {
 		var errs strings.Builder
 		args := []string{"-follow", address, "-remember", filepath.Join(t.TempDir(), "x")}
-		if code := Run(t.Context(), "verify", nil, args, io.Discard, &errs); code != ExitTrouble ||
+		if code := Run(t.Context(), Program{"verify", nil}, args, io.Discard, &errs); code != ExitTrouble ||
 			!strings.Contains(errs.String(), "such as https://store.example/corpus") {
 			t.Errorf("%s: exit %d: %s", address, code, errs.String())
 		}

@@ -119,7 +119,8 @@ func logAnew(t *testing.T, w *seal.Writer, leaves [][]byte) {
 	defer dir.Close()
 	empty, err := tlog.Open(os.DirFS(w.Dir), w.Ring)
 	if err == nil {
-		_, err = tlog.Append(t.Context(), dir, empty, w.Origin, w.LogKey, recordtest.Each(leaves...))
+		_, err = tlog.Append(t.Context(), dir, empty, tlog.Signer{Origin: w.Origin, Key: w.LogKey},
+			recordtest.Each(leaves...))
 	}
 	if err != nil {
 		t.Fatal(err)

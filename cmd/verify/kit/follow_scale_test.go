@@ -65,7 +65,7 @@ func followMany(t *testing.T, n int) (slowest time.Duration) {
 		}
 		var out, errs strings.Builder
 		began := time.Now()
-		code := Run(t.Context(), "verify", nil, []string{"-follow", server.URL, "-remember", state, "-host",
+		code := Run(t.Context(), Program{"verify", nil}, []string{"-follow", server.URL, "-remember", state, "-host",
 			"h000000007.example", "-host", lacking, "-host", "never.example", "-json"}, &out, &errs)
 		took := time.Since(began)
 		report := decode[verify.FollowReport](t, out.String())

@@ -65,7 +65,7 @@ func (s *site) answer(front func(w http.ResponseWriter, r *http.Request) bool) {
 func (s *site) follow(flags ...string) (int, string) {
 	var out, errs strings.Builder
 	args := append([]string{"-follow", s.URL, "-remember", s.state}, flags...)
-	code := Run(s.t.Context(), "verify", nil, args, &out, &errs)
+	code := Run(s.t.Context(), Program{"verify", nil}, args, &out, &errs)
 	return code, out.String() + errs.String()
 }
 
@@ -160,7 +160,7 @@ func TestFollowAFolder(t *testing.T) {
 		says string
 	}{{w.Dir, 0, "Nothing was remembered"}, {w.Dir, 0, "as before"}, {t.TempDir(), 1, "holds no record"}} {
 		var out, errs bytes.Buffer
-		code := Run(t.Context(), "verify", nil, []string{"-follow", c.dir, "-remember", state}, &out, &errs)
+		code := Run(t.Context(), Program{"verify", nil}, []string{"-follow", c.dir, "-remember", state}, &out, &errs)
 		if code != c.code || !strings.Contains(out.String()+errs.String(), c.says) {
 			t.Errorf("%d: exit %d: %s%s", i, code, out.String(), errs.String())
 		}

@@ -72,11 +72,18 @@ type settings struct {
 	single              bool
 }
 
+// Program is a program of the check: how it was called, and what reaches verdicts again, nil for
+// one that knows no batteries.
+type Program struct {
+	Name  string
+	Judge record.Judge
+}
+
 // Run is the whole command; name is how it was called, and judge reaches verdicts again, nil for a
 // program that knows no batteries. It returns the exit code.
-func Run(ctx context.Context, name string, judge record.Judge, words []string, stdout, stderr io.Writer) int {
-	s := settings{judge: judge}
-	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+func Run(ctx context.Context, p Program, words []string, stdout, stderr io.Writer) int {
+	s := settings{judge: p.Judge}
+	flags := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&s.ring, "ring", "",
 		"file with the keys to trust: a key ring, or a copy of /.well-known/store-signing-key that you got "+
@@ -115,7 +122,7 @@ func Run(ctx context.Context, name string, judge record.Judge, words []string, s
 	flags.StringVar(&s.out, "o", "-", "file of the exported bundle; - is standard output")
 	s.followFlags(flags)
 	flags.Usage = func() {
-		fmt.Fprintf(stderr, usage, name)
+		fmt.Fprintf(stderr, usage, p.Name)
 		flags.PrintDefaults()
 		fmt.Fprint(stderr, "\nExit codes: 0 everything holds; 3 something does not; 4 what is there holds, and it "+
 			"does not show all that it has to;\n5 the log signed two histories; 6 everything holds, and verdicts "+
@@ -146,7 +153,7 @@ func Run(ctx context.Context, name string, judge record.Judge, words []string, s
 		code, err = s.verify(ctx, flags.Arg(0), stdout, stderr)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: %s\n", name, said(err))
+		fmt.Fprintf(stderr, "%s: %s\n", p.Name, said(err))
 		if code != ExitRefused && code != ExitForked { // which is worse
 			return ExitTrouble
 		}

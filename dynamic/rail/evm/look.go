@@ -44,7 +44,7 @@ func (r *Rail) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, 
 	if err != nil {
 		return f, err
 	}
-	return r.confirm(ctx, p, signed, since, now, f), nil
+	return r.confirm(ctx, sought{p, signed, since}, now, f), nil
 }
 
 // look is Look by the word of whichever node answers.
@@ -60,7 +60,7 @@ func (r *Rail) look(ctx context.Context, p *rail.Payment, signed []rail.Signed, 
 	if err != nil {
 		return rail.Finding{}, fmt.Errorf("looking for payment %s of %s: %w", p.Nonce, p.Payer, err)
 	}
-	f := r.judge(v, u, p, signed, since, now)
+	f := r.judge(v, u, sought{p, signed, since}, now)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.looked = max(r.looked, v.head.Number)
@@ -85,7 +85,7 @@ func (r *Rail) fromIndex(s state, p *rail.Payment, signed []rail.Signed, since r
 		if v.used = s.mined; len(signed) > 1 || len(signed) == 1 && !ours(signed, u.tx) {
 			v.used = nil
 		}
-		f := r.judge(v, &u, p, signed, since, now)
+		f := r.judge(v, &u, sought{p, signed, since}, now)
 		return f, f.Proof != nil && (f.Final || u.block > s.final || len(signed) == 0)
 	}
 	if since.Block+1 < s.low || s.deep == nil || s.deep.Time.Unix() >= p.ValidBefore || len(signed) == 0 {
@@ -104,23 +104,29 @@ func (r *Rail) fromIndex(s state, p *rail.Payment, signed []rail.Signed, since r
 	return rail.Finding{State: rail.Waiting, Advice: rail.Wait}, true
 }
 
+// sought is a payment that is looked for, what was signed for it, and the head when it was claimed.
+type sought struct {
+	payment *rail.Payment
+	signed  []rail.Signed
+	since   rail.Mark
+}
+
 // judge turns what was seen into a finding. u is the use of the authorization, nil if it is certain
 // that up to the view's head there is none.
-func (r *Rail) judge(v view, u *use, p *rail.Payment, signed []rail.Signed, since rail.Mark,
-	now time.Time) rail.Finding {
+func (r *Rail) judge(v view, u *use, s sought, now time.Time) rail.Finding {
 	f := rail.Finding{State: rail.Waiting, Advice: rail.Wait, Reverts: v.reverts}
 	switch {
 	case u == nil:
-		if v.deep != nil && v.deep.Time.Unix() >= p.ValidBefore {
-			f.State, f.Reason, f.Final = rail.Dead, "expired", v.finalTime.Unix() >= p.ValidBefore
+		if v.deep != nil && v.deep.Time.Unix() >= s.payment.ValidBefore {
+			f.State, f.Reason, f.Final = rail.Dead, "expired", v.finalTime.Unix() >= s.payment.ValidBefore
 			break
 		}
-		f.Advice = r.advise(v, p, signed, now)
+		f.Advice = r.advise(v, s.payment, s.signed, now)
 		return f
-	case u.pays(p) && (ours(signed, u.tx) || later(u, since)):
+	case u.pays(s.payment) && (ours(s.signed, u.tx) || later(u, s.since)):
 		f.Proof = &rail.Proof{
 			Tx: u.tx.Hex(), LogIndex: u.index, Block: u.block, BlockHash: u.blockHash.Hex(), BlockTime: u.time,
-			ByOther: !ours(signed, u.tx) && !r.handedOver(signed, u.tx),
+			ByOther: !ours(s.signed, u.tx) && !r.handedOver(s.signed, u.tx),
 		}
 		f.State = rail.Seen
 		if r.deep(v, u.block) {
@@ -129,18 +135,18 @@ func (r *Rail) judge(v view, u *use, p *rail.Payment, signed []rail.Signed, sinc
 	case !r.deep(v, u.block):
 		return f // spent on something else, in a block that may go away again
 	default:
-		f.State, f.Final, f.Payer = rail.Dead, u.block <= v.final, !u.pays(p)
+		f.State, f.Final, f.Payer = rail.Dead, u.block <= v.final, !u.pays(s.payment)
 		switch {
 		case u.canceled:
 			f.Reason = "cancelled"
-		case u.pays(p):
+		case u.pays(s.payment):
 			f.Reason = "used_before_claim"
 		default:
 			f.Reason = "used_elsewhere"
 		}
 	}
-	f.Unfilled = r.unfilled(v, signed, now)
-	f.Final = f.Final && r.lowest(v.used, signed) == nil
+	f.Unfilled = r.unfilled(v, s.signed, now)
+	f.Final = f.Final && r.lowest(v.used, s.signed) == nil
 	return f
 }
 

@@ -168,7 +168,8 @@ func TestAnAllowanceThatIsBackAtTheEndOfTheBlock(t *testing.T) {
 	payer := h.Buyers[0]
 	permit := func(by chaintest.Key, nonce uint64, amount *big.Int) *types.Transaction {
 		const deadline = 1 << 40
-		digest := token.PermitDigest(payer.Address, token.Permit2Address, amount, nonce, deadline, h.DomainSeparator())
+		digest := token.PermitDigest(token.Allowance{Owner: payer.Address, Spender: token.Permit2Address,
+			Value: amount, Nonce: nonce, Deadline: deadline}, h.DomainSeparator())
 		return h.Transaction(by, h.Asset, token.PermitCall(payer.Address, token.Permit2Address, amount, deadline,
 			h.SignDigest(payer, digest)))
 	}

@@ -40,18 +40,17 @@ func witnesses(cfg Config) (out []*witness, err error) {
 }
 
 // confirm holds a finding against what each of two nodes says by itself.
-func (r *Rail) confirm(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark, now time.Time,
-	f rail.Finding) rail.Finding {
-	if len(r.witnesses) == 0 || !r.weighty(p, f) {
+func (r *Rail) confirm(ctx context.Context, s sought, now time.Time, f rail.Finding) rail.Finding {
+	if len(r.witnesses) == 0 || !r.weighty(s.payment, f) {
 		return f
 	}
 	for i, w := range r.witnesses {
-		own, err := w.look(ctx, p, signed, since, now)
+		own, err := w.look(ctx, s.payment, s.signed, s.since, now)
 		switch silent := r.heard(w, err, now); {
 		case err == nil && !same(f, own):
-			if now.Sub(since.Time) > r.cfg.Silence {
+			if now.Sub(s.since.Time) > r.cfg.Silence {
 				r.log.Error("two nodes tell of different ends of a payment", "network", r.cfg.Network, "payment",
-					p.Nonce,
+					s.payment.Nonce,
 					"state", f.State, "node", w.rpc.First(), "its_state", own.State)
 			}
 			return open(f)
@@ -63,9 +62,8 @@ func (r *Rail) confirm(ctx context.Context, p *rail.Payment, signed []rail.Signe
 			return open(f)
 		case err != nil:
 			r.log.Error("a node is silent: the other's word decides alone", "network", r.cfg.Network, "node",
-				w.rpc.First(),
-				"silent_since", silent.UTC().Format(time.RFC3339), "payment", p.Nonce, "state", f.State, "other",
-				r.witnesses[1-i].rpc.First())
+				w.rpc.First(), "silent_since", silent.UTC().Format(time.RFC3339), "payment", s.payment.Nonce, "state",
+				f.State, "other", r.witnesses[1-i].rpc.First())
 		}
 	}
 	return f

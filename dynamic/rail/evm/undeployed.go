@@ -158,18 +158,25 @@ func signedOnTrial(out []byte) bool {
 // errNoMulticall says that the network has no Multicall3, so that nothing is done together.
 var errNoMulticall = fmt.Errorf("%s does not answer as Multicall3 does", multicall)
 
+// asked is what a payment has to meet, as its chain stood at a moment.
+type asked struct {
+	want rail.Requirement
+	mark rail.Mark
+	now  time.Time
+}
+
 // tryDeployment is the end of Verify for a wallet that is not deployed: the deployment and the
 // transfer are simulated as one, and it has to bring deploymentShare times what they cost.
-func (r *Rail) tryDeployment(ctx context.Context, p *rail.Payment, e envelope, sep common.Hash,
-	want rail.Requirement, mark rail.Mark, now time.Time) (rail.Mark, error) {
-	mark.Local, mark.Code = true, e.code()
+func (r *Rail) tryDeployment(ctx context.Context, p *rail.Payment, e envelope, sep common.Hash, a asked) (rail.Mark,
+	error) {
+	a.mark.Local, a.mark.Code = true, e.code()
 	head, f, err := r.price(ctx)
 	if err != nil {
 		return rail.Mark{}, err
 	}
 	var overrides []any
-	if stale(p, now, mark.Time) {
-		overrides = []any{map[string]string{}, blockTime(now)}
+	if stale(p, a.now, a.mark.Time) {
+		overrides = []any{map[string]string{}, blockTime(a.now)}
 	}
 	var out, fee hexutil.Bytes
 	var gas hexutil.Uint64
@@ -197,12 +204,12 @@ func (r *Rail) tryDeployment(ctx context.Context, p *rail.Payment, e envelope, s
 	case err != nil:
 		return rail.Mark{}, fmt.Errorf("trying to deploy a wallet: %w", err)
 	case why != "":
-		return mark, r.diagnose(ctx, p, want, why, signedOnTrial(out))
+		return a.mark, r.diagnose(ctx, p, a.want, why, signedOnTrial(out))
 	}
 	if ref := worthDeploying(p, r.priced(uint64(gas), uint64(gas), head, f, dataFee(fee))); ref != nil {
-		return mark, ref
+		return a.mark, ref
 	}
-	return mark, nil
+	return a.mark, nil
 }
 
 // triedCall is what a call says: why the payment would fail, or the node's error. out is what the

@@ -84,7 +84,7 @@ func (r *Rail) Verify(ctx context.Context, p *rail.Payment, want rail.Requiremen
 		r.learnCode(r.asset, now)
 	}
 	if e, is := unfold(p.Signature); is && len(code) == 0 {
-		return r.tryDeployment(ctx, p, e, sep, want, mark, now)
+		return r.tryDeployment(ctx, p, e, sep, asked{want, mark, now})
 	}
 	sig, _ := unwrap(p.Signature)
 	mark.Local, mark.Code = len(code) > 0, codeHash(code)

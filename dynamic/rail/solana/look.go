@@ -89,7 +89,7 @@ func (r *Rail) look(
 	if list[0] != nil {
 		return r.found(ctx, p, t, s, list[0])
 	}
-	return r.missing(ctx, p, t, s, since, now)
+	return r.missing(ctx, p, t, sentSince{s, since}, now)
 }
 
 // unsigned judges a payment for which nothing was signed: without our signature it cannot land.
@@ -110,33 +110,38 @@ func (r *Rail) unsigned(ctx context.Context, p *rail.Payment, since rail.Mark) (
 	return rail.Finding{State: rail.Dead, Reason: "expired", Final: final.Time.Unix() >= last}, nil
 }
 
+// sentSince is a transaction of ours, and the head when its payment was claimed.
+type sentSince struct {
+	signed rail.Signed
+	since  rail.Mark
+}
+
 // missing judges a settlement of which a node remembers nothing.
-func (r *Rail) missing(
-	ctx context.Context, p *rail.Payment, t *transaction, s rail.Signed, since rail.Mark, now time.Time,
-) (rail.Finding, error) {
+func (r *Rail) missing(ctx context.Context, p *rail.Payment, t *transaction, b sentSince, now time.Time) (rail.Finding,
+	error) {
 	head, err := r.epoch(ctx, confirmed)
-	if err != nil || head.Height <= s.Sequence {
-		return r.waiting(s, now), err
+	if err != nil || head.Height <= b.signed.Sequence {
+		return r.waiting(b.signed, now), err
 	}
 	final, err := r.epoch(ctx, finalized)
 	if err != nil {
 		return rail.Finding{}, err
 	}
-	slot, list, err := r.statuses(ctx, true, s.ID) // after the heights: what had landed by then is in it
+	slot, list, err := r.statuses(ctx, true, b.signed.ID) // after the heights: what had landed by then is in it
 	switch {
 	case err != nil:
 		return rail.Finding{}, err
 	case list[0] != nil:
-		return r.found(ctx, p, t, s, list[0])
+		return r.found(ctx, p, t, b.signed, list[0])
 	case slot < head.Slot || final.Slot > head.Slot || final.Height > head.Height:
 		return rail.Finding{}, errBehind
-	case now.Sub(since.Time) < soonest || now.Sub(s.At) < soonest:
+	case now.Sub(b.since.Time) < soonest || now.Sub(b.signed.At) < soonest:
 		return rail.Finding{}, fmt.Errorf("block height %d so soon: %w", head.Height, errBehind)
 	}
-	if err := r.reaches(ctx, since.Block); err != nil {
+	if err := r.reaches(ctx, b.since.Block); err != nil {
 		return rail.Finding{}, err
 	}
-	return rail.Finding{State: rail.Dead, Reason: "expired", Final: final.Height > s.Sequence}, nil
+	return rail.Finding{State: rail.Dead, Reason: "expired", Final: final.Height > b.signed.Sequence}, nil
 }
 
 // reaches demands that a node's ledger goes back to a slot: one that was pruned knows nothing of
