@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"store.example/agentstore/corpus/ots/calendar"
 	"strings"
 	"testing"
 	"time"
@@ -68,7 +69,7 @@ func TestTheNewestBlock(t *testing.T) {
 		"and nobody else": {file: file(time.Now().Add(-30 * time.Hour)), want: "is older than 3h"},
 		"no such file":    {file: "nowhere.txt", want: "reading timestamps.headers"},
 	} {
-		tip, err := bitcoin{file: c.file, explorers: c.explorers, client: client}.Tip(t.Context())
+		tip, err := calendar.Headers{File: c.file, Explorers: c.explorers, Client: client}.Tip(t.Context())
 		if tip != c.tip || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %d, %v", name, tip, err)
 		}

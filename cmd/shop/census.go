@@ -206,7 +206,7 @@ func runCensus(ctx context.Context, c *Config, db ledger.DB, o CensusOptions) (r
 	if folder != nil {
 		defer func() { err = errors.Join(err, folder.Close()) }()
 	}
-	if in, ok := cfg.Inflows.(*Inflows); ok {
+	if in, ok := cfg.Inflows.(roster.Inflows); ok {
 		defer in.Close()
 	}
 	if o.Vantages {
@@ -335,8 +335,7 @@ func (c *Config) clients(cfg *census.Config, key *attest.Key, reach func(*fetch.
 	if err != nil {
 		return err
 	}
-	if h := (bitcoin{file: c.Timestamps.Headers, explorers: c.Timestamps.Explorers, client: explorers}); h.file != "" ||
-		len(h.explorers) > 0 {
+	if h := c.Timestamps.headers(explorers); h.Any() {
 		cfg.Headers = h
 	}
 	return nil
@@ -368,9 +367,9 @@ func (c *Config) publisher(db ledger.DB, w *seal.Writer) (func(context.Context, 
 		return nil, err
 	}
 	return func(ctx context.Context, closed record.ClosedRoster) (at time.Time, err error) {
-		read := func(after int64) ([]record.Observation, error) { return readFeed(ctx, c, db, ring, after) }
+		read := func(after int64) ([]record.Observation, error) { return c.feed(db, ring).Page(ctx, after) }
 		// A ledger that is younger than the record learns first what stands there.
-		have, err := lastObservation(c.Record)
+		have, err := feed.LastOf(c.Record)
 		if err == nil {
 			_, err = read(have)
 		}
@@ -381,7 +380,7 @@ func (c *Config) publisher(db ledger.DB, w *seal.Writer) (func(context.Context, 
 			})
 		}
 		if err == nil && w != nil {
-			_, err = exportFeed(ctx, c, w, read)
+			_, err = feed.Export(ctx, w, read)
 		}
 		return at, err
 	}, nil
@@ -430,4 +429,48 @@ func (d declarations) Declared(ctx context.Context) (out []census.Declaration, e
 		return err
 	})
 	return out, err
+}
+
+// sealHour is the hour of Sunday at which rounds are sealed; ok is false where that is left to
+// store census.
+func (c CensusConfig) sealHour() (hour int, ok bool, err error) {
+	if c.SealHour == "" {
+		return 0, false, nil
+	}
+	if hour, err = strconv.Atoi(c.SealHour); err != nil || hour < 0 || hour > 23 {
+		return 0, false, fmt.Errorf("census.seal_hour is %q: it is an hour of Sunday in UTC, 0 to 23", c.SealHour)
+	}
+	return hour, true, nil
+}
+
+// openWeekly has the week's round sealed on Sunday and the record's proofs made, where an hour is
+// configured for it.
+func (s *Shop) openWeekly(ctx context.Context) error {
+	hour, ok, err := s.Config.Census.sealHour()
+	if err != nil || !ok {
+		return err
+	}
+	c := &s.Config
+	if _, err := RecordWriter(c); err != nil {
+		return fmt.Errorf("census.seal_hour: %w", err)
+	}
+	w := &roster.Weekly{DB: s.DB, Hour: hour, Log: s.Log,
+		Seal: func(ctx context.Context, week string) (census.Report, error) {
+			return runCensus(ctx, c, s.DB, CensusOptions{Week: week, Log: s.Log, Reach: s.reach, Now: s.now})
+		}}
+	o := Outside{Log: s.Log, Reach: s.reach} // what fails stands in its log
+	if len(c.Timestamps.Calendars) > 0 {
+		w.Proofs = append(w.Proofs, roster.Proof{Name: "stamp", Do: func(ctx context.Context) error {
+			_, err := Stamp(ctx, c, o)
+			return err
+		}})
+	}
+	if len(c.Witnesses) > 0 {
+		w.Proofs = append(w.Proofs, roster.Proof{Name: "witness", Do: func(ctx context.Context) error {
+			_, err := Witness(ctx, c, o)
+			return err
+		}})
+	}
+	s.jobs = append(s.jobs, w.Jobs()...)
+	return w.Put(ctx)
 }

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"store.example/agentstore/corpus/ots/calendar"
 	"strings"
 	"time"
 
@@ -254,7 +255,7 @@ func Example() Config {
 		},
 		Timestamps: TimestampsConfig{Calendars: []string{"https://a.pool.opentimestamps.org",
 			"https://b.pool.opentimestamps.org", "https://a.pool.eternitywall.com"},
-			Upgrades: publicCalendars(), Headers: "var/bitcoin-headers.txt",
+			Upgrades: calendar.Public(), Headers: "var/bitcoin-headers.txt",
 			Explorers: []string{"https://esplora.example/api", "https://other.example/api"}},
 		Witnesses: []WitnessConfig{{URL: "https://witness.example/prefix",
 			Key: "witness.example/w1+0ad7d35e+BIqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c"}},

@@ -2,14 +2,10 @@ package shop
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"time"
 
-	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/rejudge"
 	"store.example/agentstore/corpus/seal"
@@ -41,11 +37,8 @@ func (s *Shop) correct(ctx context.Context, in erratumIn, dry bool) (out feed.Co
 	if err != nil {
 		return out, fmt.Errorf("reading the record: %w", err)
 	}
-	row, err := rowAt(rec, in.Leaf)
-	if err != nil {
-		return out, err
-	}
-	says, judgement, err := again(rec, row, in)
+	row, says, judgement, err := rejudge.Correct(rec, in.Leaf, rejudge.Ground{Reason: in.Reason, Battery: in.Battery,
+		Walk: in.Walk})
 	if err != nil {
 		return out, err
 	}
@@ -65,81 +58,6 @@ func (s *Shop) correct(ctx context.Context, in erratumIn, dry bool) (out feed.Co
 			"publish where the record is published"
 	}
 	return out, nil
-}
-
-// rowAt is the row at a leaf of the log.
-func rowAt(rec *record.Record, leaf int64) (record.Row, error) {
-	if !slices.ContainsFunc(rec.Rounds(), func(r record.Round) bool {
-		return r.FirstLeaf <= leaf && leaf < r.RoundLeaf()
-	}) {
-		return record.Row{}, fmt.Errorf("leaf %d of the log is no row; hint: the leaf of each row of a host stands in "+
-			"/corpus/host/HOST.json, beside its week", leaf)
-	}
-	raw, err := rec.Log.Entry(leaf)
-	if err != nil {
-		return record.Row{}, err
-	}
-	return record.ParseRow(raw)
-}
-
-// again is what a row should have said, and the judgement that gives it, nil for none.
-func again(rec *record.Record, row record.Row, e erratumIn) (record.Erratum, []byte, error) {
-	out := record.Erratum{Leaf: e.Leaf, Reason: e.Reason, VerdictNow: record.VerdictNotProbed}
-	if e.Walk != 0 {
-		return paid(rec, row, out, e.Walk)
-	}
-	if e.Battery == "" {
-		return out, nil, nil
-	}
-	kept, err := rec.RawEvidence(row.Sequence, row.Host)
-	if err == nil && kept == nil {
-		err = fmt.Errorf("nothing is kept of the walk of %s in %s that could be judged again", row.Host, row.Week)
-	}
-	if err != nil {
-		return out, nil, err
-	}
-	raw, walk, err := rejudge.Again(kept, e.Battery)
-	if err != nil {
-		return out, nil, err
-	}
-	// What a verifier refuses must not get onto the feed, from which the log is written.
-	look, err := record.ReadLook(raw)
-	if err == nil {
-		err = look.Corrects(row, time.Now().UTC().Format(time.RFC3339))
-	}
-	if err != nil {
-		return out, nil, err
-	}
-	out.VerdictNow = walk.Verdict
-	if out.VerdictNow == record.VerdictNotProbed {
-		return out, nil, nil
-	}
-	out.EvidenceDigest = attest.Digest(sha256.Sum256(raw)).String()
-	return out, raw, nil
-}
-
-// paid rests an erratum of a row on a paid walk that an observation of the record tells of.
-func paid(rec *record.Record, row record.Row, e record.Erratum, walk int64) (record.Erratum, []byte, error) {
-	fail := func(err error) (record.Erratum, []byte, error) {
-		return e, nil, fmt.Errorf("observation %d as what %s of %s rests on: %w", walk, row.Host, row.Week, err)
-	}
-	leaf, ok := rec.ObservationLeaf(walk)
-	if !ok {
-		return fail(errors.New("the record has no such observation; hint: its number stands in /corpus/feed.json"))
-	}
-	raw, err := rec.Log.Entry(leaf)
-	if err != nil {
-		return fail(err)
-	}
-	o, err := record.VerifyObservation(raw, rec.Ring())
-	if err != nil {
-		return fail(err)
-	}
-	e.VerdictNow, e.EvidenceDigest = record.VerdictReady, attest.Digest(sha256.Sum256(raw)).String()
-	if err := e.RestsOnWalk(row, o, o.At); err != nil {
-		return fail(err)
-	}
-	return e, nil, nil
 }
 
 type withdrawIn struct {

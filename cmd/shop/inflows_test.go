@@ -3,6 +3,7 @@ package shop
 import (
 	"context"
 	"math/big"
+	"store.example/agentstore/dynamic/roster"
 	"testing"
 	"time"
 
@@ -95,8 +96,8 @@ func (counted) Close() {}
 
 // An address that could not be read whole is told, beside what was counted of the others.
 func TestInflowsTellWhatIsLeftOut(t *testing.T) {
-	in := &Inflows{observers: map[string]observer{networks.Solana: counted{Transfers: 3, Addresses: 2, LeftOut: 1,
-		Total: big.NewInt(5_000_000)}}}
+	in := roster.Inflows{networks.Solana: counted{Transfers: 3, Addresses: 2, LeftOut: 1,
+		Total: big.NewInt(5_000_000)}}
 	got, err := in.Count(t.Context(), time.Unix(0, 0), time.Unix(1, 0), nil)
 	if err != nil {
 		t.Fatal(err)

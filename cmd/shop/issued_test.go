@@ -67,8 +67,8 @@ func TestCertificatesAreFoundInTheLog(t *testing.T) {
 	if in := in(certs[0]); in != nil {
 		t.Errorf("before it is counted: %+v", in)
 	}
-	n, err := exportFeed(t.Context(), &s.Config, w, func(after int64) ([]record.Observation, error) {
-		return readFeed(t.Context(), &s.Config, s.DB, s.Ring, after)
+	n, err := feed.Export(t.Context(), w, func(after int64) ([]record.Observation, error) {
+		return s.Config.feed(s.DB, s.Ring).Page(t.Context(), after)
 	})
 	if err != nil || n != 1 {
 		t.Fatalf("%d observations, %v", n, err)

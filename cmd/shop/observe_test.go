@@ -183,11 +183,11 @@ func TestExportGoesThroughTheServingProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := retire(t.Context(), db, feedPage+3); err != nil {
+	if err := retire(t.Context(), db, feed.PageSize+3); err != nil {
 		t.Fatal(err)
 	}
 	s := &Shop{Config: *c, DB: db, Ring: attest.SpecimenRing()}
-	want := int64(feedPage + 3 + len(s.Ring.Handovers)) // which are noted by who exports
+	want := int64(feed.PageSize + 3 + len(s.Ring.Handovers)) // which are noted by who exports
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- s.serveControl(ctx, c.Ledger) }()
@@ -206,7 +206,7 @@ func TestExportGoesThroughTheServingProcess(t *testing.T) {
 		go func() {
 			for {
 				_, err := ExportObservations(ctx, c)
-				last, lastErr := lastObservation(c.Record)
+				last, lastErr := feed.LastOf(c.Record)
 				if err != nil || lastErr != nil || last >= want {
 					errs <- errors.Join(err, lastErr)
 					return

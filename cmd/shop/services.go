@@ -3,6 +3,7 @@ package shop
 import (
 	"context"
 	"errors"
+	"store.example/agentstore/corpus/ots/calendar"
 	"time"
 
 	"store.example/agentstore/corpus/attest"
@@ -106,14 +107,13 @@ func (s *Shop) anchorConfig(o Options) (cfg services.AnchorConfig, err error) {
 	if err != nil {
 		return cfg, err
 	}
-	calendars, upgrades, err := c.Timestamps.remotes(client)
+	calendars, asked, err := calendar.All(client, c.Timestamps.Calendars, c.Timestamps.Upgrades)
 	if err != nil {
 		return cfg, err
 	}
-	cfg.Calendars, cfg.Upgrades = calendars, upgrades[len(calendars):]
-	if b := (bitcoin{file: c.Timestamps.Headers, explorers: c.Timestamps.Explorers, client: client}); b.file != "" ||
-		len(b.explorers) > 0 {
-		cfg.Header = b.Header
+	cfg.Calendars, cfg.Upgrades = calendars, asked[len(calendars):]
+	if h := c.Timestamps.headers(client); h.Any() {
+		cfg.Header = h.Header
 	}
 	return cfg, nil
 }

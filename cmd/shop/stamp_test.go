@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"store.example/agentstore/corpus/witness"
 	"strings"
 	"sync"
 	"testing"
@@ -171,7 +172,7 @@ func TestStampsUntilABlockHoldsThem(t *testing.T) {
 	aRound(t, c, 1)
 	aRound(t, c, 2)
 	change := func(f func()) { a.mu.Lock(); defer a.mu.Unlock(); f() }
-	stamp := func(stamped, upgraded, headers, pending, problems int) Stamped {
+	stamp := func(stamped, upgraded, headers, pending, problems int) witness.Stamped {
 		t.Helper()
 		got, err := Stamp(t.Context(), c, o)
 		if err != nil {
@@ -329,7 +330,7 @@ func TestWitnessesCosignTheHead(t *testing.T) {
 	if err := c.checkWitnesses(); err != nil {
 		t.Fatal(err)
 	}
-	witness := func() Witnessed {
+	cosigned := func() witness.Witnessed {
 		t.Helper()
 		got, err := Witness(t.Context(), c, o)
 		if err != nil || len(got.By) != 2 || got.Signed != 1 {
@@ -341,14 +342,14 @@ func TestWitnessesCosignTheHead(t *testing.T) {
 		verified(t, c)
 		return got
 	}
-	if got := witness(); got.By[0].At == "" || got.By[0].Held {
+	if got := cosigned(); got.By[0].At == "" || got.By[0].Held {
 		t.Errorf("%+v", got)
 	}
-	if got := witness(); !got.By[0].Held {
+	if got := cosigned(); !got.By[0].Held {
 		t.Errorf("once more: %+v", got)
 	}
 	aRound(t, c, 2)
-	witness()
+	cosigned()
 	log, err := tlog.Open(os.DirFS(c.Record), attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)

@@ -9,42 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/census"
 )
-
-// WalkerKeyFile is the name of the key of a walker at another place, in the folder of its keys.
-const WalkerKeyFile = "walker.pem"
-
-// AdmitWalker has a ring name the public key, in hex, of a walker at another place, from a UTC date
-// on, and returns its kid.
-func AdmitWalker(ring *attest.Ring, public, since string) (kid string, err error) {
-	key, err := hex.DecodeString(public)
-	if err != nil || len(key) != ed25519.PublicKeySize {
-		return "", fmt.Errorf("%.80q is no public key of 32 bytes in hex: take what store key walker prints where the "+
-			"walker stands", public)
-	}
-	kid = attest.KID(key)
-	next := append(slices.Clone(ring.Walkers), attest.Walker{Public: key, KID: kid, Since: since})
-	slices.SortFunc(next, func(a, b attest.Walker) int { return strings.Compare(a.KID, b.KID) })
-	ring.Walkers = next
-	return kid, ring.Check()
-}
-
-// RetireWalker ends the use of a walker's key in a ring with a UTC date, the last on which it
-// counts.
-func RetireWalker(ring *attest.Ring, kid, on string) error {
-	i := slices.IndexFunc(ring.Walkers, func(w attest.Walker) bool { return w.KID == kid && w.RetiredOn == "" })
-	if i < 0 {
-		return fmt.Errorf("%.80q is no walker's key in force: store key list shows their ids", kid)
-	}
-	ring.Walkers = slices.Clone(ring.Walkers)
-	ring.Walkers[i].RetiredOn = on
-	return ring.Check()
-}
 
 // walkers are the public keys of the walkers at other places.
 func (c *CensusConfig) walkers() (out []ed25519.PublicKey, err error) {

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"store.example/agentstore/dynamic/roster"
 	"strings"
 	"sync"
 	"time"
@@ -126,7 +127,7 @@ func (d *Doctor) fund(info rail.Info, st rail.Standing) string {
 }
 
 // withoutNodes is what an error says without the addresses of nodes, which may hold a key.
-func withoutNodes(err error) string { return shop.ReasonOf(err) }
+func withoutNodes(err error) string { return roster.ReasonOf(err) }
 
 // clock compares this machine's clock with those of the nodes, by the Date of their answers.
 func (d *Doctor) clock(ctx context.Context, r report) {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"store.example/agentstore/corpus/exchange"
@@ -69,4 +70,31 @@ func (r *Remote) ask(ctx context.Context, req exchange.Request) ([]byte, error) 
 		return nil, fmt.Errorf("answered with %d bytes, more than %d", len(x.Response.Body), ots.MaxAnswer)
 	}
 	return x.Response.Body, nil
+}
+
+// Public are the calendars behind the public pools.
+func Public() []string {
+	return []string{
+		"https://alice.btc.calendar.opentimestamps.org", "https://bob.btc.calendar.opentimestamps.org",
+		"https://finney.calendar.eternitywall.com", "https://btc.calendar.catallaxy.com",
+	}
+}
+
+// All are the calendars that digests are handed in at and, as asked, all that are asked what became
+// of those: these and the further ones, the public ones where none are named.
+func All(client *fetch.Client, handed, further []string) (calendars, asked []ots.Calendar, err error) {
+	if len(further) == 0 {
+		further = Public()
+	}
+	for i, raw := range slices.Concat(handed, further) {
+		if i >= len(handed) && slices.Contains(handed, raw) {
+			continue
+		}
+		r, err := New(client, raw)
+		if err != nil {
+			return nil, nil, err
+		}
+		asked = append(asked, r)
+	}
+	return asked[:len(handed):len(handed)], asked, nil
 }

@@ -1,11 +1,11 @@
-package shop
+package witness
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/url"
 	"os"
 	"path"
@@ -14,51 +14,11 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/attest"
-	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/ots"
 	"store.example/agentstore/corpus/ots/calendar"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/seal"
 )
-
-// TimestampsConfig says who proves when a round existed.
-type TimestampsConfig struct {
-	Calendars []string `toml:"calendars" doc:"OpenTimestamps calendars or pools that each round's digest is handed in at, and each that a buyer of bitcoin_anchor brings: two or more. Empty sells no bitcoin_anchor."`
-	Upgrades  []string `toml:"upgrades" doc:"Calendars that are asked for the finished proof, as their addresses stand in pending ones. Only these and calendars are ever asked. Empty takes the public calendars."`
-	Headers   string   `toml:"headers" doc:"File of Bitcoin block headers, a height and 160 hexadecimal digits a line, such as your own node writes, the newest within the hour: proofs are checked by them, and the order of a census is drawn by them. Empty has none."`
-	Explorers []string `toml:"explorers" doc:"Addresses of Esplora APIs that are asked for headers which the file does not have, and for the newest height. Two must agree on each."`
-}
-
-// publicCalendars are those behind the public pools.
-func publicCalendars() []string {
-	return []string{
-		"https://alice.btc.calendar.opentimestamps.org", "https://bob.btc.calendar.opentimestamps.org",
-		"https://finney.calendar.eternitywall.com", "https://btc.calendar.catallaxy.com",
-	}
-}
-
-func (t TimestampsConfig) check() error {
-	var errs []error
-	for name, list := range map[string][]string{"calendars": t.Calendars, "upgrades": t.Upgrades,
-		"explorers": t.Explorers} {
-		for _, raw := range list {
-			if u, err := url.Parse(raw); err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" ||
-				strings.HasSuffix(raw, "/") {
-				errs = append(errs, fmt.Errorf("timestamps.%s: %q is not https://host without a slash at its end", name,
-					raw))
-			}
-		}
-	}
-	if len(t.Calendars) == 1 {
-		errs = append(errs, errors.New("timestamps.calendars: one calendar alone may vanish with its proofs: name "+
-			"two or more"))
-	}
-	if len(t.Explorers) == 1 {
-		errs = append(errs, errors.New("timestamps.explorers: one explorer alone is taken at its word: name two or "+
-			"more"))
-	}
-	return errors.Join(errs...)
-}
 
 // Stamped says what one run did about proofs of time.
 type Stamped struct {
@@ -70,6 +30,9 @@ type Stamped struct {
 	Problems []string `json:"problems"`
 }
 
+// Changed reports whether the record has what its manifest does not know.
+func (s Stamped) Changed() bool { return len(s.Files) > 0 || s.Headers > 0 }
+
 // subject is a digest that is proved: of a round or of an anchor.
 type subject struct {
 	name   string
@@ -80,45 +43,37 @@ type subject struct {
 
 // stamper is one run.
 type stamper struct {
-	o         Outside
-	client    *fetch.Client
-	record    fs.FS
-	calendars []ots.Calendar
-	upgrades  []ots.Calendar
-	bitcoin   bitcoin
-	headers   map[int64]ots.Header // that are known
-	out       Stamped
+	Stamping
+	record fs.FS
+	known  map[int64]ots.Header // by height
+	out    Stamped
+}
+
+// Stamping is what a run of Stamp goes by.
+type Stamping struct {
+	Writer    *seal.Writer
+	Calendars []ots.Calendar // that digests are handed in at
+	Asked     []ots.Calendar // what became of them
+	Headers   calendar.Headers
+	Log       *slog.Logger
 }
 
 // Stamp hands in what no calendar has proved yet, asks for the proofs that have become more since,
-// and covers the record with what is new. Each answer is a file of its own. A calendar that fails
-// is a problem in the report, not an error.
-func Stamp(ctx context.Context, c *Config, o Outside) (Stamped, error) {
-	if len(c.Timestamps.Calendars) == 0 {
-		return Stamped{}, errors.New("no calendar is configured: name two or more as timestamps.calendars")
-	}
-	w, err := RecordWriter(c)
-	if err != nil {
-		return Stamped{}, err
-	}
-	if _, err := w.CatchUp(ctx); err != nil {
-		return Stamped{}, err
-	}
-	s := &stamper{o: o, record: os.DirFS(c.Record), headers: map[int64]ots.Header{},
+// and keeps what is new beside the record, which the caller covers. Each answer is a file of its
+// own. A calendar that fails is a problem in the report, not an error.
+func Stamp(ctx context.Context, by Stamping) (Stamped, error) {
+	s := &stamper{Stamping: by, record: os.DirFS(by.Writer.Dir), known: map[int64]ots.Header{},
 		out: Stamped{Files: []string{}, Problems: []string{}}}
-	if s.client, err = o.client(c); err != nil {
+	if _, err := by.Writer.CatchUp(ctx); err != nil {
 		return s.out, err
 	}
-	s.bitcoin = bitcoin{explorers: c.Timestamps.Explorers, client: s.client}
-	if s.calendars, s.upgrades, err = c.Timestamps.remotes(s.client); err != nil {
-		return s.out, err
-	}
-	if c.Timestamps.Headers != "" {
-		if s.headers, err = readHeaders(c.Timestamps.Headers); err != nil {
+	if by.Headers.File != "" {
+		var err error
+		if s.known, err = calendar.ReadHeaders(by.Headers.File); err != nil {
 			return s.out, err
 		}
 	}
-	subjects, err := subjectsOf(c, w)
+	subjects, err := subjectsOf(s.record, by.Writer)
 	if err != nil {
 		return s.out, err
 	}
@@ -127,42 +82,12 @@ func Stamp(ctx context.Context, c *Config, o Outside) (Stamped, error) {
 			return s.out, err
 		}
 	}
-	if len(s.out.Files) > 0 || s.out.Headers > 0 {
-		return s.out, CoverRecord(ctx, c, w)
-	}
 	return s.out, nil
 }
 
-// remotes are the calendars that digests are handed in at, and all that are asked what became of
-// them.
-func (t TimestampsConfig) remotes(client *fetch.Client) (calendars, upgrades []ots.Calendar, err error) {
-	asked := t.Upgrades
-	if len(asked) == 0 {
-		asked = publicCalendars()
-	}
-	for _, raw := range t.Calendars {
-		r, err := calendar.New(client, raw)
-		if err != nil {
-			return nil, nil, err
-		}
-		calendars, upgrades = append(calendars, r), append(upgrades, r)
-	}
-	for _, raw := range asked {
-		if slices.Contains(t.Calendars, raw) {
-			continue
-		}
-		r, err := calendar.New(client, raw)
-		if err != nil {
-			return nil, nil, err
-		}
-		upgrades = append(upgrades, r)
-	}
-	return calendars, upgrades, nil
-}
-
 // subjectsOf are the rounds and the anchors of the record.
-func subjectsOf(c *Config, w *seal.Writer) ([]subject, error) {
-	r, err := record.Open(os.DirFS(c.Record), w.Ring)
+func subjectsOf(from fs.FS, w *seal.Writer) ([]subject, error) {
+	r, err := record.Open(from, w.Ring)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +120,7 @@ func subjectsOf(c *Config, w *seal.Writer) ([]subject, error) {
 func (s *stamper) problem(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	s.out.Problems = append(s.out.Problems, text)
-	s.o.Log.Warn("timestamps", "problem", text)
+	s.Log.Warn("timestamps", "problem", text)
 }
 
 // held is what a calendar gave about a subject, merged.
@@ -211,7 +136,7 @@ func (s *stamper) prove(ctx context.Context, sub subject) error {
 		return err
 	}
 	var missing []ots.Calendar
-	for _, c := range s.calendars {
+	for _, c := range s.Calendars {
 		if !slices.ContainsFunc(all, func(h held) bool { return h.calendar == calendarName(c.URI()) }) {
 			missing = append(missing, c)
 		}
@@ -264,7 +189,7 @@ func (s *stamper) upgrade(ctx context.Context, sub subject, h held) (ots.Proof, 
 	if blocks(h.proof) {
 		return h.proof, nil
 	}
-	further, changed, err := ots.Upgrade(ctx, h.proof, s.upgrades)
+	further, changed, err := ots.Upgrade(ctx, h.proof, s.Asked)
 	if err := ctx.Err(); err != nil {
 		return h.proof, err
 	}
@@ -293,10 +218,10 @@ func (s *stamper) addHeaders(ctx context.Context, sub subject, cal string, p ots
 		if c.Kind != ots.Bitcoin || have[c.Height] {
 			continue
 		}
-		h, ok := s.headers[c.Height]
+		h, ok := s.known[c.Height]
 		if !ok {
 			var err error
-			if h, ok, err = s.bitcoin.explore(ctx, c.Height); err != nil {
+			if h, ok, err = s.Headers.Explore(ctx, c.Height); err != nil {
 				s.problem("%s: block %d: %v", sub.name, c.Height, err)
 			}
 		}
@@ -310,7 +235,7 @@ func (s *stamper) addHeaders(ctx context.Context, sub subject, cal string, p ots
 			s.problem("%s: block %d does not commit to the proof by %s: %v", sub.name, c.Height, cal, err)
 			continue
 		}
-		s.headers[c.Height] = h
+		s.known[c.Height] = h
 		if name, err := sub.add(ctx, cal, p, map[int64]ots.Header{c.Height: h}); err != nil {
 			return err
 		} else if name != "" {
@@ -372,30 +297,4 @@ func calendarName(uri string) string {
 		return uri // New took it for a URL
 	}
 	return strings.Trim(strings.ToLower(strings.ReplaceAll(u.Host+u.Path, "/", ".")), ".")
-}
-
-// readHeaders reads a file of headers: a height and 160 hexadecimal digits a line.
-func readHeaders(file string) (map[int64]ots.Header, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading timestamps.headers: %w", err)
-	}
-	defer f.Close()
-	out := map[int64]ots.Header{}
-	lines := bufio.NewScanner(f)
-	for n := 1; lines.Scan(); n++ {
-		text := strings.TrimSpace(lines.Text())
-		if text == "" || strings.HasPrefix(text, "#") {
-			continue
-		}
-		height, header, _ := strings.Cut(text, " ")
-		at, err := strconv.ParseInt(height, 10, 64)
-		if err != nil || at < 0 {
-			return nil, fmt.Errorf("timestamps.headers, line %d: %q is no height", n, height)
-		}
-		if out[at], err = ots.ParseHeader([]byte(strings.ToLower(strings.TrimSpace(header)) + "\n")); err != nil {
-			return nil, fmt.Errorf("timestamps.headers, line %d: %w", n, err)
-		}
-	}
-	return out, lines.Err()
 }

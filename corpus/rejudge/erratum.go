@@ -1,0 +1,107 @@
+package rejudge
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+)
+
+// rowAt is the row at a leaf of the log.
+func rowAt(rec *record.Record, leaf int64) (record.Row, error) {
+	if !slices.ContainsFunc(rec.Rounds(), func(r record.Round) bool {
+		return r.FirstLeaf <= leaf && leaf < r.RoundLeaf()
+	}) {
+		return record.Row{}, fmt.Errorf("leaf %d of the log is no row; hint: the leaf of each row of a host stands in "+
+			"/corpus/host/HOST.json, beside its week", leaf)
+	}
+	raw, err := rec.Log.Entry(leaf)
+	if err != nil {
+		return record.Row{}, err
+	}
+	return record.ParseRow(raw)
+}
+
+// Ground is why a row is wrong, and what shows it: what is kept of its walk, judged by another
+// battery, or the observation of a paid walk, by its number. Without either the row should have
+// told of no observation.
+type Ground struct {
+	Reason  string
+	Battery string
+	Walk    int64
+}
+
+// Correct is the row at a leaf of the log, what it should have said, and the judgement that gives
+// it, nil for none.
+func Correct(rec *record.Record, leaf int64, g Ground) (row record.Row, e record.Erratum, judgement []byte, err error) {
+	if row, err = rowAt(rec, leaf); err != nil {
+		return row, e, nil, err
+	}
+	e = record.Erratum{Leaf: leaf, Reason: g.Reason, VerdictNow: record.VerdictNotProbed}
+	if g.Walk != 0 {
+		e, judgement, err = paid(rec, row, e, g.Walk)
+	} else {
+		e, judgement, err = corrected(rec, row, e, g)
+	}
+	return row, e, judgement, err
+}
+
+// corrected rests an erratum of a row on what is kept of its walk.
+func corrected(rec *record.Record, row record.Row, out record.Erratum, e Ground) (record.Erratum, []byte, error) {
+	if e.Battery == "" {
+		return out, nil, nil
+	}
+	kept, err := rec.RawEvidence(row.Sequence, row.Host)
+	if err == nil && kept == nil {
+		err = fmt.Errorf("nothing is kept of the walk of %s in %s that could be judged again", row.Host, row.Week)
+	}
+	if err != nil {
+		return out, nil, err
+	}
+	raw, walk, err := Again(kept, e.Battery)
+	if err != nil {
+		return out, nil, err
+	}
+	// What a verifier refuses must not get onto the feed, from which the log is written.
+	look, err := record.ReadLook(raw)
+	if err == nil {
+		err = look.Corrects(row, time.Now().UTC().Format(time.RFC3339))
+	}
+	if err != nil {
+		return out, nil, err
+	}
+	out.VerdictNow = walk.Verdict
+	if out.VerdictNow == record.VerdictNotProbed {
+		return out, nil, nil
+	}
+	out.EvidenceDigest = attest.Digest(sha256.Sum256(raw)).String()
+	return out, raw, nil
+}
+
+// paid rests an erratum of a row on a paid walk that an observation of the record tells of.
+func paid(rec *record.Record, row record.Row, e record.Erratum, walk int64) (record.Erratum, []byte, error) {
+	fail := func(err error) (record.Erratum, []byte, error) {
+		return e, nil, fmt.Errorf("observation %d as what %s of %s rests on: %w", walk, row.Host, row.Week, err)
+	}
+	leaf, ok := rec.ObservationLeaf(walk)
+	if !ok {
+		return fail(errors.New("the record has no such observation; hint: its number stands in /corpus/feed.json"))
+	}
+	raw, err := rec.Log.Entry(leaf)
+	if err != nil {
+		return fail(err)
+	}
+	o, err := record.VerifyObservation(raw, rec.Ring())
+	if err != nil {
+		return fail(err)
+	}
+	e.VerdictNow, e.EvidenceDigest = record.VerdictReady, attest.Digest(sha256.Sum256(raw)).String()
+	if err := e.RestsOnWalk(row, o, o.At); err != nil {
+		return fail(err)
+	}
+	return e, nil, nil
+}
