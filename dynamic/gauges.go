@@ -92,14 +92,14 @@ func (m *Metrics) Ledger(took time.Duration) {
 	m.gauges.ledger.Observe(took.Seconds())
 }
 
-// Queue is how much lies in a queue, and how long the oldest of it is overdue.
-type Queue struct {
+// Backlog is how much lies in a queue, and how long the oldest of it is overdue.
+type Backlog struct {
 	Length int
 	Late   time.Duration
 }
 
 // Queues notes what lies in every queue, by job. What is not named is empty.
-func (m *Metrics) Queues(all map[string]Queue) {
+func (m *Metrics) Queues(all map[string]Backlog) {
 	m.gauges.queue.Reset()
 	m.gauges.overdue.Reset()
 	for job, q := range all {

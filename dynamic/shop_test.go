@@ -137,7 +137,7 @@ func shopRowsOf(t testing.TB, s **Server, db ledger.DB) []route.Row {
 	if err != nil {
 		t.Fatal(err)
 	}
-	why := &roster.Desk{Store: roster.New(db), BaseURL: base, Now: time.Now}
+	why := &roster.Reasons{Store: roster.New(db), BaseURL: base, Now: time.Now}
 	doors, err := mcp.New(mcp.Config{BaseURL: base, Site: site, Routes: Describe(publicRows()),
 		Documents: api.Documents,
 		Serve:     func(w http.ResponseWriter, r *http.Request) { (*s).Again(w, r) }, Buy: sells.Buy})

@@ -150,7 +150,7 @@ func (s *Shop) bountyClass() counter.Class {
 func (s *Shop) bountyRow() keeper.Row {
 	return keeper.Row{Name: "bounties", Title: "Bounties",
 		Actions: []keeper.Action{{Verb: "store keeper post-bounty URL -reward USDC", Page: "bounties#"}},
-		Read: func(ctx context.Context, _ *keeper.Desk) (list []keeper.Entry, err error) {
+		Read: func(ctx context.Context, _ *keeper.Inbox) (list []keeper.Entry, err error) {
 			all, err := s.Bounties.Waiting(ctx)
 			for _, m := range all {
 				e := keeper.Entry{ID: m.ID, Says: screen.Text(m.Says), Network: m.Network, Since: m.Since,

@@ -173,7 +173,7 @@ func (s *Shop) launchRows() []keeper.Row {
 		return nil
 	}
 	return []keeper.Row{{Name: "launch_wallet", Title: "Wallet of launch checks",
-		Read: func(ctx context.Context, _ *keeper.Desk) (list []keeper.Entry, err error) {
+		Read: func(ctx context.Context, _ *keeper.Inbox) (list []keeper.Entry, err error) {
 			all, err := s.launch.purse.Balances(ctx)
 			for _, b := range all {
 				if b.Atomic.Cmp(big.NewInt(services.PurseLow)) >= 0 {

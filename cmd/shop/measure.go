@@ -80,9 +80,9 @@ func (s *Shop) measureLedger(ctx context.Context, m *dynamic.Metrics) {
 		return // the ledger being away is told by /readyz
 	}
 	m.Ledger(time.Since(begun))
-	all := make(map[string]dynamic.Queue)
+	all := make(map[string]dynamic.Backlog)
 	for job, q := range queues {
-		all[job] = dynamic.Queue{Length: q.length, Late: max(0, now.Sub(time.Unix(int64(q.oldest), 0)))}
+		all[job] = dynamic.Backlog{Length: q.length, Late: max(0, now.Sub(time.Unix(int64(q.oldest), 0)))}
 	}
 	m.Queues(all)
 	if w, err := roster.New(s.DB).Week(ctx, record.ISOWeek(now)); err == nil {

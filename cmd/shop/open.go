@@ -48,13 +48,13 @@ type Shop struct {
 	Rails  []rail.Rail
 	Till   *till.Till
 	Desk   *desk.Desk
-	Keeper *keeper.Desk
+	Keeper *keeper.Inbox
 	// Visitors is the free counter.
-	Visitors *visitors.Desk
+	Visitors *visitors.Service
 	// Bounties is the board of rewards.
-	Bounties *bounty.Desk
+	Bounties *bounty.Service
 	// Trade is the counter of who buys on account.
-	Trade  *trade.Desk
+	Trade  *trade.Counter
 	Server *dynamic.Server
 	Log    *slog.Logger
 
@@ -239,7 +239,7 @@ func (s *Shop) openServer(sells *counter.Counter, level *slog.LevelVar, metrics 
 	if err != nil {
 		return err
 	}
-	why := &roster.Desk{Store: roster.New(s.DB), BaseURL: c.BaseURL, Now: time.Now, Record: lastRow(s.archive),
+	why := &roster.Reasons{Store: roster.New(s.DB), BaseURL: c.BaseURL, Now: time.Now, Record: lastRow(s.archive),
 		Refused: s.refused, Hourly: c.Census.Hourly}
 	doors, err := s.openDoors(sells)
 	if err != nil {

@@ -81,7 +81,7 @@ func (s *Shop) spendHost(ctx context.Context, url string) (bool, time.Duration, 
 func (s *Shop) callbackRow() keeper.Row {
 	return keeper.Row{Name: "callbacks", Title: "Failed callbacks",
 		Actions: []keeper.Action{{Verb: "store keeper find ORDER", Page: "find?q="}},
-		Read: func(ctx context.Context, _ *keeper.Desk) (list []keeper.Entry, err error) {
+		Read: func(ctx context.Context, _ *keeper.Inbox) (list []keeper.Entry, err error) {
 			err = s.DB.View(ctx, func(tx ledger.Tx) error {
 				list = nil
 				failed, err := services.ListGivenUp(tx)

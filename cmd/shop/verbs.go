@@ -21,20 +21,20 @@ type Verb struct {
 	Name    string
 	Short   string
 	Changes bool // it takes -dry-run
-	place   place
+	place   verbSite
 	in, out reflect.Type
 	// first does what only the command may do, before anybody is asked; nil is nothing.
 	first func(ctx context.Context, c *Config, in any, log *slog.Logger) error
 	do    func(ctx context.Context, s *Shop, in any, dry bool) (any, error)
 }
 
-// place is where a verb is done.
-type place int
+// verbSite is where a verb is done.
+type verbSite int
 
 const (
 	// served is in the process that serves the store; where there is none, in a shop that is opened
 	// for it and serves nothing.
-	served place = iota
+	served verbSite = iota
 	// signing is the same for what gives something away that is given once: a shop that is opened
 	// for it notes that in the high-water file, as the serving one does.
 	signing
@@ -96,7 +96,7 @@ func VerbNamed(name string) (Verb, bool) {
 }
 
 // does is a verb that changes something, unless dry is set.
-func does[In, Out any](p place, name, short string, do func(*Shop, context.Context, In, bool) (Out, error)) Verb {
+func does[In, Out any](p verbSite, name, short string, do func(*Shop, context.Context, In, bool) (Out, error)) Verb {
 	return Verb{Name: name, Short: short, Changes: true, place: p, in: reflect.TypeFor[In](),
 		out: reflect.TypeFor[Out](), do: func(ctx context.Context, s *Shop, in any, dry bool) (any, error) {
 			return do(s, ctx, *in.(*In), dry)
@@ -104,7 +104,7 @@ func does[In, Out any](p place, name, short string, do func(*Shop, context.Conte
 }
 
 // reads is a verb that changes nothing.
-func reads[In, Out any](p place, name, short string, do func(*Shop, context.Context, In) (Out, error)) Verb {
+func reads[In, Out any](p verbSite, name, short string, do func(*Shop, context.Context, In) (Out, error)) Verb {
 	v := does(p, name, short, func(s *Shop, ctx context.Context, in In, _ bool) (Out, error) {
 		return do(s, ctx, in)
 	})

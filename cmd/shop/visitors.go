@@ -249,7 +249,7 @@ func (s *Shop) visitorRows() (rows []keeper.Row) {
 	} {
 		rows = append(rows, keeper.Row{Name: r.name, Title: r.title,
 			Actions: []keeper.Action{{Verb: r.verb}},
-			Read: func(ctx context.Context, _ *keeper.Desk) (list []keeper.Entry, err error) {
+			Read: func(ctx context.Context, _ *keeper.Inbox) (list []keeper.Entry, err error) {
 				for after, more := "", true; more && len(list) < maxWaiting; more = after != "" {
 					var page []visitors.Post
 					page, after, err = s.Visitors.Entries(ctx, r.kind, false, after, visitors.MaxPage)

@@ -19,7 +19,7 @@ import (
 type pump struct {
 	*run
 	walking context.Context // of all walks; it outlives the run's, so that walks under way are finished
-	shards  []*held
+	shards  []*leased
 	todo    []turn           // not begun and not written down, the next first
 	lanes   map[string]*lane // by domain: hosts of it that are walked, about to be, or waiting
 	queued  int              // waiting in lanes or parked
@@ -50,8 +50,8 @@ type pump struct {
 // than it saves.
 const writeEvery = 20 * time.Millisecond
 
-// held is a shard that this process has.
-type held struct {
+// leased is a shard that this process has.
+type leased struct {
 	Shard
 	open    int // hosts of it that are not finished
 	results []Result
@@ -69,7 +69,7 @@ type taken struct {
 // turn is one host's turn to be walked.
 type turn struct {
 	Entry
-	shard   *held
+	shard   *leased
 	company *company
 	tries   *parked // the queue that it was let go from; nil for none
 }
@@ -100,7 +100,7 @@ func (r *run) walk(ctx context.Context) error {
 	}
 	if p.taking {
 		if t := <-p.took; t.err == nil {
-			p.shards = append(p.shards, &held{Shard: t.Shard})
+			p.shards = append(p.shards, &leased{Shard: t.Shard})
 		}
 	}
 	// What a failed run still holds runs out by itself: whether its claims were written may not be
@@ -153,7 +153,7 @@ func (p *pump) busy() int { return p.under + len(p.ready) + p.claimed }
 func (p *pump) unwritten() bool {
 	return p.ended && len(p.ready) > 0 ||
 		len(p.returned) > 0 ||
-		slices.ContainsFunc(p.shards, func(h *held) bool { return !h.lost && len(h.results) > 0 })
+		slices.ContainsFunc(p.shards, func(h *leased) bool { return !h.lost && len(h.results) > 0 })
 }
 
 // short reports whether hosts will be missing soon.
@@ -187,7 +187,7 @@ func (p *pump) filled(t taken) error {
 	if t.err != nil {
 		return t.err
 	}
-	h := &held{Shard: t.Shard, open: len(t.Todo) + len(t.Stale), renew: time.Now().Add(p.Lease / 3)}
+	h := &leased{Shard: t.Shard, open: len(t.Todo) + len(t.Stale), renew: time.Now().Add(p.Lease / 3)}
 	p.shards = append(p.shards, h)
 	for _, e := range t.Stale {
 		h.results = append(h.results, Result{Row: notProbed(e, ReasonInterrupted)})
@@ -313,7 +313,7 @@ func (p *pump) take(e event) error {
 // release gives back the shards that are finished, or all of them.
 func (p *pump) release(ctx context.Context, all bool) error {
 	var errs []error
-	p.shards = slices.DeleteFunc(p.shards, func(h *held) bool {
+	p.shards = slices.DeleteFunc(p.shards, func(h *leased) bool {
 		if !h.lost && (all || h.open == 0 && len(h.results) == 0) {
 			errs = append(errs, p.Store.Release(ctx, h.Lease))
 			// What kept us from another may have been this one.

@@ -94,7 +94,7 @@ func registrable(host string) (domain, icann string) {
 
 // selfDeclared reports whether a host would not be on the roster had it not declared itself, now or
 // in an earlier week.
-func (p *place) selfDeclared() bool { return selfDeclared(p.named) }
+func (p *candidate) selfDeclared() bool { return selfDeclared(p.named) }
 
 func selfDeclared(named []Naming) bool {
 	declared := false

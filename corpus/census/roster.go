@@ -36,12 +36,12 @@ const maxHostName = 253
 // roster merges what sources name, by host.
 type roster struct {
 	cfg    *Config
-	places map[string]*place
+	places map[string]*candidate
 	report []record.RosterSource
 }
 
-// place is what is known of one host.
-type place struct {
+// candidate is what is known of one host.
+type candidate struct {
 	host   string
 	named  []Naming
 	reason string // why it has no door, from the source of the greatest weight
@@ -62,7 +62,7 @@ var weights = map[string]int{record.SourceDeclared: 0, record.SourceDiscovery: 1
 // readSources reads every source, revisits first: a host that has several doors in a catalogue
 // keeps the one that was walked before.
 func (c *Config) readSources(ctx context.Context, sources []Source, rec *record.Record, week string) (*roster, error) {
-	r := &roster{cfg: c, places: map[string]*place{}, report: make([]record.RosterSource, len(sources))}
+	r := &roster{cfg: c, places: map[string]*candidate{}, report: make([]record.RosterSource, len(sources))}
 	order := make([]int, len(sources))
 	for i := range order {
 		order[i] = i
@@ -135,7 +135,7 @@ func (r *roster) name(s Source, i int, at time.Time, n Named) string {
 	}
 	p := r.places[host]
 	if p == nil {
-		p = &place{host: host, weight: -1}
+		p = &candidate{host: host, weight: -1}
 		r.places[host] = p
 	}
 	nth := slices.IndexFunc(p.named, func(o Naming) bool { return o.Name == s.Name })
@@ -195,7 +195,7 @@ func isName(host string) bool {
 }
 
 // entry is the host's place on the roster.
-func (p *place) entry() Entry {
+func (p *candidate) entry() Entry {
 	source := p.kind
 	if source == record.SourceDeclared {
 		source = record.SourceWellKnown
@@ -213,7 +213,7 @@ func (p *place) entry() Entry {
 // their quota, and no row beyond it; who of them has it is drawn by salt, which nobody knows who
 // chooses a name. late marks hosts that come after the roster was closed.
 func (r *roster) known(salt []byte, q *quota, late bool) (_ iter.Seq[Known], placed []string) {
-	var all, rest []*place
+	var all, rest []*candidate
 	for _, p := range r.places {
 		if p.url == "" {
 			rest = append(rest, p)
@@ -221,12 +221,14 @@ func (r *roster) known(salt []byte, q *quota, late bool) (_ iter.Seq[Known], pla
 		}
 		all = append(all, p)
 	}
-	turn := func(p *place) [sha256.Size]byte { return sha256.Sum256(append(salt[:len(salt):len(salt)], p.host...)) }
-	slices.SortFunc(all, func(a, b *place) int {
+	turn := func(p *candidate) [sha256.Size]byte {
+		return sha256.Sum256(append(salt[:len(salt):len(salt)], p.host...))
+	}
+	slices.SortFunc(all, func(a, b *candidate) int {
 		x, y := turn(a), turn(b)
 		return bytes.Compare(x[:], y[:])
 	})
-	all = slices.DeleteFunc(all, func(p *place) bool {
+	all = slices.DeleteFunc(all, func(p *candidate) bool {
 		over := p.selfDeclared() && !q.let(p.host)
 		if over {
 			p.reason = ReasonOverQuota
@@ -234,7 +236,7 @@ func (r *roster) known(salt []byte, q *quota, late bool) (_ iter.Seq[Known], pla
 		}
 		return over
 	})
-	byHost := func(a, b *place) int { return cmp.Compare(a.host, b.host) }
+	byHost := func(a, b *candidate) int { return cmp.Compare(a.host, b.host) }
 	slices.SortFunc(all, byHost)
 	slices.SortFunc(rest, byHost)
 	for _, p := range all {

@@ -21,7 +21,7 @@ type note struct {
 
 // part is what is written about one shard.
 type part struct {
-	*held
+	*leased
 	Commit
 	claims []turn
 	lost   bool
@@ -36,12 +36,12 @@ func (p *pump) wanted() int {
 }
 
 // batch is what is written at once, about each shard.
-type batch map[*held]*part
+type batch map[*leased]*part
 
 // of returns the part of a shard.
-func (b batch) of(h *held) *part {
+func (b batch) of(h *leased) *part {
 	if b[h] == nil {
-		b[h] = &part{held: h}
+		b[h] = &part{leased: h}
 	}
 	return b[h]
 }
@@ -166,7 +166,7 @@ func (p *pump) written(n note) error {
 
 // drop forgets a shard that another process has.
 func (p *pump) drop(w *part) {
-	h := w.held
+	h := w.leased
 	p.Log.Warn("shard lost to another process", "week", p.Week, "shard", h.Number)
 	h.lost, h.results, h.control = true, nil, nil
 	of := func(t turn) bool {

@@ -43,11 +43,11 @@ type Hit struct {
 // SearchIndex is a search index over the roll, 8 bytes for each entry.
 type SearchIndex struct {
 	roll   *Roll
-	places []place // sorted by what they begin
+	places []position // sorted by what they begin
 	shards []shard
 }
 
-type place struct {
+type position struct {
 	host uint32
 	at   uint8
 }
@@ -73,11 +73,11 @@ func IndexHosts(r *Roll) *SearchIndex {
 		last := strings.LastIndexByte(host, '.')
 		for at := 0; at < min(len(host), maxSearched); at++ {
 			if at == 0 || at < last && (host[at-1] == '.' || host[at-1] == '-') {
-				x.places = append(x.places, place{uint32(i), uint8(at)})
+				x.places = append(x.places, position{uint32(i), uint8(at)})
 			}
 		}
 	}
-	slices.SortFunc(x.places, func(a, b place) int {
+	slices.SortFunc(x.places, func(a, b position) int {
 		return cmp.Or(cmp.Compare(x.text(a), x.text(b)), cmp.Compare(a.host, b.host))
 	})
 	x.divide("", 0, len(x.places))
@@ -86,7 +86,7 @@ func IndexHosts(r *Roll) *SearchIndex {
 }
 
 // text is what stands at a place, to the end of the name. It shares the roll's memory.
-func (x *SearchIndex) text(p place) string {
+func (x *SearchIndex) text(p position) string {
 	return x.roll.Host(int(p.host))[p.at:]
 }
 

@@ -37,7 +37,7 @@ func (c *Client) open(ctx context.Context, t target, at []netip.Addr) (conn net.
 		}
 		remote = netip.AddrPortFrom(a, t.port).String()
 		if conn, err = c.dial(ctx, remote, len(at)-i); err == nil {
-			conn = &held{Conn: conn, leave: leave}
+			conn = &leasedConn{Conn: conn, leave: leave}
 			break
 		}
 		leave()

@@ -152,13 +152,13 @@ func (w *ways) tidy() {
 	w.sweep = max(256, 2*len(w.taken))
 }
 
-// held is a connection that has its address until it is closed.
-type held struct {
+// leasedConn is a connection that has its address until it is closed.
+type leasedConn struct {
 	net.Conn
 	leave func()
 }
 
-func (h *held) Close() error {
+func (h *leasedConn) Close() error {
 	defer h.leave()
 	return h.Conn.Close()
 }

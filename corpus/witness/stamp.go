@@ -123,8 +123,8 @@ func (s *stamper) problem(format string, args ...any) {
 	s.Log.Warn("timestamps", "problem", text)
 }
 
-// held is what a calendar gave about a subject, merged.
-type held struct {
+// proven is what a calendar gave about a subject, merged.
+type proven struct {
 	calendar string
 	proof    ots.Proof
 }
@@ -137,7 +137,7 @@ func (s *stamper) prove(ctx context.Context, sub subject) error {
 	}
 	var missing []ots.Calendar
 	for _, c := range s.Calendars {
-		if !slices.ContainsFunc(all, func(h held) bool { return h.calendar == calendarName(c.URI()) }) {
+		if !slices.ContainsFunc(all, func(h proven) bool { return h.calendar == calendarName(c.URI()) }) {
 			missing = append(missing, c)
 		}
 	}
@@ -185,7 +185,7 @@ func (s *stamper) prove(ctx context.Context, sub subject) error {
 }
 
 // upgrade returns a proof as far as its calendar can lead it by now, and keeps what is new of it.
-func (s *stamper) upgrade(ctx context.Context, sub subject, h held) (ots.Proof, error) {
+func (s *stamper) upgrade(ctx context.Context, sub subject, h proven) (ots.Proof, error) {
 	if blocks(h.proof) {
 		return h.proof, nil
 	}
@@ -249,7 +249,7 @@ func (s *stamper) addHeaders(ctx context.Context, sub subject, cal string, p ots
 
 // held reads what stands about a subject, merged for each calendar, and the heights whose headers
 // do.
-func (s *stamper) held(sub subject) (all []held, headers map[int64]bool, err error) {
+func (s *stamper) held(sub subject) (all []proven, headers map[int64]bool, err error) {
 	headers = map[int64]bool{}
 	entries, err := fs.ReadDir(s.record, sub.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -278,9 +278,9 @@ func (s *stamper) held(sub subject) (all []held, headers map[int64]bool, err err
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s/%s: %w", sub.dir, e.Name(), err)
 		}
-		at := slices.IndexFunc(all, func(h held) bool { return h.calendar == base[:i] })
+		at := slices.IndexFunc(all, func(h proven) bool { return h.calendar == base[:i] })
 		if at < 0 {
-			all = append(all, held{base[:i], p})
+			all = append(all, proven{base[:i], p})
 			continue
 		}
 		if all[at].proof, err = ots.Merge(all[at].proof, p); err != nil {

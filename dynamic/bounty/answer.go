@@ -49,7 +49,7 @@ func down(err error) error {
 }
 
 // claimed is the answer to a claim that was taken.
-func (d *Desk) claimed(ctx context.Context, b *Bounty, now time.Time) Claimed {
+func (d *Service) claimed(ctx context.Context, b *Bounty, now time.Time) Claimed {
 	c := b.Claim
 	o := c.Payouts[len(c.Payouts)-1]
 	out := Claimed{BountyID: b.ID, Status: b.Status(now), RewardUSD: usd(b.Reward),

@@ -135,7 +135,7 @@ type Wallets interface {
 	ProveText(ctx context.Context, address, signature, text, client string) (who, why string, err error)
 }
 
-// Config is what a Desk is made of.
+// Config is what a Service is made of.
 type Config struct {
 	BaseURL string
 	DB      ledger.DB
@@ -157,9 +157,9 @@ type Config struct {
 	Log      *slog.Logger // nil: nothing is logged
 }
 
-// Desk is the board. It may be used by many goroutines at once, and by any number of processes on
-// one ledger.
-type Desk struct {
+// Service is the board. It may be used by many goroutines at once, and by any number of processes
+// on one ledger.
+type Service struct {
 	cfg  Config
 	host string
 	nets map[string]rail.Rail
@@ -169,13 +169,13 @@ type Desk struct {
 }
 
 // New checks cfg and returns a desk.
-func New(cfg Config) (*Desk, error) {
+func New(cfg Config) (*Service, error) {
 	u, err := url.Parse(cfg.BaseURL)
 	if err != nil || u.Host == "" || strings.HasSuffix(cfg.BaseURL, "/") {
 		return nil, fmt.Errorf("opening the bounty board: base URL %q", cfg.BaseURL)
 	}
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	d := &Desk{cfg: cfg, host: u.Host, nets: map[string]rail.Rail{}, float: map[string]Float{}}
+	d := &Service{cfg: cfg, host: u.Host, nets: map[string]rail.Rail{}, float: map[string]Float{}}
 	for _, r := range cfg.Rails {
 		d.nets[r.Info().Network] = r
 	}
@@ -209,7 +209,7 @@ func bountyOf(tx ledger.Tx, id string) (Bounty, error) {
 }
 
 // Bounty finds one, and what the ledger's clock says.
-func (d *Desk) Bounty(ctx context.Context, id string) (b Bounty, now time.Time, err error) {
+func (d *Service) Bounty(ctx context.Context, id string) (b Bounty, now time.Time, err error) {
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		now = tx.Now().UTC()
 		b, err = bountyOf(tx, id)

@@ -79,7 +79,7 @@ type Authorization struct {
 }
 
 // postClaim answers POST /api/bounty-claim.
-func (d *Desk) postClaim(w http.ResponseWriter, r *http.Request) error {
+func (d *Service) postClaim(w http.ResponseWriter, r *http.Request) error {
 	in, err := route.ReadJSON[ClaimRequest](r, false)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (d *Desk) postClaim(w http.ResponseWriter, r *http.Request) error {
 // Claim judges a claim and pays it. client is whom what judging takes is counted on. A claim that
 // was taken before gets the same answer again, with a fresh authorization where the last one has
 // expired. Refusals are *problem.Error.
-func (d *Desk) Claim(ctx context.Context, in ClaimRequest, client string) (Claimed, error) {
+func (d *Service) Claim(ctx context.Context, in ClaimRequest, client string) (Claimed, error) {
 	if err := in.check(); err != nil {
 		return Claimed{}, err
 	}
@@ -205,7 +205,7 @@ func mayClaim(b *Bounty, now time.Time) error {
 
 // mayPay demands that the payer wants the reward to go where the claim says, and did not pay
 // himself.
-func (d *Desk) mayPay(ctx context.Context, in *ClaimRequest, b *Bounty, client string) error {
+func (d *Service) mayPay(ctx context.Context, in *ClaimRequest, b *Bounty, client string) error {
 	chain, err := wallet.ParseChainID(b.Network)
 	if err != nil {
 		return err
@@ -260,13 +260,13 @@ func isTransaction(namespace, tx string) bool {
 }
 
 // PayoutText is what a payer signs for whom the reward of a bounty is to go to.
-func (d *Desk) PayoutText(id, tx, to string) string {
+func (d *Service) PayoutText(id, tx, to string) string {
 	return fmt.Sprintf("%s: pay the reward of my purchase to another address.\n\nBounty: %s\nTransaction: %s\nPay to: "+
 		"%s", d.host, id, spelledTx(tx), strings.ToLower(to))
 }
 
 // judge reads the settlement from its chain and compares it with the bounty.
-func (d *Desk) judge(ctx context.Context, in *ClaimRequest, b *Bounty) (rail.Settled, error) {
+func (d *Service) judge(ctx context.Context, in *ClaimRequest, b *Bounty) (rail.Settled, error) {
 	var settled rail.Settled
 	err := d.cfg.DB.View(ctx, func(tx ledger.Tx) error { return unclaimed(tx, b.Network, spelledTx(in.TxHash)) })
 	if err != nil {
@@ -319,7 +319,7 @@ func unclaimed(tx ledger.Tx, network, transaction string) error {
 }
 
 // screened refuses addresses that nothing is paid to, and all of them while that is not known.
-func (d *Desk) screened(addresses ...string) error {
+func (d *Service) screened(addresses ...string) error {
 	listed, err := d.cfg.Screen.Listed(addresses...)
 	if err != nil {
 		return &problem.Error{Code: "screen_unavailable", Retry: 5 * time.Minute, Err: err,
@@ -337,7 +337,7 @@ func (d *Desk) screened(addresses ...string) error {
 
 // take takes everything that a claim needs, or nothing: the bounty, the settlement, the domain's
 // place in the week and the week's budget; and signs what it pays.
-func (d *Desk) take(tx ledger.Tx, out *Bounty, in ClaimRequest, settled rail.Settled) error {
+func (d *Service) take(tx ledger.Tx, out *Bounty, in ClaimRequest, settled rail.Settled) error {
 	b, err := bountyOf(tx, out.ID)
 	if err != nil {
 		return err

@@ -72,7 +72,7 @@ func view(b *Bounty, now time.Time) View {
 }
 
 // board reads the board as it stands.
-func (d *Desk) board(r *http.Request) (Board, error) {
+func (d *Service) board(r *http.Request) (Board, error) {
 	out := Board{Method: "A claim is judged on the chain that the door is paid on, at finalized depth: the " +
 		"transaction must use an authorization of the payer's that moves exactly amount_atomic of asset to pay_to, " +
 		"in a block after opened_block. What was taken stands as a paid walk on the host's page, with its transaction.",
@@ -135,7 +135,7 @@ func (d *Desk) board(r *http.Request) (Board, error) {
 }
 
 // getBoard answers GET /api/bounties and GET /bounties: JSON, or a page or its twin, by Accept.
-func (d *Desk) getBoard(w http.ResponseWriter, r *http.Request) error {
+func (d *Service) getBoard(w http.ResponseWriter, r *http.Request) error {
 	out, err := d.board(r)
 	if err != nil {
 		return err
@@ -200,13 +200,13 @@ func openSection(x View) templates.Section {
 
 func amount(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-type face = route.Face[*Desk]
+type face = route.Face[*Service]
 
 // Routes describe what every board serves.
 func Routes() []api.Route { return route.Routes(faces()) }
 
 // Rows are the routes of this board.
-func (d *Desk) Rows() []route.Row { return route.Bind(d, faces()) }
+func (d *Service) Rows() []route.Row { return route.Bind(d, faces()) }
 
 // BudgetClaims is the budget that claims spend: each reads a chain.
 const BudgetClaims = "bounty_claims"
@@ -223,10 +223,10 @@ func faces() []face {
 	return []face{
 		{Name: "bounties", Method: http.MethodGet, Pattern: "/api/bounties", Serve: api.Ledger,
 			Tags: []string{tag}, Summary: "The bounty board", Description: about, Responses: board,
-			Handle: (*Desk).getBoard},
+			Handle: (*Service).getBoard},
 		{Name: "bounties_page", Method: http.MethodGet, Pattern: "/bounties", Serve: api.Ledger,
 			Tags: []string{tag}, Summary: "The bounty board, as a page for people", Description: about,
-			Responses: board, Handle: (*Desk).getBoard},
+			Responses: board, Handle: (*Service).getBoard},
 		{Name: "bounty_claim", Method: http.MethodPost, Pattern: "/api/bounty-claim",
 			Serve: api.Private, Budget: BudgetClaims, Tags: []string{tag},
 			Summary: "Claim a bounty with the transaction of your purchase",
@@ -237,6 +237,6 @@ func faces() []face {
 				Description: "bounty_id, tx_hash, payer, payout_to, and what else there is"},
 			Responses: route.OK[Claimed]("Taken, with the authorization that pays", 400, 403, 404, 409, 410, 413, 415,
 				422, 429, 503),
-			Handle: (*Desk).postClaim},
+			Handle: (*Service).postClaim},
 	}
 }

@@ -25,7 +25,7 @@ import (
 const payoutSkew = time.Hour
 
 // payment is the authorization that pays a reward from an account, valid until a time.
-func (d *Desk) payment(b *Bounty, from string, validBefore int64) (*rail.Payment, error) {
+func (d *Service) payment(b *Bounty, from string, validBefore int64) (*rail.Payment, error) {
 	r := d.nets[b.PayoutNetwork]
 	if r == nil {
 		return nil, fmt.Errorf("network %s, on which %s is paid, is not configured", b.PayoutNetwork, b.ID)
@@ -37,7 +37,7 @@ func (d *Desk) payment(b *Bounty, from string, validBefore int64) (*rail.Payment
 }
 
 // sign signs a payout of a claimed bounty, and the same as the store for whoever verifies it.
-func (d *Desk) sign(b *Bounty, now time.Time) error {
+func (d *Service) sign(b *Bounty, now time.Time) error {
 	o := Payout{From: d.cfg.Account.Address(), ValidBefore: now.Add(PayoutFor).Unix(), At: now}
 	p, err := d.payment(b, o.From, o.ValidBefore)
 	if err != nil {
@@ -64,7 +64,7 @@ func (d *Desk) sign(b *Bounty, now time.Time) error {
 }
 
 // Signed finds the payout of a bounty as the store signed it; ok is false where none is.
-func (d *Desk) Signed(ctx context.Context, id string) (proof attest.Proof, ok bool, err error) {
+func (d *Service) Signed(ctx context.Context, id string) (proof attest.Proof, ok bool, err error) {
 	b, _, err := d.Bounty(ctx, id)
 	if errors.Is(err, ErrNone) || err == nil && b.Claim == nil {
 		return proof, false, nil
@@ -76,7 +76,7 @@ func (d *Desk) Signed(ctx context.Context, id string) (proof attest.Proof, ok bo
 }
 
 // redeemed asks the chain what became of a bounty's newest payout.
-func (d *Desk) redeemed(ctx context.Context, b *Bounty) (rail.Redemption, error) {
+func (d *Service) redeemed(ctx context.Context, b *Bounty) (rail.Redemption, error) {
 	o := b.Claim.Payouts[len(b.Claim.Payouts)-1]
 	p, err := d.payment(b, o.From, o.ValidBefore)
 	if err != nil {
@@ -91,7 +91,7 @@ func (d *Desk) redeemed(ctx context.Context, b *Bounty) (rail.Redemption, error)
 }
 
 // note keeps what the chain said of a payout, and reports whether that is something new.
-func (d *Desk) note(ctx context.Context, b *Bounty, red rail.Redemption) (news bool, err error) {
+func (d *Service) note(ctx context.Context, b *Bounty, red rail.Redemption) (news bool, err error) {
 	if red.Proof == nil && red.Trouble == b.Claim.Trouble {
 		return false, nil
 	}
@@ -105,7 +105,7 @@ func (d *Desk) note(ctx context.Context, b *Bounty, red rail.Redemption) (news b
 }
 
 // change changes a bounty's claim.
-func (d *Desk) change(ctx context.Context, b *Bounty, f func(ledger.Tx, *Claim) error) error {
+func (d *Service) change(ctx context.Context, b *Bounty, f func(ledger.Tx, *Claim) error) error {
 	return d.cfg.DB.Update(ctx, func(tx ledger.Tx) error {
 		now, err := bountyOf(tx, b.ID)
 		if err != nil {
@@ -122,7 +122,7 @@ func (d *Desk) change(ctx context.Context, b *Bounty, f func(ledger.Tx, *Claim) 
 // renew signs the payout of a claim anew where it can be redeemed no more, or soon no more. It is
 // of the same number, so that both together pay once; only of another account than the last it
 // would be another payment, and then the last has to be past its end on the chain, too.
-func (d *Desk) renew(ctx context.Context, b *Bounty, now time.Time) error {
+func (d *Service) renew(ctx context.Context, b *Bounty, now time.Time) error {
 	last := b.Claim.Payouts[len(b.Claim.Payouts)-1]
 	end := time.Unix(last.ValidBefore, 0)
 	if b.Claim.Paid != nil || now.Before(end.Add(-payoutSkew)) {
@@ -175,7 +175,7 @@ func (f Float) String() string {
 }
 
 // readFloat reads the account that pays on a network, and what is signed for there.
-func (d *Desk) readFloat(ctx context.Context, network string) (f Float, err error) {
+func (d *Service) readFloat(ctx context.Context, network string) (f Float, err error) {
 	if d.cfg.Account == nil || d.nets[network] == nil {
 		return f, errNoPayouts
 	}
@@ -209,7 +209,7 @@ const Every = 10 * time.Minute
 
 // Look asks the chains what became of the payouts that are not known to be redeemed, and reads the
 // float of each network on which rewards are paid.
-func (d *Desk) Look(ctx context.Context) error {
+func (d *Service) Look(ctx context.Context) error {
 	var all []Bounty
 	nets := map[string]bool{}
 	err := d.cfg.DB.View(ctx, func(tx ledger.Tx) (err error) {
@@ -246,7 +246,7 @@ func (d *Desk) Look(ctx context.Context) error {
 
 // Run looks every now and then, until ctx ends. Any number of processes may: what is found is noted
 // once.
-func (d *Desk) Run(ctx context.Context) error {
+func (d *Service) Run(ctx context.Context) error {
 	return schedule.Every(ctx, Every, func(ctx context.Context) {
 		if err := d.Look(ctx); err != nil && ctx.Err() == nil {
 			d.cfg.Log.Warn("what became of bounties' payouts is not known", "err", err)

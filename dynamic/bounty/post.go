@@ -27,7 +27,7 @@ type Posting struct {
 
 // Post reads a door and puts a reward on the board for buying there once. The door is asked for its
 // terms now, and they are what a settlement is compared with. dry writes nothing.
-func (d *Desk) Post(ctx context.Context, p Posting, dry bool) (Bounty, error) {
+func (d *Service) Post(ctx context.Context, p Posting, dry bool) (Bounty, error) {
 	if p.Reward <= 0 || p.Reward > MaxReward {
 		return Bounty{}, fmt.Errorf("a reward is more than nothing and at most %s USDC",
 			content.FormatUSDC(MaxReward))
@@ -48,7 +48,7 @@ func (d *Desk) Post(ctx context.Context, p Posting, dry bool) (Bounty, error) {
 }
 
 // checkDoor demands that a claim on a bounty can be judged, paid and recorded.
-func (d *Desk) checkDoor(ctx context.Context, b *Bounty) error {
+func (d *Service) checkDoor(ctx context.Context, b *Bounty) error {
 	r := d.nets[b.Network]
 	if r == nil {
 		return fmt.Errorf("the door is paid on %s, which this store does not know: no purchase there could be judged",
@@ -83,7 +83,7 @@ func (d *Desk) checkDoor(ctx context.Context, b *Bounty) error {
 
 // paysOn is the network on which the reward of a purchase on a network is paid: the same one where
 // its token knows authorizations, else the first that is configured.
-func (d *Desk) paysOn(network string) (string, error) {
+func (d *Service) paysOn(network string) (string, error) {
 	if d.cfg.Account == nil {
 		return "", errors.New("no rewards are paid: name the account that pays with bounties.key")
 	}
@@ -180,7 +180,7 @@ func named(tx ledger.Tx, key []byte) (Bounty, error) {
 }
 
 // All lists the bounties of the last weeks, the newest first, for the keeper.
-func (d *Desk) All(ctx context.Context) (all []Bounty, now time.Time, err error) {
+func (d *Service) All(ctx context.Context) (all []Bounty, now time.Time, err error) {
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		now = tx.Now().UTC()
 		all, err = since(tx, now.Add(-Shown))

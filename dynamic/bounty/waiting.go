@@ -19,7 +19,7 @@ type Matter struct {
 
 // Waiting lists what waits for the keeper: a screen that is closed, a float that is short, and
 // payouts that nobody has redeemed.
-func (d *Desk) Waiting(ctx context.Context) (list []Matter, err error) {
+func (d *Service) Waiting(ctx context.Context) (list []Matter, err error) {
 	all, now, err := d.All(ctx)
 	if err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ func (d *Desk) hostBadge(w http.ResponseWriter, r *http.Request) error {
 }
 
 // recordBadge draws a tier with its fraction and its age.
-func recordBadge(held Held, now time.Time) []byte {
+func recordBadge(held HostHistory, now time.Time) []byte {
 	said, colour := "never met", "#4d5a66"
 	if held.Tier != nil {
 		said = held.Tier.Line

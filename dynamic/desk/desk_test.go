@@ -148,11 +148,11 @@ type chronicle struct {
 	last string
 }
 
-func (c chronicle) Host(ctx context.Context, host string) (desk.Held, error) {
+func (c chronicle) Host(ctx context.Context, host string) (desk.HostHistory, error) {
 	if host != "met.example.com" {
 		return c.Rounds.Host(ctx, host)
 	}
-	return desk.Held{RoundsInChain: 4, RoundsSinceFirst: 3, RoundsProbed: 2, RoundsGapped: 1,
+	return desk.HostHistory{RoundsInChain: 4, RoundsSinceFirst: 3, RoundsProbed: 2, RoundsGapped: 1,
 		GapsByReason: map[string]int{"listed_not_walked": 1},
 		Tier:         &desk.Tier{Name: "broken", Line: "broken — 1 of 3, W33–W35"},
 		Passport:     &desk.Passport{Verdict: probe.NotReady, ObservedAt: "2026-08-20T00:00:00Z"},

@@ -23,14 +23,14 @@ type LookRequest struct {
 
 // Look is one live probe folded with what the record holds.
 type Look struct {
-	Version  string  `json:"version"` // v1
-	URL      string  `json:"url"`
-	Host     string  `json:"host"`
-	AskedAt  string  `json:"asked_at"`
-	Headline string  `json:"headline"`
-	Now      LookNow `json:"now"`
-	Held     Held    `json:"held"`
-	Against  Against `json:"now_against_held"`
+	Version  string      `json:"version"` // v1
+	URL      string      `json:"url"`
+	Host     string      `json:"host"`
+	AskedAt  string      `json:"asked_at"`
+	Headline string      `json:"headline"`
+	Now      LookNow     `json:"now"`
+	Held     HostHistory `json:"held"`
+	Against  Against     `json:"now_against_held"`
 	// Catalog is what each discovery list says of the door beside what it asks now.
 	Catalog   CatalogAgreement `json:"catalog_agreement"`
 	Reproduce Reproduce        `json:"reproduce"`
@@ -180,7 +180,7 @@ func (d *Desk) look(w http.ResponseWriter, r *http.Request) error {
 }
 
 // lookSteps are the probe's next steps and those that lead on from the record.
-func (d *Desk) lookSteps(steps []string, host string, held Held) []string {
+func (d *Desk) lookSteps(steps []string, host string, held HostHistory) []string {
 	steps = append(slices.Clone(steps), "GET "+d.cfg.BaseURL+"/criteria says how verdicts, tiers and gaps are counted.")
 	if held.NeverMet {
 		return append(steps, "GET "+d.cfg.BaseURL+"/api/why/"+host+
@@ -200,7 +200,7 @@ func advisoryNames(r probe.Report) []string {
 }
 
 // against compares the live probe with the last round in which the host was probed.
-func against(held Held, door string, live probe.Reading) Against {
+func against(held HostHistory, door string, live probe.Reading) Against {
 	if held.NeverMet || held.LastProbed == nil {
 		return Against{LineNoPrior, "No signed round holds a reading of this host, so there is nothing to compare " +
 			"with."}
@@ -259,7 +259,7 @@ func reproduce(q looked, live probe.Reading, row *Cited, known []string) Reprodu
 	return out
 }
 
-func headline(now LookNow, held Held) string {
+func headline(now LookNow, held HostHistory) string {
 	said := "Now " + string(now.Verdict) + " under " + now.Battery
 	switch {
 	case held.NeverMet:

@@ -28,8 +28,8 @@ type townbook struct {
 	doors map[string][]archive.AddressDoor // by address
 }
 
-func (b townbook) Host(_ context.Context, host string) (desk.Held, error) {
-	return desk.Held{NeverMet: !strings.HasPrefix(host, "met.")}, nil
+func (b townbook) Host(_ context.Context, host string) (desk.HostHistory, error) {
+	return desk.HostHistory{NeverMet: !strings.HasPrefix(host, "met.")}, nil
 }
 
 func (b townbook) Address(_ context.Context, address string) (archive.AddressReading, error) {

@@ -13,7 +13,7 @@ import (
 type Record interface {
 	// Host returns what is held about a host in the record's spelling: lower case, ASCII form, no
 	// trailing dot. For a host that no round ever named, NeverMet is set.
-	Host(ctx context.Context, host string) (Held, error)
+	Host(ctx context.Context, host string) (HostHistory, error)
 	// Row returns the signed row of a host in a week, nil if there is none, and the weeks for which
 	// there are rounds, the oldest first. An empty week asks for the last row in which the host was
 	// probed.
@@ -31,8 +31,8 @@ type Record interface {
 	Declared(ctx context.Context, host, url string) (probe.Declaration, error)
 }
 
-// Held is what the record holds about one host.
-type Held struct {
+// HostHistory is what the record holds about one host.
+type HostHistory struct {
 	NeverMet          bool                  `json:"never_met"`
 	RoundsInChain     int                   `json:"rounds_in_chain"`
 	RoundsSinceFirst  int                   `json:"rounds_since_first_sighting"`

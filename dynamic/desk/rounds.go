@@ -47,16 +47,16 @@ const (
 )
 
 // Host derives what is held of a host.
-func (r Rounds) Host(_ context.Context, host string) (Held, error) {
+func (r Rounds) Host(_ context.Context, host string) (HostHistory, error) {
 	s := r.Archive.Now()
 	if s == nil {
-		return Held{NeverMet: true, PaymentAddress: unseenAddress(), GapsByReason: map[string]int{},
+		return HostHistory{NeverMet: true, PaymentAddress: unseenAddress(), GapsByReason: map[string]int{},
 			VerdictChanges: []VerdictChange{},
 			WhatThisCannotSee: []string{"There is no round in the chain yet, so the record has met nobody. That is a " +
 				"fact about the store, not about the door."}}, nil
 	}
 	now := time.Now().UTC()
-	held := Held{NeverMet: true, RoundsInChain: len(s.Rounds), GapsByReason: map[string]int{},
+	held := HostHistory{NeverMet: true, RoundsInChain: len(s.Rounds), GapsByReason: map[string]int{},
 		VerdictChanges: []VerdictChange{},
 		PaymentAddress: unseenAddress(), WhatThisCannotSee: derive.CannotSee(), DerivedAt: now.Format(time.RFC3339)}
 	h, ok, err := s.History(host)

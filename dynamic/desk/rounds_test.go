@@ -44,7 +44,7 @@ func sealed(t *testing.T) (desk.Rounds, *seal.Writer) {
 
 func TestWhatIsHeldOfAHost(t *testing.T) {
 	r, _ := sealed(t)
-	held := func(host string) desk.Held {
+	held := func(host string) desk.HostHistory {
 		t.Helper()
 		h, err := r.Host(t.Context(), host)
 		if err != nil {

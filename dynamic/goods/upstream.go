@@ -299,13 +299,13 @@ func openAnswer(ctx context.Context, m Maker, order string, f Fetched) (io.ReadS
 	if err != nil {
 		return nil, err
 	}
-	return held{bytes.NewReader(body)}, nil
+	return inMemory{bytes.NewReader(body)}, nil
 }
 
-type held struct{ *bytes.Reader }
+type inMemory struct{ *bytes.Reader }
 
 // Close implements io.Closer.
-func (held) Close() error { return nil }
+func (inMemory) Close() error { return nil }
 
 func answerKey(order string) []byte       { return ledger.GoodsKey("answer", order) }
 func unpaidKey(item, order string) []byte { return ledger.GoodsKey("unpaid", item, order) }

@@ -23,7 +23,7 @@ type AccountBooks struct {
 }
 
 // accounts compares the books of all accounts, as they stand.
-func (d *Desk) accounts(ctx context.Context) (list []AccountBooks, err error) {
+func (d *Inbox) accounts(ctx context.Context) (list []AccountBooks, err error) {
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		list = []AccountBooks{}
 		held := map[string]int64{}
@@ -66,7 +66,7 @@ func (d *Desk) accounts(ctx context.Context) (list []AccountBooks, err error) {
 }
 
 // owing are the accounts that owe something.
-func owing(ctx context.Context, d *Desk) (list []Entry, err error) {
+func owing(ctx context.Context, d *Inbox) (list []Entry, err error) {
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		list = nil
 		ids, err := account.All(tx)

@@ -128,7 +128,7 @@ var ErrMonth = errors.New("name a month, such as 2026-11")
 
 // Books compares a month. What it finds waits for the keeper until it is gone when he compares the
 // month again.
-func (d *Desk) Books(ctx context.Context, month string) (Books, error) {
+func (d *Inbox) Books(ctx context.Context, month string) (Books, error) {
 	b, err := d.books(ctx, month)
 	if err != nil {
 		return b, err
@@ -146,7 +146,7 @@ func (d *Desk) Books(ctx context.Context, month string) (Books, error) {
 }
 
 // books compares. What cannot be read of one network hides no other.
-func (d *Desk) books(ctx context.Context, month string) (Books, error) {
+func (d *Inbox) books(ctx context.Context, month string) (Books, error) {
 	from, err := time.Parse("2006-01", month)
 	if err != nil || from.Format("2006-01") != month {
 		return Books{}, ErrMonth

@@ -36,7 +36,7 @@ func (e *entry) spot() till.Spot { return till.Spot{Tx: e.Proof.Tx, Log: e.Proof
 
 // compare makes the lines of a network. The chain is read first: what arrives between the two
 // readings is then at most a purchase whose block is not among those that were final.
-func (d *Desk) compare(ctx context.Context, r rail.Rail, from, to time.Time) (lines []Line, final uint64, err error) {
+func (d *Inbox) compare(ctx context.Context, r rail.Rail, from, to time.Time) (lines []Line, final uint64, err error) {
 	info := r.Info()
 	mark, err := r.Final(ctx)
 	if err != nil {
@@ -78,7 +78,7 @@ func (d *Desk) compare(ctx context.Context, r rail.Rail, from, to time.Time) (li
 }
 
 // half reads what the ledger has of a span of time.
-func (d *Desk) half(ctx context.Context, info rail.Info, from, to time.Time) (h *half, err error) {
+func (d *Inbox) half(ctx context.Context, info rail.Info, from, to time.Time) (h *half, err error) {
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) (err error) {
 		h = &half{byID: map[string]*entry{}, byAuth: map[string]*entry{}, credits: map[till.Spot]string{}}
 		if h.Uncollected, err = till.UncollectedOf(tx, info); err != nil {
@@ -132,7 +132,7 @@ func creditAt(tx ledger.Tx, e ledger.Entry) (till.Spot, string, error) {
 }
 
 // enter takes a purchase in, and judges it by itself where its money is of the span.
-func (d *Desk) enter(tx ledger.Tx, h *half, e *entry, from, to time.Time) error {
+func (d *Inbox) enter(tx ledger.Tx, h *half, e *entry, from, to time.Time) error {
 	h.byID[e.ID], h.byAuth[e.Payment.ClaimKey()] = e, e
 	_, in := brought(&e.Purchase)
 	at := e.Created
@@ -365,7 +365,7 @@ func (h *half) smallTotals(info rail.Info, chain map[string]till.Small, from, to
 }
 
 // strays are the purchases of a span on networks that nobody can look at.
-func (d *Desk) strays(ctx context.Context, known map[string]bool, from, to time.Time) (lines []Line, err error) {
+func (d *Inbox) strays(ctx context.Context, known map[string]bool, from, to time.Time) (lines []Line, err error) {
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		lines = nil
 		for e, err := range tx.Scan(ledger.Purchases()) {

@@ -138,7 +138,7 @@ func byWallet(tx ledger.Tx, q string) (ids []string, more bool, err error) {
 }
 
 // byTx finds what a transaction settled, on any network.
-func (d *Desk) byTx(tx ledger.Tx, q string) (ids []string, more bool, err error) {
+func (d *Inbox) byTx(tx ledger.Tx, q string) (ids []string, more bool, err error) {
 	if strings.HasPrefix(q, "0x") {
 		q = strings.ToLower(q)
 	}
@@ -162,7 +162,7 @@ var ErrQuery = errors.New("search by a purchase's, certificate's, order's or deb
 	"transaction, or a wallet's address")
 
 // Find finds purchases by what a keeper may have of them.
-func (d *Desk) Find(ctx context.Context, q string) (f Found, err error) {
+func (d *Inbox) Find(ctx context.Context, q string) (f Found, err error) {
 	for _, by := range finders {
 		if !by.form.MatchString(q) {
 			continue

@@ -86,7 +86,7 @@ type world struct {
 	db   *ledger.Mem
 	net  *quiet
 	till *till.Till
-	desk *Desk
+	desk *Inbox
 	n    int
 }
 

@@ -28,8 +28,8 @@ type Config struct {
 	Past func() []Past
 }
 
-// Desk is the keeper's desk.
-type Desk struct {
+// Inbox is the keeper's desk.
+type Inbox struct {
 	cfg Config
 
 	mu    sync.Mutex
@@ -37,11 +37,11 @@ type Desk struct {
 }
 
 // New makes a desk.
-func New(cfg Config) *Desk {
+func New(cfg Config) *Inbox {
 	if cfg.Rows == nil {
 		cfg.Rows = Rows
 	}
-	return &Desk{cfg: cfg, found: make(map[string]Books)}
+	return &Inbox{cfg: cfg, found: make(map[string]Books)}
 }
 
 // Refusals counts the payments that this process refused, by reason. Nothing of them is

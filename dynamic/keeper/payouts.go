@@ -16,7 +16,7 @@ const Payout Category = "payout"
 // payouts makes the lines of what was paid back on a network in a span of time: of each debt that
 // is noted as paid, and of each whose payout was redeemed, which the chain alone says. What the
 // keeper paid by hand is his word.
-func (d *Desk) payouts(ctx context.Context, r rail.Rail, from, to time.Time) (lines []Line, err error) {
+func (d *Inbox) payouts(ctx context.Context, r rail.Rail, from, to time.Time) (lines []Line, err error) {
 	debts, err := d.cfg.Till.Debts(ctx, true)
 	if err != nil {
 		return nil, err

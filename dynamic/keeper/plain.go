@@ -133,7 +133,7 @@ func (b Books) Plain() []any {
 
 // past reads when what recurs was last done, as far as that is known at no cost. What cannot be
 // read is left out: it hides nothing that waits.
-func (d *Desk) past(ctx context.Context) (list []Past) {
+func (d *Inbox) past(ctx context.Context) (list []Past) {
 	_ = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		list = nil
 		at, err := lastSale(tx)

@@ -45,7 +45,7 @@ const Low = 10
 // valid, and final.
 const lost = 15 * time.Minute
 
-func (d *Desk) now(ctx context.Context) (at time.Time, err error) {
+func (d *Inbox) now(ctx context.Context) (at time.Time, err error) {
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		at = tx.Now().UTC().Truncate(time.Second)
 		return nil
@@ -53,7 +53,7 @@ func (d *Desk) now(ctx context.Context) (at time.Time, err error) {
 	return at, err
 }
 
-func orders(ctx context.Context, d *Desk) (list []Entry, err error) {
+func orders(ctx context.Context, d *Inbox) (list []Entry, err error) {
 	all, err := d.cfg.Till.HumanOrders(ctx, false)
 	for _, o := range all {
 		at := o.Purchase.Created
@@ -72,7 +72,7 @@ func Short(s string) string { return screen.Clip(s, 120) }
 
 // notes: the note of a month is due from its first day on, while anybody has a pass that is
 // current.
-func notes(ctx context.Context, d *Desk) (list []Entry, err error) {
+func notes(ctx context.Context, d *Inbox) (list []Entry, err error) {
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		list = nil
 		now := tx.Now().UTC()
@@ -116,7 +116,7 @@ func currentPasses(tx ledger.Tx, now time.Time) (n int, err error) {
 	return n, nil
 }
 
-func debts(ctx context.Context, d *Desk) (list []Entry, err error) {
+func debts(ctx context.Context, d *Inbox) (list []Entry, err error) {
 	all, err := d.cfg.Till.Debts(ctx, false)
 	for _, o := range all {
 		says := o.Status + ": " + screen.Text(o.Reason)
@@ -129,7 +129,7 @@ func debts(ctx context.Context, d *Desk) (list []Entry, err error) {
 	return list, err
 }
 
-func unknown(ctx context.Context, d *Desk) (list []Entry, err error) {
+func unknown(ctx context.Context, d *Inbox) (list []Entry, err error) {
 	all, n, err := d.cfg.Till.Unknown(ctx, shown)
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func unknown(ctx context.Context, d *Desk) (list []Entry, err error) {
 
 // stock: weekly inventory is meant to be sold, and opens again by itself. A good that the store
 // cannot make at all is not short of stock.
-func stock(ctx context.Context, d *Desk) (list []Entry, err error) {
+func stock(ctx context.Context, d *Inbox) (list []Entry, err error) {
 	_, all, err := d.cfg.Till.Stock(ctx)
 	for _, c := range all {
 		if c.Out == nil && c.Good.WeeklyInventory == 0 && c.Left < Low {
@@ -159,7 +159,7 @@ func stock(ctx context.Context, d *Desk) (list []Entry, err error) {
 	return list, err
 }
 
-func gas(ctx context.Context, d *Desk) (list []Entry, err error) {
+func gas(ctx context.Context, d *Inbox) (list []Entry, err error) {
 	for _, r := range d.cfg.Rails {
 		info := r.Info()
 		amount, low, e := r.Fuel(ctx)
@@ -176,7 +176,7 @@ func gas(ctx context.Context, d *Desk) (list []Entry, err error) {
 }
 
 // closed are the networks of a restored store that nobody has opened yet.
-func closed(ctx context.Context, d *Desk) (list []Entry, err error) {
+func closed(ctx context.Context, d *Inbox) (list []Entry, err error) {
 	all, since, err := d.cfg.Till.Closed(ctx)
 	for _, n := range all {
 		list = append(list, Entry{ID: n, Network: n, Since: since, Late: true,
@@ -186,7 +186,7 @@ func closed(ctx context.Context, d *Desk) (list []Entry, err error) {
 }
 
 // findings are what nobody has to do anything about at once, and what may mean something.
-func findings(ctx context.Context, d *Desk) (list []Entry, err error) {
+func findings(ctx context.Context, d *Inbox) (list []Entry, err error) {
 	owed, err := till.ListOwed(ctx, d.cfg.DB)
 	for _, o := range owed {
 		if o.Day != "" {
@@ -204,7 +204,7 @@ func findings(ctx context.Context, d *Desk) (list []Entry, err error) {
 
 // differences are the months in which ledger and chains differed when this process last compared
 // them.
-func (d *Desk) differences() (list []Entry) {
+func (d *Inbox) differences() (list []Entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, month := range slices.Sorted(maps.Keys(d.found)) {

@@ -121,7 +121,7 @@ func sold(p *till.Purchase) bool {
 
 // Sales counts the newest weeks, the present one among them, from the ledger. It reads every
 // purchase once.
-func (d *Desk) Sales(ctx context.Context, weeks int) (Sales, error) {
+func (d *Inbox) Sales(ctx context.Context, weeks int) (Sales, error) {
 	s := Sales{}
 	var of [4]map[string]*Sold // goods, networks, protocols, week and good
 	err := d.cfg.DB.View(ctx, func(tx ledger.Tx) error {

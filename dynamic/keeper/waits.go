@@ -16,7 +16,7 @@ type Row struct {
 	// Actions are what can be done about an entry.
 	Actions []Action
 	// Read lists what waits, what is due first, or is oldest, first.
-	Read func(context.Context, *Desk) ([]Entry, error)
+	Read func(context.Context, *Inbox) ([]Entry, error)
 }
 
 // Action is something that the keeper can do about an entry.
@@ -73,7 +73,7 @@ type Today struct {
 const shown = 100
 
 // Today reads every row.
-func (d *Desk) Today(ctx context.Context) (Today, error) {
+func (d *Inbox) Today(ctx context.Context) (Today, error) {
 	now, err := d.now(ctx)
 	if err != nil {
 		return Today{}, err
@@ -86,7 +86,7 @@ func (d *Desk) Today(ctx context.Context) (Today, error) {
 	return today, nil
 }
 
-func (d *Desk) waiting(ctx context.Context, row Row) Waiting {
+func (d *Inbox) waiting(ctx context.Context, row Row) Waiting {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	w := Waiting{Name: row.Name, Title: row.Title, Actions: row.Actions, Entries: []Entry{}}

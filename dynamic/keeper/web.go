@@ -47,7 +47,7 @@ import (
 
 // WebConfig is what the desk's pages stand on. All fields but Hosts are required.
 type WebConfig struct {
-	Desk     *Desk
+	Desk     *Inbox
 	Till     *till.Till
 	Bounties Bounties
 	Name     string // of the store

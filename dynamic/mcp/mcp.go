@@ -108,8 +108,8 @@ func New(cfg Config) (*Doors, error) {
 // payment, in bytes.
 const bodyLimit = 256 << 10
 
-// place is one door: what is behind it.
-type place struct {
+// endpoint is one door: what is behind it.
+type endpoint struct {
 	api.MCPDoor
 	route     string // name of its row
 	path      string // where that differs from the door's own
@@ -119,7 +119,7 @@ type place struct {
 }
 
 // places is the table of doors.
-var places = []*place{
+var places = []*endpoint{
 	{MCPDoor: api.MCPDoors[0], route: "mcp_call", tools: (*Doors).everyTool, resources: true,
 		summary: "Call the store over MCP"},
 	{MCPDoor: api.MCPDoors[1], route: "mcp_verifier", tools: (*Doors).verifierTools,

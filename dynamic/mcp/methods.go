@@ -80,9 +80,9 @@ func (d *Doors) discover(q *request) (any, error) {
 }
 
 // sells reports whether tools of a door are paid for.
-func (p *place) sells() bool { return p.Name == api.MCPDoors[0].Name }
+func (p *endpoint) sells() bool { return p.Name == api.MCPDoors[0].Name }
 
-func (p *place) implementation() *sdk.Implementation {
+func (p *endpoint) implementation() *sdk.Implementation {
 	return &sdk.Implementation{Name: p.Name, Title: p.Title, Version: api.ContractVersion}
 }
 

@@ -20,8 +20,8 @@ type shelf struct {
 	site  *content.Site
 	away  map[string]string // why a good cannot be made, by its id
 	paid  []*tool
-	lists map[*place]json.RawMessage // the answers of tools/list
-	named map[*place]map[string]*tool
+	lists map[*endpoint]json.RawMessage // the answers of tools/list
+	named map[*endpoint]map[string]*tool
 }
 
 // Observations are the goods that are bought through one tool, buy_observation, so that a list of
@@ -48,8 +48,8 @@ func (d *Doors) now() (*shelf, error) {
 	if s := d.shelf.Load(); s != nil && s.site == site && maps.Equal(s.away, away) {
 		return s, nil
 	}
-	s := &shelf{site: site, away: away, lists: make(map[*place]json.RawMessage),
-		named: make(map[*place]map[string]*tool)}
+	s := &shelf{site: site, away: away, lists: make(map[*endpoint]json.RawMessage),
+		named: make(map[*endpoint]map[string]*tool)}
 	var observed []content.Good
 	for _, g := range site.Goods {
 		if slices.Contains(Observations, g.ID) {

@@ -66,7 +66,7 @@ type request struct {
 	silent   bool // it is not answered
 	revision *revision
 	http     *http.Request
-	place    *place
+	place    *endpoint
 	// asResult: an unpaid call is answered with a result.
 	asResult bool
 	// paysByExtension: the client takes terms as a result of the extension org.x402/payment.
@@ -85,7 +85,7 @@ func fault(code int64, format string, args ...any) *jsonrpc.Error {
 
 // read takes a message apart, strictly. The request that it gives back holds what could be read,
 // also beside an error.
-func (d *Doors) read(p *place, r *http.Request, body []byte) (*request, error) {
+func (d *Doors) read(p *endpoint, r *http.Request, body []byte) (*request, error) {
 	q := &request{id: null, revision: oldest, http: r, place: p,
 		asResult: route.Inputs(r).String("unpaid") == "result"}
 	if v := jsontext.Value(body); v.Kind() == '[' {
@@ -167,7 +167,7 @@ func goodID(id jsontext.Value) bool {
 }
 
 // serve answers one POST.
-func (d *Doors) serve(p *place, w http.ResponseWriter, r *http.Request) error {
+func (d *Doors) serve(p *endpoint, w http.ResponseWriter, r *http.Request) error {
 	if why := d.foreign(r); why != "" {
 		q := &request{id: null, revision: oldest}
 		return q.write(w, http.StatusForbidden, nil, fault(codeInvalidRequest, "%s", why))

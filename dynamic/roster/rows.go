@@ -14,8 +14,8 @@ import (
 	"store.example/agentstore/dynamic/route"
 )
 
-// Desk answers why a host is walked or not. It may be used by many goroutines at once.
-type Desk struct {
+// Reasons answers why a host is walked or not. It may be used by many goroutines at once.
+type Reasons struct {
 	Store   *Store
 	BaseURL string // without a slash at its end
 	Now     func() time.Time
@@ -90,7 +90,7 @@ var meanings = map[string]string{
 }
 
 // meaning says a state in words, with when this store's next walk is.
-func (d *Desk) meaning(state string) string {
+func (d *Reasons) meaning(state string) string {
 	switch {
 	case state == census.StateDeclared && d.Hourly:
 		return meanings[state] + " That is the next hourly firing."
@@ -114,10 +114,10 @@ var howToBeWalked = []string{
 func Routes() []api.Route { return route.Routes(faces()) }
 
 // Rows are the routes of this desk.
-func (d *Desk) Rows() []route.Row { return route.Bind(d, faces()) }
+func (d *Reasons) Rows() []route.Row { return route.Bind(d, faces()) }
 
-func faces() []route.Face[*Desk] {
-	return []route.Face[*Desk]{{
+func faces() []route.Face[*Reasons] {
+	return []route.Face[*Reasons]{{
 		Name: "why", Method: http.MethodGet, Pattern: "/api/why/{host}", Tags: []string{"observatory"},
 		Serve: api.Ledger, Summary: "Why the weekly census walks a host, or does not",
 		Description: "Which source named the host and when, how far it is this week, what stopped the walk, when " +
@@ -131,18 +131,18 @@ func faces() []route.Face[*Desk] {
 				Description: "What is known"},
 			{Status: http.StatusNotFound, ContentType: problem.ContentType, Description: "No host name"},
 		},
-		Handle: (*Desk).why,
+		Handle: (*Reasons).why,
 	}}
 }
 
-func (d *Desk) refused(host string) string {
+func (d *Reasons) refused(host string) string {
 	if d.Refused == nil {
 		return ""
 	}
 	return d.Refused(host)
 }
 
-func (d *Desk) why(w http.ResponseWriter, r *http.Request) error {
+func (d *Reasons) why(w http.ResponseWriter, r *http.Request) error {
 	host := strings.TrimSuffix(strings.ToLower(route.Inputs(r).String("host")), ".")
 	now := d.Now().UTC().Truncate(time.Second)
 	known, err := d.Store.Why(r.Context(), record.ISOWeek(now), host)

@@ -125,7 +125,7 @@ func placed(tx ledger.Tx, week, host string, name namedRecord) (census.ThisWeek,
 // fromRecord completes an answer by the host's last row in the signed record, where that is newer
 // than what the ledger remembers: a ledger may be younger than the record, and then it never heard
 // of hosts that have years of history.
-func (d *Desk) fromRecord(ctx context.Context, w *census.Why) error {
+func (d *Reasons) fromRecord(ctx context.Context, w *census.Why) error {
 	if d.Record == nil {
 		return nil
 	}
@@ -173,7 +173,7 @@ func rowState(row record.Row) census.ThisWeek {
 }
 
 // nextDue is from when on a host is walked next, the zero time if never.
-func (d *Desk) nextDue(w census.Why, now time.Time) time.Time {
+func (d *Reasons) nextDue(w census.Why, now time.Time) time.Time {
 	switch w.ThisWeek.State {
 	case census.StateNeverNamed:
 		return time.Time{}

@@ -31,7 +31,7 @@ func (w *world) why(host string) roster.Answer { return w.whyAt(host, false) }
 // whyAt asks the desk of a store that fires the census by the hour, or does not.
 func (w *world) whyAt(host string, hourly bool) roster.Answer {
 	w.t.Helper()
-	desk := &roster.Desk{Store: w.store, BaseURL: "https://store.example", Now: func() time.Time { return w.now },
+	desk := &roster.Reasons{Store: w.store, BaseURL: "https://store.example", Now: func() time.Time { return w.now },
 		Hourly: hourly}
 	row := desk.Rows()[0]
 	request := httptest.NewRequest(http.MethodGet, "/api/why/"+host, nil)
@@ -166,7 +166,7 @@ func TestWhyAsksTheRecord(t *testing.T) {
 		long: {Sequence: 12, Week: "2026-W46", URL: "https://" + long + "/", Source: record.SourceDiscovery,
 			Catalog: "bazaar", Verdict: record.VerdictReady},
 	}
-	desk := &roster.Desk{Store: roster.New(ledger.NewMem(ledger.MemOptions{})), BaseURL: "https://store.example",
+	desk := &roster.Reasons{Store: roster.New(ledger.NewMem(ledger.MemOptions{})), BaseURL: "https://store.example",
 		Now: func() time.Time { return now },
 		Record: func(host string) (record.Row, string, bool, error) {
 			row, ok := rows[host]

@@ -58,7 +58,8 @@ func (s *Services) walk(ctx context.Context, task schedule.Task) error {
 }
 
 // buy buys at the door, or goes on with what was signed.
-func (s *Services) buy(ctx context.Context, task schedule.Task, rec LaunchRecord, marks []Mark, now time.Time) error {
+func (s *Services) buy(ctx context.Context, task schedule.Task, rec LaunchRecord, marks []PayableNetwork,
+	now time.Time) error {
 	b, err := s.cfg.Launches.Buyer(Tokens(marks))
 	if err != nil {
 		return err

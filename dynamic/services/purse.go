@@ -22,14 +22,14 @@ type Purse struct {
 	empty   atomic.Bool // as it was seen last
 }
 
-// Mark is a network on which the wallet can pay now, and its head.
-type Mark struct {
+// PayableNetwork is a network on which the wallet can pay now, and its head.
+type PayableNetwork struct {
 	Network, Asset string
 	Block          uint64
 }
 
 // Tokens are those of networks.
-func Tokens(marks []Mark) (list []buyer.Token) {
+func Tokens(marks []PayableNetwork) (list []buyer.Token) {
 	for _, m := range marks {
 		list = append(list, buyer.Token{Network: m.Network, Address: m.Asset})
 	}
@@ -62,7 +62,7 @@ func (p *Purse) Balances(ctx context.Context) (list []Balance, err error) {
 
 // Open are the networks on which the wallet can pay for one purchase, those that cannot be read
 // left out.
-func (p *Purse) Open(ctx context.Context) (open []Mark, err error) {
+func (p *Purse) Open(ctx context.Context) (open []PayableNetwork, err error) {
 	for _, r := range p.paying() {
 		info := r.Info()
 		head, e := r.Head(ctx)
@@ -73,7 +73,7 @@ func (p *Purse) Open(ctx context.Context) (open []Mark, err error) {
 		if e != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", info.Name, e))
 		} else if f.Balance.Cmp(big.NewInt(LaunchCap)) >= 0 {
-			open = append(open, Mark{info.Network, info.Asset, head.Block})
+			open = append(open, PayableNetwork{info.Network, info.Asset, head.Block})
 		}
 	}
 	p.empty.Store(len(open) == 0)

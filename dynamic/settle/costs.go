@@ -11,8 +11,8 @@ import (
 	"store.example/agentstore/dynamic/rail"
 )
 
-// held is what was set aside for a member of one transaction.
-type held struct {
+// setAside is what was held for a member of one transaction.
+type setAside struct {
 	Tx     string `json:"tx"`
 	Member int    `json:"member,omitzero"`
 	GasHeld
@@ -83,10 +83,10 @@ func (d *Driver) redraft(ctx context.Context, r rail.Rail, s *Settlement, member
 
 // numbers is how many sequence numbers were signed for a member, of all accounts together.
 func (s *Settlement) numbers(member int) int {
-	seen := make(map[place]bool)
+	seen := make(map[accountNumber]bool)
 	for _, sent := range s.Sent {
 		if !sent.Fill && sent.settles(member) {
-			seen[placeOf(sent)] = true
+			seen[numberOf(sent)] = true
 		}
 	}
 	return len(seen)
@@ -109,19 +109,19 @@ func (s *Settlement) sent(tx string) int {
 	return slices.IndexFunc(s.Sent, func(x Sent) bool { return x.ID == tx })
 }
 
-// place is what a transaction has of its relayer's account.
-type place struct {
+// accountNumber is what a transaction has of its relayer's account.
+type accountNumber struct {
 	account  string
 	sequence uint64
 }
 
-func placeOf(s Sent) place { return place{s.Account, s.Sequence} }
+func numberOf(s Sent) accountNumber { return accountNumber{s.Account, s.Sequence} }
 
 // pay takes from the day's budgets what a signature for a new number costs, in the transaction that
 // stores it; of several members each its part.
 func (d *Driver) pay(tx ledger.Tx, s *Settlement, sent Sent, price rail.Price) error {
 	if sent.Fill || slices.ContainsFunc(s.Sent, func(o Sent) bool {
-		return placeOf(o) == placeOf(sent) &&
+		return numberOf(o) == numberOf(sent) &&
 			sent.ID != ""
 	}) {
 		return nil
@@ -142,7 +142,7 @@ func (d *Driver) pay(tx ledger.Tx, s *Settlement, sent Sent, price rail.Price) e
 		case err != nil:
 			return err
 		case h != (GasHeld{Day: h.Day}):
-			s.Held = append(s.Held, held{sent.ID, i, h})
+			s.Held = append(s.Held, setAside{sent.ID, i, h})
 		}
 	}
 	return nil
@@ -176,12 +176,12 @@ func (d *Driver) Landed(tx ledger.Tx, s *Settlement, member string) error {
 
 // holds reports whether something is held for a member.
 func (s *Settlement) holds(member int) bool {
-	return slices.ContainsFunc(s.Held, func(h held) bool { return h.Member == member })
+	return slices.ContainsFunc(s.Held, func(h setAside) bool { return h.Member == member })
 }
 
 // takeHeld is what is held for a member, for which nothing is held then.
 func (s *Settlement) takeHeld(member int) (all []GasHeld) {
-	s.Held = slices.DeleteFunc(s.Held, func(h held) bool {
+	s.Held = slices.DeleteFunc(s.Held, func(h setAside) bool {
 		if h.Member == member {
 			all = append(all, h.GasHeld)
 		}
@@ -271,10 +271,10 @@ func (s *Settlement) counted(tx string, member int) bool {
 // takeHeldOf takes what is held for a member of one transaction. A replacement has the place of
 // what it replaced.
 func (s *Settlement) takeHeldOf(tx string, member int) (of GasHeld) {
-	place := placeOf(s.Sent[s.sent(tx)])
-	s.Held = slices.DeleteFunc(s.Held, func(h held) bool {
+	place := numberOf(s.Sent[s.sent(tx)])
+	s.Held = slices.DeleteFunc(s.Held, func(h setAside) bool {
 		k := s.sent(h.Tx)
-		mine := h.Member == member && k >= 0 && placeOf(s.Sent[k]) == place
+		mine := h.Member == member && k >= 0 && numberOf(s.Sent[k]) == place
 		if mine {
 			of = h.GasHeld
 		}

@@ -272,12 +272,12 @@ func (d *Driver) sendAll(ctx context.Context, r rail.Rail, s *Settlement) error 
 	if err != nil {
 		return err
 	}
-	newest := make(map[place]int)
+	newest := make(map[accountNumber]int)
 	for i, sent := range s.Sent {
-		newest[placeOf(sent)] = i
+		newest[numberOf(sent)] = i
 	}
 	for i, sent := range s.Sent {
-		if newest[placeOf(sent)] != i {
+		if newest[numberOf(sent)] != i {
 			continue
 		}
 		if err := d.send(ctx, r, kept, sent); err != nil {
@@ -320,7 +320,7 @@ func (d *Driver) post(ctx context.Context, r rail.Rail, sent Sent) error {
 // behind it. One that was filled before and is open still may itself be stuck behind some that we
 // never gave out.
 func (d *Driver) fill(ctx context.Context, r rail.Rail, s *Settlement, open *rail.Signed) (*Settlement, error) {
-	i := slices.IndexFunc(s.Sent, func(x Sent) bool { return placeOf(x) == placeOf(Sent{Signed: *open}) })
+	i := slices.IndexFunc(s.Sent, func(x Sent) bool { return numberOf(x) == numberOf(Sent{Signed: *open}) })
 	of := s.Sent[i].Of // who waits for its other numbers is not told of it
 	if open.Fill {
 		below, err := d.skippedBelow(ctx, r, open.Account, open.Sequence)

@@ -170,7 +170,7 @@ type pace struct {
 
 // deal gives turns to those who go alone, as many as there is room for, and returns who is to be
 // settled together. wait is how long the others are to wait at most; over says that there are none.
-func (l *line) deal(v room, unknown error, most int, p pace, now time.Time) (groups [][]*waiter,
+func (l *line) deal(v capacity, unknown error, most int, p pace, now time.Time) (groups [][]*waiter,
 	wait time.Duration, over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,20 +236,20 @@ func (l *line) deal(v room, unknown error, most int, p pace, now time.Time) (gro
 	return groups, wait, !l.serving
 }
 
-// room is for how many more transactions of a network there is room, and how many are under way.
-type room struct {
+// capacity is for how many more transactions of a network there is room, and how many are under way.
+type capacity struct {
 	free, under uint64
 	read        bool // and whose payer settled before
 }
 
 // room reads what there is room for, and which payers of those who wait have settled before.
-func (d *Driver) room(r rail.Rail, l *line) (v room, err error) {
+func (d *Driver) room(r rail.Rail, l *line) (v capacity, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Pause)
 	defer cancel()
 	network := r.Info().Network
 	accounts, err := r.Accounts(ctx)
 	if err != nil || len(accounts) == 0 {
-		return room{free: 1 << 62}, err // a third party numbers its own
+		return capacity{free: 1 << 62}, err // a third party numbers its own
 	}
 	l.mu.Lock()
 	asked := slices.Clone(l.waiting)
@@ -257,7 +257,7 @@ func (d *Driver) room(r rail.Rail, l *line) (v room, err error) {
 	l.mu.Unlock()
 	var proven []*waiter
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
-		v, proven = room{}, nil
+		v, proven = capacity{}, nil
 		var ahead []ledger.Range
 		for _, w := range asked {
 			ahead = append(ahead, ProvenReads(network, w.Members[0].Payment.Payer))

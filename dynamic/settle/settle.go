@@ -75,10 +75,10 @@ type Settlement struct {
 	// then.
 	In string `json:"in,omitzero"`
 	// Members are the payments that it settles. Their order is for ever.
-	Members []Member `json:"members"`
-	Sent    []Sent   `json:"signed,omitzero"`  // every transaction ever signed for it, oldest first
-	Held    []held   `json:"held,omitzero"`    // what was set aside for transactions whose end is open
-	Reverts []Revert `json:"reverts,omitzero"` // transactions that reverted, oldest first
+	Members []Member   `json:"members"`
+	Sent    []Sent     `json:"signed,omitzero"`  // every transaction ever signed for it, oldest first
+	Held    []setAside `json:"held,omitzero"`    // what was set aside for transactions whose end is open
+	Reverts []Revert   `json:"reverts,omitzero"` // transactions that reverted, oldest first
 }
 
 // Member is one payment of a settlement.
@@ -224,7 +224,7 @@ func (s Sent) settles(member int) bool { return len(s.Of) == 0 || slices.Contain
 // signedFor reports whether a transaction at the place of another was signed for a member.
 func (s *Settlement) signedFor(other rail.Signed, member int) bool {
 	return slices.ContainsFunc(s.Sent, func(x Sent) bool {
-		return placeOf(x) == placeOf(Sent{Signed: other}) &&
+		return numberOf(x) == numberOf(Sent{Signed: other}) &&
 			x.settles(member)
 	})
 }

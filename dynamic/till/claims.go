@@ -51,15 +51,15 @@ type WalletClaim struct {
 	Account   wallet.Account
 	Signature []byte
 	Nonce     string
-	After     *Place // nil for the newest
-	Client    string // whom the reading of chains is counted on
+	After     *Cursor // nil for the newest
+	Client    string  // whom the reading of chains is counted on
 }
 
 // Claims are a page of what a proved wallet bought.
 type Claims struct {
 	Purchases []Status
-	More      bool  // there are older purchases than are shown
-	Next      Place // where the page after this one begins
+	More      bool   // there are older purchases than are shown
+	Next      Cursor // where the page after this one begins
 }
 
 // Claims answers a signed challenge with what the wallet bought. The challenge is spent with the
@@ -129,31 +129,31 @@ func (t *Till) proved(ctx context.Context, k walletKind, w WalletClaim, c challe
 	return t.prove(ctx, k, w.Account, signedText{text, w.Signature}, w.Client)
 }
 
-// Place is an entry in the list of a wallet's purchases.
-type Place struct {
+// Cursor is an entry in the list of a wallet's purchases.
+type Cursor struct {
 	At time.Time
 	ID string
 }
 
-// String is a place as a cursor.
-func (p Place) String() string { return fmt.Sprintf("%d.%s", p.At.Unix(), p.ID) }
+// String is how it is written.
+func (p Cursor) String() string { return fmt.Sprintf("%d.%s", p.At.Unix(), p.ID) }
 
 var placeForm = regexp.MustCompile(`^[0-9]{1,12}\.[a-z0-9_]{1,64}$`)
 
 // ParsePlace reads a cursor.
-func ParsePlace(s string) (*Place, error) {
+func ParsePlace(s string) (*Cursor, error) {
 	if !placeForm.MatchString(s) {
 		return nil, fmt.Errorf("till: %q is no cursor", s)
 	}
 	second, id, _ := strings.Cut(s, ".")
 	n, err := strconv.ParseInt(second, 10, 64)
-	return &Place{time.Unix(n, 0), id}, err
+	return &Cursor{time.Unix(n, 0), id}, err
 }
 
 // claimsOf collects a page of what a wallet bought on a network, or on all where network is empty,
 // newest first: what is older than the given place. What is bought meanwhile is newer than every
 // place.
-func (t *Till) claimsOf(ctx context.Context, payer, network string, after *Place) (Claims, error) {
+func (t *Till) claimsOf(ctx context.Context, payer, network string, after *Cursor) (Claims, error) {
 	var out Claims
 	var list []Purchase
 	from, to := ledger.PayerPurchases(payer)
@@ -180,7 +180,7 @@ func (t *Till) claimsOf(ctx context.Context, payer, network string, after *Place
 			if err != nil {
 				return err
 			}
-			out.Next = Place{time.Unix(int64(second), 0), parts[3]}
+			out.Next = Cursor{time.Unix(int64(second), 0), parts[3]}
 			p, err := t.withSettlement(tx, out.Next.ID)
 			if err != nil {
 				return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -53,12 +54,17 @@ func TestLedgerWritesOfAPurchase(t *testing.T) {
 		m := &model{t: t, chain: newFakeChain()}
 		m.calm.Store(true)
 		db := &counted{DB: ledger.NewMem(ledger.MemOptions{Calm: true})}
+		var mu sync.Mutex // guards steps: two purchases take theirs at once
 		var steps []string
 		tl, err := till.New(till.Config{ // nothing of it runs beside the purchase
 			BaseURL: childBase, Site: site, DB: db, Rails: []rail.Rail{fakeRail{m.chain}},
 			Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(),
 			Secret: []byte(strings.Repeat("s", 32)), Log: slog.New(slog.DiscardHandler),
-			AfterStep: func(step string) { steps = append(steps, step) },
+			AfterStep: func(step string) {
+				mu.Lock()
+				defer mu.Unlock()
+				steps = append(steps, step)
+			},
 		})
 		if err != nil {
 			t.Fatal(err)

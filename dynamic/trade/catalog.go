@@ -46,7 +46,7 @@ type Item struct {
 }
 
 // serveCatalog answers GET /api/trade/catalog, for an account or for one that begins.
-func (d *Desk) serveCatalog(w http.ResponseWriter, r *http.Request) error {
+func (d *Counter) serveCatalog(w http.ResponseWriter, r *http.Request) error {
 	in := route.Inputs(r)
 	a, book := &Account{}, account.Book{}
 	note := "Prices of an account that begins. Add account={id} for those of an account."
@@ -68,7 +68,7 @@ func (d *Desk) serveCatalog(w http.ResponseWriter, r *http.Request) error {
 	return counter.WriteJSON(w, d.catalog(a, book.Share(), note))
 }
 
-func (d *Desk) catalog(a *Account, share int, note string) Catalog {
+func (d *Counter) catalog(a *Account, share int, note string) Catalog {
 	c := Catalog{ShareBPS: share, Note: note, Items: []Item{}, WhatThisIs: "What marketplaces may sell of this store " +
 		"under their own roof. Each is delivered against one signed webhook and billed to the account: " +
 		pricingRule + " What is signed verifies free at verify_url_template."}
@@ -81,7 +81,7 @@ func (d *Desk) catalog(a *Account, share int, note string) Catalog {
 	return c
 }
 
-func (d *Desk) item(o *till.Offer, share int) Item {
+func (d *Counter) item(o *till.Offer, share int) Item {
 	g, t := o.Good, account.TermsOf(o.Price(), share)
 	i := Item{ItemID: g.ID, Name: g.Name, Subtitle: g.Subtitle, Description: g.Description, WhatItReads: g.WhatItReads,
 		Constraints: g.Constraints, Cadence: g.Cadence, RetailUSD: usd(o.Price()), TradePriceUSD: usd(t.Price),
@@ -184,7 +184,7 @@ type ContractLimits struct {
 }
 
 // serveContract answers GET /api/trade/contract.
-func (d *Desk) serveContract(w http.ResponseWriter, r *http.Request) error {
+func (d *Counter) serveContract(w http.ResponseWriter, r *http.Request) error {
 	at := d.cfg.BaseURL + "/api/trade/"
 	c := Contract{Version: "v1", Door: at + "{account}/{item_id}", CheckDoor: at + "{account}/check",
 		Statement: at + "{account}/statement", Catalog: at + "catalog?account={account}", Dialects: Dialects,

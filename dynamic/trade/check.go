@@ -159,7 +159,7 @@ func (a *attempt) findings() (all []Finding, err error) {
 }
 
 // attempted reads who a request says that it is of, with its body.
-func (d *Desk) attempted(r *http.Request) (*attempt, error) {
+func (d *Counter) attempted(r *http.Request) (*attempt, error) {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		return nil, refuse("cross_site_refused", "A page of another site sent this. Accounts sign on their own "+
 			"servers: a secret has no place in a browser.")
@@ -191,7 +191,7 @@ type Checked struct {
 
 // serveCheck answers POST /api/trade/{account}/check: what the order door would say of a signature.
 // It delivers nothing and spends nothing.
-func (d *Desk) serveCheck(w http.ResponseWriter, r *http.Request) error {
+func (d *Counter) serveCheck(w http.ResponseWriter, r *http.Request) error {
 	if _, err := d.cfg.Budgets.Take(w, r, BudgetCheck, route.Client(r)); err != nil {
 		return rateLimited(err)
 	}

@@ -71,7 +71,7 @@ var bazaar = trade.Account{ID: "bazaar", Partner: "The Bazaar", Secrets: [][]byt
 type shop struct {
 	t    testing.TB
 	srv  *dynamic.Server
-	desk *trade.Desk
+	desk *trade.Counter
 	till *till.Till
 	db   ledger.DB
 }

@@ -38,7 +38,7 @@ type Instruction struct {
 }
 
 // verified is a request whose signature is an account's.
-func (d *Desk) verified(r *http.Request) (*attempt, error) {
+func (d *Counter) verified(r *http.Request) (*attempt, error) {
 	a, err := d.attempted(r)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func printable(s string) bool {
 }
 
 // spend takes the nonce of a verified request, while the counter is open.
-func (d *Desk) spend(ctx context.Context, a *attempt) error {
+func (d *Counter) spend(ctx context.Context, a *attempt) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ledgerTime)
 	defer cancel()
 	return down(d.cfg.DB.Update(ctx, func(tx ledger.Tx) error {
@@ -136,7 +136,7 @@ func (d *Desk) spend(ctx context.Context, a *attempt) error {
 	}))
 }
 
-func (d *Desk) sandboxSpent(left int, now time.Time) error {
+func (d *Counter) sandboxSpent(left int, now time.Time) error {
 	if left > 0 {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (d *Desk) sandboxSpent(left int, now time.Time) error {
 }
 
 // serveOrder answers POST /api/trade/{account}/{item_id}.
-func (d *Desk) serveOrder(w http.ResponseWriter, r *http.Request) error {
+func (d *Counter) serveOrder(w http.ResponseWriter, r *http.Request) error {
 	a, err := d.verified(r)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (d *Desk) serveOrder(w http.ResponseWriter, r *http.Request) error {
 const another = "To order a second one, send a new order_ref."
 
 // deliver has an instruction carried out, once for each order_ref.
-func (d *Desk) deliver(ctx context.Context, a *attempt, i Instruction) (body []byte, replay bool, err error) {
+func (d *Counter) deliver(ctx context.Context, a *attempt, i Instruction) (body []byte, replay bool, err error) {
 	order := till.AccountOrder{Item: i.ItemID, Account: a.id, Partner: a.account.Partner, Limits: a.account.Limits,
 		Ref: i.OrderRef, Purpose: i.Purpose, Body: a.body,
 		May: func(o *till.Offer) error { return d.sells(a.account, o) },
@@ -204,7 +204,7 @@ func (d *Desk) deliver(ctx context.Context, a *attempt, i Instruction) (body []b
 var inputProblems = []string{"invalid_input", "url_missing", "url_unparseable"}
 
 // problem says an error of the till in the counter's words.
-func (d *Desk) problem(err error) error {
+func (d *Counter) problem(err error) error {
 	e, ok := errors.AsType[*till.Error](err)
 	if ok && (e.Code == till.CodeUnderWay || e.Code == till.CodeEnded) {
 		return ended(e)

@@ -54,7 +54,7 @@ type USD float64
 func usd(millionths int64) USD { return USD(float64(millionths) / 1e6) }
 
 // Statement reads how an account stands.
-func (d *Desk) Statement(tx ledger.Tx, a *Account, month, after string) (Statement, error) {
+func (d *Counter) Statement(tx ledger.Tx, a *Account, month, after string) (Statement, error) {
 	b, err := account.ReadBook(tx, a.ID)
 	if err != nil {
 		return Statement{}, err
@@ -71,7 +71,7 @@ func (d *Desk) Statement(tx ledger.Tx, a *Account, month, after string) (Stateme
 }
 
 // serveStatement answers POST /api/trade/{account}/statement.
-func (d *Desk) serveStatement(w http.ResponseWriter, r *http.Request) error {
+func (d *Counter) serveStatement(w http.ResponseWriter, r *http.Request) error {
 	a, err := d.verified(r)
 	if err != nil {
 		return err

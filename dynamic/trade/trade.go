@@ -80,19 +80,19 @@ type Config struct {
 	Now      func() time.Time // by which timestamps are judged; nil is time.Now
 }
 
-// Desk is the trade counter. It may be used by many goroutines at once.
-type Desk struct {
+// Counter is the trade counter. It may be used by many goroutines at once.
+type Counter struct {
 	cfg      Config
 	accounts []Account // the sandbox first
 }
 
 // New checks the accounts and makes a desk.
-func New(cfg Config) (*Desk, error) {
+func New(cfg Config) (*Counter, error) {
 	secret, err := ParseSecret(SandboxSecret)
 	if err != nil {
 		return nil, err
 	}
-	d := &Desk{cfg: cfg, accounts: []Account{{ID: Sandbox, Partner: Sandbox, Secrets: [][]byte{secret}}}}
+	d := &Counter{cfg: cfg, accounts: []Account{{ID: Sandbox, Partner: Sandbox, Secrets: [][]byte{secret}}}}
 	if d.cfg.Now == nil {
 		d.cfg.Now = time.Now
 	}
@@ -113,9 +113,9 @@ func New(cfg Config) (*Desk, error) {
 }
 
 // Accounts are those of the keeper's configuration.
-func (d *Desk) Accounts() []Account { return d.accounts[1:] }
+func (d *Counter) Accounts() []Account { return d.accounts[1:] }
 
-func (d *Desk) account(id string) (*Account, bool) {
+func (d *Counter) account(id string) (*Account, bool) {
 	i := slices.IndexFunc(d.accounts, func(a Account) bool { return a.ID == id })
 	if i < 0 {
 		return nil, false
@@ -124,7 +124,7 @@ func (d *Desk) account(id string) (*Account, bool) {
 }
 
 // sells refuses what is not sold to an account.
-func (d *Desk) sells(a *Account, o *till.Offer) error {
+func (d *Counter) sells(a *Account, o *till.Offer) error {
 	why := ""
 	switch g := o.Good; {
 	case !o.Mints || o.About != "/menu/"+g.ID:
@@ -150,7 +150,7 @@ func (d *Desk) sells(a *Account, o *till.Offer) error {
 }
 
 // view runs f on a snapshot of the ledger, with a deadline.
-func (d *Desk) view(ctx context.Context, f func(ledger.Tx) error) error {
+func (d *Counter) view(ctx context.Context, f func(ledger.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ledgerTime)
 	defer cancel()
 	return down(d.cfg.DB.View(ctx, f))

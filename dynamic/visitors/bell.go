@@ -18,7 +18,7 @@ type Rung struct {
 }
 
 // postBell answers POST /api/bell. Nothing of who rang is kept but the day's count.
-func (d *Desk) postBell(w http.ResponseWriter, r *http.Request) error {
+func (d *Service) postBell(w http.ResponseWriter, r *http.Request) error {
 	v := visitorOf(r)
 	n := 0
 	err := d.cfg.DB.Update(r.Context(), func(tx ledger.Tx) (err error) {
@@ -39,4 +39,4 @@ func (d *Desk) postBell(w http.ResponseWriter, r *http.Request) error {
 var bellRoutes = []face{write(api.Route{
 	Name: "bell", Pattern: "/api/bell", Summary: "Ring the bell",
 	Description: "Free, once a day for a visitor. It takes no body, and keeps no more than that it rang.",
-}, nil, route.Answers[Rung](http.StatusOK, "It rang", 429, 503), (*Desk).postBell)}
+}, nil, route.Answers[Rung](http.StatusOK, "It rang", 429, 503), (*Service).postBell)}

@@ -24,7 +24,7 @@ const base = "https://store.test"
 // shop is a desk behind a server.
 type shop struct {
 	t    testing.TB
-	desk *visitors.Desk
+	desk *visitors.Service
 	srv  *dynamic.Server
 	db   ledger.DB
 }

@@ -142,7 +142,7 @@ func SignedText(url string, body []byte) (string, error) {
 
 // judge finds out whether an identity signed a body; nil for none that was given. client is whom
 // what that takes is counted on.
-func (d *Desk) judge(ctx context.Context, v *VerifiedIdentity, path string, raw []byte, client string) (*Identity,
+func (d *Service) judge(ctx context.Context, v *VerifiedIdentity, path string, raw []byte, client string) (*Identity,
 	error) {
 	if v == nil {
 		return nil, nil
@@ -171,7 +171,7 @@ func (d *Desk) judge(ctx context.Context, v *VerifiedIdentity, path string, raw 
 	return id, nil
 }
 
-func (d *Desk) proveWallet(ctx context.Context, v *VerifiedIdentity, id *Identity, client string) error {
+func (d *Service) proveWallet(ctx context.Context, v *VerifiedIdentity, id *Identity, client string) error {
 	if d.cfg.Prove.Wallets == nil {
 		id.Why = "this store takes no payments by wallets, and knows none"
 		return nil
@@ -186,7 +186,7 @@ func (d *Desk) proveWallet(ctx context.Context, v *VerifiedIdentity, id *Identit
 	return nil
 }
 
-func (d *Desk) proveDID(ctx context.Context, v *VerifiedIdentity, id *Identity, client string) error {
+func (d *Service) proveDID(ctx context.Context, v *VerifiedIdentity, id *Identity, client string) error {
 	signature, err := signatureBytes(v.Signature)
 	if err != nil {
 		id.Why = err.Error()
@@ -218,7 +218,7 @@ func signatureBytes(s string) ([]byte, error) {
 }
 
 // keyOf finds the one key that a DID names.
-func (d *Desk) keyOf(ctx context.Context, name, client string) (k did.Key, why string, err error) {
+func (d *Service) keyOf(ctx context.Context, name, client string) (k did.Key, why string, err error) {
 	k, _, embedded, err := did.Embedded(name)
 	if embedded && err != nil {
 		return k, "the DID holds no key that can be used", nil
@@ -284,7 +284,7 @@ func keyIn(document []byte, name string) (k did.Key, why string) {
 // another's name.
 //
 //	visit/signed/<digest>   the post that it is of
-func (d *Desk) once(tx ledger.Tx, p *Post) error {
+func (d *Service) once(tx ledger.Tx, p *Post) error {
 	if p.Identity == nil || !p.Identity.Verified {
 		return nil
 	}

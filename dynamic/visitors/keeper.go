@@ -21,7 +21,7 @@ type Pile struct {
 const maxCounted = 10_000
 
 // Waiting says what waits for the keeper, a row for each kind.
-func (d *Desk) Waiting(ctx context.Context) (piles []Pile, err error) {
+func (d *Service) Waiting(ctx context.Context) (piles []Pile, err error) {
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		piles = nil
 		for _, k := range kinds {
@@ -64,7 +64,8 @@ const MaxPage = 200
 
 // Entries is a page of the posts of a kind, the oldest first: those that wait, or those that are
 // done. after is where the page before this one ended, "" for the first; next is "" after the last.
-func (d *Desk) Entries(ctx context.Context, kind string, done bool, after string, limit int) (page []Post, next string,
+func (d *Service) Entries(ctx context.Context, kind string, done bool, after string, limit int) (page []Post,
+	next string,
 	err error) {
 	if kindOf(kind).name == "" {
 		return nil, "", fmt.Errorf("nothing of kind %.20q is left here", kind)

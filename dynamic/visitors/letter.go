@@ -38,7 +38,7 @@ const letterPrivacy = "The letter is for the keeper. No route, page or feed of t
 	"neither. Whoever has letter_id can read the reply."
 
 // postLetter answers POST /api/letter.
-func (d *Desk) postLetter(w http.ResponseWriter, r *http.Request) error {
+func (d *Service) postLetter(w http.ResponseWriter, r *http.Request) error {
 	in, raw, err := readBody[LetterRequest](r)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ type LetterStatus struct {
 }
 
 // getLetter answers GET /api/letter/{letter_id}.
-func (d *Desk) getLetter(w http.ResponseWriter, r *http.Request) error {
+func (d *Service) getLetter(w http.ResponseWriter, r *http.Request) error {
 	p, err := d.receipt(r.Context(), r.PathValue("letter_id"))
 	if errors.Is(err, ErrNone) || err == nil && p.Kind != KindLetter {
 		return noSuch("letter")
@@ -138,7 +138,7 @@ func noSuch(what string) error {
 
 // receipt finds a post by its id. A letter's receipt is signed when it is first asked for, and
 // kept: the answer to a letter does not hold it, and most are never fetched.
-func (d *Desk) receipt(ctx context.Context, id string) (Post, error) {
+func (d *Service) receipt(ctx context.Context, id string) (Post, error) {
 	p, err := d.Post(ctx, id)
 	if err != nil || p.Kind != KindLetter || p.Proof != nil {
 		return p, err
@@ -166,7 +166,7 @@ func (d *Desk) receipt(ctx context.Context, id string) (Post, error) {
 // begin gives a post its id and time, and judges who the visitor says he is; one over the limit is
 // refused before anything is asked of others for him. Everybody else is refused where he is
 // counted: looking first would be a second wait for the ledger.
-func (d *Desk) begin(r *http.Request, p *Post, id *VerifiedIdentity, raw []byte) (visitor, error) {
+func (d *Service) begin(r *http.Request, p *Post, id *VerifiedIdentity, raw []byte) (visitor, error) {
 	v := visitorOf(r)
 	if err := id.check(); err != nil {
 		return v, err
@@ -198,17 +198,17 @@ var letterRoutes = []face{
 		Description: "Free, one a day for a visitor. Private: the letter is read by the keeper and given by no " +
 			"route. The answer has the id by which the reply is picked up.",
 	}, body[LetterRequest]("letter, from_name, verified_identity"), created[LetterLeft]("The letter is in the box"),
-		(*Desk).postLetter),
+		(*Service).postLetter),
 	reading(api.Route{
 		Name: "letter_status", Pattern: "/api/letter/{letter_id}", Serve: api.Private,
 		Summary: "Whether a letter was read, and its reply",
 		Params:  []api.Param{idParam("letter_id", prefixLetter, "of the answer to the letter")},
 	}, route.Answers[LetterStatus](http.StatusOK, "The letter's state and its signed reply", 404, 503),
-		(*Desk).getLetter),
+		(*Service).getLetter),
 }
 
 // ReadLetter marks a letter as read.
-func (d *Desk) ReadLetter(ctx context.Context, id string, dry bool) (Post, error) {
+func (d *Service) ReadLetter(ctx context.Context, id string, dry bool) (Post, error) {
 	return d.change(ctx, id, KindLetter, dry, func(_ ledger.Tx, p *Post, _ time.Time) error {
 		if p.State == StateReceived {
 			p.State = StateRead
@@ -218,7 +218,7 @@ func (d *Desk) ReadLetter(ctx context.Context, id string, dry bool) (Post, error
 }
 
 // ReplyLetter signs the keeper's reply to a letter, once.
-func (d *Desk) ReplyLetter(ctx context.Context, id, reply string, dry bool) (Post, error) {
+func (d *Service) ReplyLetter(ctx context.Context, id, reply string, dry bool) (Post, error) {
 	if err := keepersText("reply", reply, MaxReply); err != nil {
 		return Post{}, err
 	}

@@ -103,7 +103,7 @@ type daysSalt struct {
 
 // counts reads the three counts, all 0 where the day has no salt yet. The caller reads more in the
 // same transaction.
-func (d *Desk) counts(tx ledger.Tx, v visitor, l Limit, more ...ledger.Range) (keys [3][]byte, n [3]int, err error) {
+func (d *Service) counts(tx ledger.Tx, v visitor, l Limit, more ...ledger.Range) (keys [3][]byte, n [3]int, err error) {
 	guess := d.guess.Load()
 	if guess != nil {
 		keys = v.keys(guess.salt, guess.day, l.Kind)
@@ -159,7 +159,7 @@ func tomorrow(detail string, now time.Time) *problem.Error {
 }
 
 // may refuses who is over the limit already, before anything is done for him.
-func (d *Desk) may(ctx context.Context, v visitor, kind string) error {
+func (d *Service) may(ctx context.Context, v visitor, kind string) error {
 	return down(d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		_, _, err := d.counts(tx, v, d.limit(kind))
 		if errors.Is(err, ledger.ErrNotFound) {
@@ -172,7 +172,7 @@ func (d *Desk) may(ctx context.Context, v visitor, kind string) error {
 // take counts one use of so many bytes in the transaction that stores what it is for, or refuses
 // it. It returns how many there were today with this one. The caller reads more in the same
 // transaction.
-func (d *Desk) take(tx ledger.Tx, v visitor, kind string, size int, more ...ledger.Range) (today int, err error) {
+func (d *Service) take(tx ledger.Tx, v visitor, kind string, size int, more ...ledger.Range) (today int, err error) {
 	l := d.limit(kind)
 	keys, n, err := d.counts(tx, v, l, more...)
 	if errors.Is(err, ledger.ErrNotFound) {
@@ -194,7 +194,7 @@ func (d *Desk) take(tx ledger.Tx, v visitor, kind string, size int, more ...ledg
 
 // weigh counts the bytes of what a visitor leaves, and tells the keeper when half of a day's are
 // used. What has a handful of them, as the bell has, is bounded by its number.
-func (d *Desk) weigh(tx ledger.Tx, v visitor, size int) error {
+func (d *Service) weigh(tx ledger.Tx, v visitor, size int) error {
 	if size == 0 {
 		return nil
 	}
@@ -247,7 +247,7 @@ const (
 )
 
 // Run forgets whoever came yesterday, until ctx ends.
-func (d *Desk) Run(ctx context.Context) error {
+func (d *Service) Run(ctx context.Context) error {
 	return schedule.Every(ctx, forgetEvery, func(ctx context.Context) {
 		if err := d.Forget(ctx); err != nil && ctx.Err() == nil {
 			d.cfg.Log.Error("what is kept of yesterday's visitors was not forgotten", "err", err)
@@ -256,7 +256,7 @@ func (d *Desk) Run(ctx context.Context) error {
 }
 
 // Forget deletes the salts and the counts of the days before today.
-func (d *Desk) Forget(ctx context.Context) error {
+func (d *Service) Forget(ctx context.Context) error {
 	d.guess.Store(nil)
 	for {
 		n := 0

@@ -128,7 +128,7 @@ func (p *Post) digestOf() (string, error) {
 }
 
 // sign signs a payload that can be read back.
-func (d *Desk) sign(payload any) (attest.Proof, error) {
+func (d *Service) sign(payload any) (attest.Proof, error) {
 	proof, err := attest.SignPayload(d.cfg.Key, payload)
 	if err == nil {
 		_, err = attest.ParseArtifact([]byte(proof.SignedPayload))
@@ -140,7 +140,7 @@ func (d *Desk) sign(payload any) (attest.Proof, error) {
 }
 
 // leave counts the visitor's use, and stores a new post with what goes with it, all or nothing.
-func (d *Desk) leave(ctx context.Context, v visitor, p *Post, more func(tx ledger.Tx) error) error {
+func (d *Service) leave(ctx context.Context, v visitor, p *Post, more func(tx ledger.Tx) error) error {
 	post, err := ledger.EncodeJSON(postKey(p.ID), p)
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func (d *Desk) leave(ctx context.Context, v visitor, p *Post, more func(tx ledge
 }
 
 // Post finds a post by its id.
-func (d *Desk) Post(ctx context.Context, id string) (p Post, err error) {
+func (d *Service) Post(ctx context.Context, id string) (p Post, err error) {
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		p, err = postOf(tx, id)
 		return err
@@ -184,7 +184,7 @@ func postOf(tx ledger.Tx, id string) (Post, error) {
 // change does the keeper's work on a post: read, judged and stored in one transaction, so that of
 // two who do it at once one is refused. Where dry is set nothing is stored. A post in whose state
 // there is nothing left to do goes from what waits to what is done.
-func (d *Desk) change(ctx context.Context, id, kind string, dry bool,
+func (d *Service) change(ctx context.Context, id, kind string, dry bool,
 	work func(tx ledger.Tx, p *Post, now time.Time) error) (p Post, err error) {
 	err = d.cfg.DB.Update(ctx, func(tx ledger.Tx) error {
 		if p, err = postOf(tx, id); err != nil {

@@ -77,7 +77,7 @@ type RequestFiled struct {
 }
 
 // postRequest answers POST /api/request.
-func (d *Desk) postRequest(w http.ResponseWriter, r *http.Request) error {
+func (d *Service) postRequest(w http.ResponseWriter, r *http.Request) error {
 	in, raw, err := readBody[WorkRequest](r)
 	if err != nil {
 		return err
@@ -130,11 +130,11 @@ var requestRoutes = []face{write(api.Route{
 	Description: "Free, three a day for a visitor. It binds nobody: the keeper quotes by hand or declines, and only " +
 		"what was quoted can be paid for, at /api/commission/{request_id}.",
 }, body[WorkRequest]("description, offer_usdc, contact, suggest_listing, verified_identity"),
-	created[RequestFiled]("The request is filed"), (*Desk).postRequest)}
+	created[RequestFiled]("The request is filed"), (*Service).postRequest)}
 
 // Quote signs the price at which the keeper does what a request asks for, once: its door is then
 // open. price is in atomic USDC.
-func (d *Desk) Quote(ctx context.Context, id string, price int64, dry bool) (Post, error) {
+func (d *Service) Quote(ctx context.Context, id string, price int64, dry bool) (Post, error) {
 	if price < content.USDC/100 || price > maxOffer {
 		return Post{}, fmt.Errorf("a price is 0.01 to %s USDC", content.FormatUSDC(maxOffer))
 	}
@@ -158,7 +158,7 @@ func (d *Desk) Quote(ctx context.Context, id string, price int64, dry bool) (Pos
 }
 
 // DeclineRequest says that the keeper does not take a request on.
-func (d *Desk) DeclineRequest(ctx context.Context, id string, dry bool) (Post, error) {
+func (d *Service) DeclineRequest(ctx context.Context, id string, dry bool) (Post, error) {
 	return d.change(ctx, id, KindRequest, dry, func(tx ledger.Tx, p *Post, _ time.Time) error {
 		if p.State != StateReceived {
 			return fmt.Errorf("request %s is %s: it is quoted or declined once", id, p.State)
@@ -169,7 +169,7 @@ func (d *Desk) DeclineRequest(ctx context.Context, id string, dry bool) (Post, e
 }
 
 // Decline says that a tip is not published, or a request not taken on.
-func (d *Desk) Decline(ctx context.Context, id string, dry bool) (Post, error) {
+func (d *Service) Decline(ctx context.Context, id string, dry bool) (Post, error) {
 	if strings.HasPrefix(id, prefixTip) {
 		return d.DeclineTip(ctx, id, dry)
 	}

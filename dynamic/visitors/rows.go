@@ -8,7 +8,7 @@ import (
 	"store.example/agentstore/dynamic/route"
 )
 
-type face = route.Face[*Desk]
+type face = route.Face[*Service]
 
 // tag groups these routes in the API description.
 const tag = "free shelf"
@@ -17,13 +17,13 @@ const tag = "free shelf"
 func Routes() []api.Route { return route.Routes(faces()) }
 
 // Rows are the routes of this desk.
-func (d *Desk) Rows() []route.Row { return route.Bind(d, faces()) }
+func (d *Service) Rows() []route.Row { return route.Bind(d, faces()) }
 
 func faces() []face {
 	return slices.Concat(guestbookRoutes, bellRoutes, stampRoutes, letterRoutes, tipRoutes, requestRoutes)
 }
 
-type handler = func(*Desk, http.ResponseWriter, *http.Request) error
+type handler = func(*Service, http.ResponseWriter, *http.Request) error
 
 // write makes the row of something that a visitor leaves. Nothing of it may be cached.
 func write(r api.Route, b *api.Body, responses []api.Response, h handler) face {

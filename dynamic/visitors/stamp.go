@@ -53,7 +53,7 @@ type StampGiven struct {
 	Note    string    `json:"note"`
 }
 
-func (d *Desk) stampView(s Stamp) StampView {
+func (d *Service) stampView(s Stamp) StampView {
 	return StampView{StampID: s.ID, Class: s.Class, Week: s.Week, Date: s.Date, Line: s.Line,
 		VerifyURL: d.cfg.BaseURL + "/api/verify/" + s.ID, SVGURL: d.cfg.BaseURL + "/stamps/" + s.ID + ".svg",
 		Proof: s.Proof}
@@ -86,7 +86,7 @@ func lineOf(tx ledger.Tx, at time.Time) (string, error) {
 }
 
 // WeeksStamp is the week by the ledger's clock, and what its stamps say.
-func (d *Desk) WeeksStamp(ctx context.Context) (week, line string, err error) {
+func (d *Service) WeeksStamp(ctx context.Context) (week, line string, err error) {
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) (err error) {
 		week = isoWeek(tx.Now())
 		line, err = lineOf(tx, tx.Now())
@@ -99,7 +99,7 @@ func (d *Desk) WeeksStamp(ctx context.Context) (week, line string, err error) {
 const stampBytes = 2 << 10
 
 // postStamp answers POST /api/stamp.
-func (d *Desk) postStamp(w http.ResponseWriter, r *http.Request) error {
+func (d *Service) postStamp(w http.ResponseWriter, r *http.Request) error {
 	v := visitorOf(r)
 	id := attest.NewID(prefixStamp)
 	var s Stamp
@@ -139,7 +139,7 @@ func (s Stamp) drawing() string {
 }
 
 // stampSheet is the page of a stamp.
-func (d *Desk) stampSheet(title string, s Stamp) *templates.SheetView {
+func (d *Service) stampSheet(title string, s Stamp) *templates.SheetView {
 	v := d.stampView(s)
 	return &templates.SheetView{Page: templates.Page{Title: title, Summary: s.Line, Path: "/api/stamp"},
 		Sections: []templates.Section{{Figure: &templates.Figure{SVG: templates.Markup(s.drawing()), Legend: s.Line},
@@ -149,7 +149,7 @@ func (d *Desk) stampSheet(title string, s Stamp) *templates.SheetView {
 }
 
 // stampOf finds a stamp or sticker by its id.
-func (d *Desk) stampOf(ctx context.Context, id string) (s Stamp, err error) {
+func (d *Service) stampOf(ctx context.Context, id string) (s Stamp, err error) {
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		s, err = ledger.GetJSON[Stamp](tx, ledger.VisitKey(partStamp, id))
 		return err
@@ -161,7 +161,7 @@ func (d *Desk) stampOf(ctx context.Context, id string) (s Stamp, err error) {
 }
 
 // signedStamp is a stamp or sticker with its signature, which is kept from then on.
-func (d *Desk) signedStamp(ctx context.Context, id string) (s Stamp, err error) {
+func (d *Service) signedStamp(ctx context.Context, id string) (s Stamp, err error) {
 	if s, err = d.stampOf(ctx, id); err != nil || s.Proof.Signature != nil {
 		return s, err
 	}
@@ -181,7 +181,7 @@ func (d *Desk) signedStamp(ctx context.Context, id string) (s Stamp, err error) 
 }
 
 // getStamp answers GET /stamps/{stamp_id}.svg, which never changes.
-func (d *Desk) getStamp(w http.ResponseWriter, r *http.Request) error {
+func (d *Service) getStamp(w http.ResponseWriter, r *http.Request) error {
 	s, err := d.stampOf(r.Context(), r.PathValue("stamp_id"))
 	if errors.Is(err, ErrNone) {
 		return noSuch("stamp")
@@ -202,19 +202,19 @@ var stampRoutes = []face{
 	write(api.Route{
 		Name: "stamp", Pattern: "/api/stamp", Summary: "Take a signed stamp of this week",
 		Description: "Free, one a day for a visitor. It takes no body. The drawing is another one every ISO week.",
-	}, nil, route.Answers[StampGiven](http.StatusCreated, "The stamp", 429, 503), (*Desk).postStamp),
+	}, nil, route.Answers[StampGiven](http.StatusCreated, "The stamp", 429, 503), (*Service).postStamp),
 	reading(api.Route{
 		Name: "stamp_drawing", Pattern: "/stamps/{stamp_id}.svg", Serve: api.Ledger,
 		Summary: "The drawing of a stamp or sticker",
 		Params:  []api.Param{idParam("stamp_id", prefixStamp, "of a stamp or sticker")},
 	}, append([]api.Response{{Status: http.StatusOK, ContentType: "image/svg+xml", Description: "The drawing"}},
-		route.Problems(404, 503)...), (*Desk).getStamp),
+		route.Problems(404, 503)...), (*Service).getStamp),
 }
 
 var weekForm = regexp.MustCompile(`^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$`)
 
 // SetLine sets what the stamps of a week say, such as 2026-W48. Those that were given keep theirs.
-func (d *Desk) SetLine(ctx context.Context, week, line string, dry bool) error {
+func (d *Service) SetLine(ctx context.Context, week, line string, dry bool) error {
 	if !weekForm.MatchString(week) {
 		return fmt.Errorf("%.20q is no ISO week: write it as 2026-W48", week)
 	}

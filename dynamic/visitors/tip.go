@@ -30,7 +30,7 @@ type TipLeft struct {
 }
 
 // postTip answers POST /api/tip.
-func (d *Desk) postTip(w http.ResponseWriter, r *http.Request) error {
+func (d *Service) postTip(w http.ResponseWriter, r *http.Request) error {
 	in, raw, err := readBody[TipRequest](r)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ var tipRoutes = []face{write(api.Route{
 	Description: "Free, three a day for a visitor. A person reviews it; a tip that is published is credited and sold " +
 		"by the page.",
 }, body[TipRequest]("tip, contributor_name, verified_identity"), created[TipLeft]("The tip is with the keeper"),
-	(*Desk).postTip)}
+	(*Service).postTip)}
 
 // TipPage is how the keeper publishes a tip: as a page of the stock, paid/tips/<slug>.md.
 type TipPage struct {
@@ -92,7 +92,7 @@ func (p TipPage) Check() error {
 // PublishTip marks a tip as published, and gives its post and the file of its page. A tip that is
 // published already gives its file again under the same slug, so that who was interrupted between
 // the two can go on; under another it is refused.
-func (d *Desk) PublishTip(ctx context.Context, id string, page TipPage, dry bool) (Post, []byte, error) {
+func (d *Service) PublishTip(ctx context.Context, id string, page TipPage, dry bool) (Post, []byte, error) {
 	if err := page.Check(); err != nil {
 		return Post{}, nil, err
 	}
@@ -151,7 +151,7 @@ func Words(s string) string {
 }
 
 // DeclineTip says that a tip is not published.
-func (d *Desk) DeclineTip(ctx context.Context, id string, dry bool) (Post, error) {
+func (d *Service) DeclineTip(ctx context.Context, id string, dry bool) (Post, error) {
 	return d.change(ctx, id, KindTip, dry, func(_ ledger.Tx, p *Post, _ time.Time) error {
 		if p.State == StatePublished {
 			return fmt.Errorf("tip %s is published as %s: take its page out of the stock", id, p.Slug)

@@ -52,15 +52,15 @@ type Config struct {
 	Log     *slog.Logger             // nil: nothing is logged
 }
 
-// Desk answers visitors and the keeper. It may be used by many goroutines at once.
-type Desk struct {
+// Service answers visitors and the keeper. It may be used by many goroutines at once.
+type Service struct {
 	cfg   Config
 	reads *budget.Set
 	guess atomic.Pointer[daysSalt]
 }
 
 // New checks cfg and returns a desk.
-func New(cfg Config) (*Desk, error) {
+func New(cfg Config) (*Service, error) {
 	if u, err := url.Parse(cfg.BaseURL); err != nil || u.Host == "" || strings.HasSuffix(cfg.BaseURL, "/") {
 		return nil, fmt.Errorf("opening the visitors' desk: base URL %q", cfg.BaseURL)
 	}
@@ -72,11 +72,11 @@ func New(cfg Config) (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Desk{cfg: cfg, reads: own}, nil
+	return &Service{cfg: cfg, reads: own}, nil
 }
 
 // limit is the row of a kind.
-func (d *Desk) limit(kind string) Limit {
+func (d *Service) limit(kind string) Limit {
 	i := slices.IndexFunc(d.cfg.Limits, func(l Limit) bool { return l.Kind == kind })
 	return d.cfg.Limits[i] // kinds are our own, and a test looks at the table
 }
@@ -89,7 +89,7 @@ var ErrNone = errors.New("nothing has this id")
 
 // Signed finds what was signed for a visitor under an id of a prefix of Classes; ok is false for an
 // unknown id.
-func (d *Desk) Signed(ctx context.Context, id string) (class string, proof attest.Proof, ok bool, err error) {
+func (d *Service) Signed(ctx context.Context, id string) (class string, proof attest.Proof, ok bool, err error) {
 	if strings.HasPrefix(id, prefixStamp) {
 		s, err := d.signedStamp(ctx, id)
 		return s.Class, s.Proof, err == nil, unlessNone(err)

@@ -192,15 +192,15 @@ func (r *repository) open() (err error) {
 
 func checkpointPath(size int64) string { return "log/checkpoints/" + strconv.FormatInt(size, 10) }
 
-// mark is a state of the record that gets a commit.
-type mark struct {
+// revision is a state of the record that gets a commit.
+type revision struct {
 	size  int64 // of the log
 	round int64 // sequence of the round that ends there, 0 for observations
 	noted int64 // observations up to there
 }
 
 // marks are the checkpoints that have no commit yet, oldest first.
-func (r *repository) marks() ([]mark, error) {
+func (r *repository) marks() ([]revision, error) {
 	list, err := fs.ReadDir(r.fsys, "log/checkpoints")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -208,13 +208,13 @@ func (r *repository) marks() ([]mark, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []mark
+	var out []revision
 	for _, e := range list {
 		size, err := strconv.ParseInt(e.Name(), 10, 64)
 		if err != nil || size > r.rec.Log.Head().Size {
 			continue // left by a crash, or in the making
 		}
-		m := mark{size: size, noted: size}
+		m := revision{size: size, noted: size}
 		for _, round := range r.rec.Rounds() {
 			if round.LeavesEnd() > size {
 				break
@@ -228,12 +228,12 @@ func (r *repository) marks() ([]mark, error) {
 			out = append(out, m)
 		}
 	}
-	slices.SortFunc(out, func(a, b mark) int { return cmp.Compare(a.size, b.size) })
+	slices.SortFunc(out, func(a, b revision) int { return cmp.Compare(a.size, b.size) })
 	return out, nil
 }
 
 // add commits the record as it was at a mark.
-func (r *repository) add(ctx context.Context, m mark) error {
+func (r *repository) add(ctx context.Context, m revision) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (r *repository) add(ctx context.Context, m mark) error {
 }
 
 // describe says when the newest thing of a mark is from, and what it is.
-func (r *repository) describe(m mark) (time.Time, string, error) {
+func (r *repository) describe(m revision) (time.Time, string, error) {
 	root, err := r.rec.Log.Root(m.size)
 	if err != nil {
 		return time.Time{}, "", err

@@ -33,7 +33,7 @@ const (
 // Private knows the private texts of a site.
 type Private struct {
 	texts  []privateText
-	blocks map[uint64][]place
+	blocks map[uint64][]occurrence
 	filter []uint64 // one bit for each hash, so that most lookups end here
 	// files are the files that are sold, by digest. Their bytes may be anybody's, such as a
 	// licence's or a picture's head, so that only a whole one is known again.
@@ -45,7 +45,7 @@ type privateText struct {
 	body   []byte
 }
 
-type place struct{ text, offset int }
+type occurrence struct{ text, offset int }
 
 const filterBits = 1 << 20
 
@@ -58,7 +58,7 @@ func NewPrivate(site *content.Site, feed []record.Observation) *Private {
 			public[strings.ToLower(o.Word.Text)] = true
 		}
 	}
-	p := &Private{blocks: make(map[uint64][]place), filter: make([]uint64, filterBits/64)}
+	p := &Private{blocks: make(map[uint64][]occurrence), filter: make([]uint64, filterBits/64)}
 	for _, name := range slices.Sorted(maps.Keys(site.Pools)) {
 		for _, e := range site.Pools[name].Entries {
 			if e.Word != "" && public[strings.ToLower(e.Word)] {
@@ -101,7 +101,7 @@ func (p *Private) add(source, text string) {
 		p.texts = append(p.texts, privateText{source: source, body: []byte(form)})
 		for at := range len(form) - blockLength + 1 {
 			h := blockHash([]byte(form[at:]))
-			p.blocks[h] = append(p.blocks[h], place{n, at})
+			p.blocks[h] = append(p.blocks[h], occurrence{n, at})
 			p.filter[h%filterBits/64] |= 1 << (h % 64)
 		}
 	}

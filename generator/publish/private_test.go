@@ -24,7 +24,7 @@ func TestPrivateRunsAreFoundWhereverTheyStand(t *testing.T) {
 		return b
 	}
 	body := random(300)
-	p := &Private{blocks: make(map[uint64][]place), filter: make([]uint64, filterBits/64)}
+	p := &Private{blocks: make(map[uint64][]occurrence), filter: make([]uint64, filterBits/64)}
 	p.add("pools/x", string(body))
 	for at := range 130 {
 		for _, length := range []int{LeakLength - 1, LeakLength, LeakLength + 1} {
@@ -47,7 +47,7 @@ func TestSieveFindsRunsAcrossPieces(t *testing.T) {
 	for i := range secret {
 		secret[i] = byte('a' + rng.IntN(26))
 	}
-	p := &Private{blocks: make(map[uint64][]place), filter: make([]uint64, filterBits/64)}
+	p := &Private{blocks: make(map[uint64][]occurrence), filter: make([]uint64, filterBits/64)}
 	p.add("pools/x", string(secret))
 	for _, border := range []int{0, 64 << 10, 2 * (64 << 10), 190 << 10} {
 		for range 80 {

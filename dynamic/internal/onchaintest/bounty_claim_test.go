@@ -230,7 +230,7 @@ func TestAHundredClaimsOnePayout(t *testing.T) {
 	w := openTown(t, dbs[0])
 	second := w.cfg
 	second.DB = dbs[1]
-	desks := [2]*bounty.Desk{w.desk, w.replica(second)}
+	desks := [2]*bounty.Service{w.desk, w.replica(second)}
 	b, buyer := w.post("shop.example"), w.Buyers[0]
 	var claims []bounty.ClaimRequest
 	for range 100 {

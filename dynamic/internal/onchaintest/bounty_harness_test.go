@@ -33,7 +33,7 @@ type town struct {
 	rail   *evm.Rail
 	db     ledger.DB
 	cfg    bounty.Config
-	desk   *bounty.Desk
+	desk   *bounty.Service
 	seller chaintest.Key
 	lists  string // what the screen's list holds; "" cannot be read
 	out    string // the host that asks not to be read
@@ -123,7 +123,7 @@ func (w *town) account(k chaintest.Key) bounty.Account {
 	return payer{key}
 }
 
-func (w *town) replica(cfg bounty.Config) *bounty.Desk {
+func (w *town) replica(cfg bounty.Config) *bounty.Service {
 	w.t.Helper()
 	d, err := bounty.New(cfg)
 	if err != nil {
