@@ -1,11 +1,11 @@
-// Package witness asks witnesses of transparency logs to cosign a checkpoint, over the guarded
-// client (c2sp.org/tlog-witness). It stands apart from corpus so that who only checks records links
-// no network code. It judges no answer: seal.Writer.Cosign verifies what a witness signed and
-// keeps it.
+// Package witness gets others' word about a record, over the guarded client: witnesses cosign the
+// head of its log (c2sp.org/tlog-witness), and calendars prove when its rounds and anchors existed
+// (corpus/ots). It stands apart from what checks records, which links no network code, and judges
+// no answer: seal.Writer verifies what is kept.
 //
 //	r, err := witness.New(client, "https://witness.example/prefix", vkey)
-//	lines, err := r.Ask(ctx, record.Log)
-//	added, err := writer.Cosign(ctx, lines, []tlog.Witness{r.Witness})
+//	got, err := witness.Cosign(ctx, writer, []*witness.Remote{r}, witness.Asking{Log: log})
+//	done, err := witness.Stamp(ctx, witness.Stamping{Writer: writer, Calendars: calendars})
 package witness
 
 import (
