@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"os"
@@ -32,10 +33,17 @@ func TestUSDCVectors(t *testing.T) {
 			Seed, Source, Transaction, Challenge, Binding, Signature string
 		}
 	}
-	if err := json.Unmarshal(b, &v); err != nil {
+	page, bad := os.ReadFile("../../../content/pages/spec/mpp-usdc-v1.md")
+	if err := errors.Join(bad, json.Unmarshal(b, &v)); err != nil {
 		t.Fatal(err)
 	}
 	e := v.EVM
+	for _, said := range []string{e.ID, e.Realm, e.RequestJCS, e.RequestHash, e.Preimage, e.Nonce, e.NonceOfEVM,
+		v.Solana.Seed, v.Solana.Source, v.Solana.Transaction, v.Solana.Challenge, v.Solana.Binding, v.Solana.Signature} {
+		if text, _ := json.Marshal(said); !strings.Contains(string(page), string(text)) {
+			t.Errorf("the page does not say %s", text)
+		}
+	}
 	c := challenge{ID: e.ID, Realm: e.Realm, Method: "usdc", Intent: intent,
 		Request: base64.RawURLEncoding.EncodeToString([]byte(e.RequestJCS))}
 	nonce, err := c.usdcNonce()
