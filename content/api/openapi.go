@@ -390,8 +390,8 @@ func headerType(name string) string {
 	return "string"
 }
 
-// mppMethods are those of MPP that are taken there; usdc is on other networks too, as its challenges
-// say.
+// mppMethods are those of MPP that are taken there; usdc is on other networks too, as its
+// challenges say.
 var mppMethods = []string{"evm", "usdc"}
 
 // What is paid by MPP: USDC on Base.

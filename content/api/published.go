@@ -255,7 +255,8 @@ var storeDocuments = []Document{
 	{
 		Name: "mpp_usdc_v1", Path: "/spec/mpp-usdc/v1",
 		Summary:     "How the MPP method usdc is offered and paid, version 1.",
-		Description: "What is offered where, what is signed, with vectors, one order, the field of a credential, refusals.",
+		Description: "What is offered where, what is signed, with vectors, one order, the field of a credential, " +
+			"refusals.",
 		Tags:        []string{tagSigning}, Files: pages("/spec/mpp-usdc/v1", HTML, Markdown),
 	},
 	{

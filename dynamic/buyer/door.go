@@ -121,7 +121,9 @@ func (o Options) request(u *url.URL) (request, error) {
 	}
 	if p := o.Choice.protocol(); p != ByX402 && p != ByMPP {
 		return request{}, fmt.Errorf("making the request: protocol %.20q is neither %s nor %s", p, ByX402, ByMPP)
-	} else if scheme, _, _ := strings.Cut(r.Header.Get(headerCredential), " "); strings.EqualFold(scheme, schemePayment) {
+	}
+	scheme, _, _ := strings.Cut(r.Header.Get(headerCredential), " ")
+	if strings.EqualFold(scheme, schemePayment) {
 		return request{}, fmt.Errorf("making the request: a payment in the header %s is not the caller's to set",
 			headerCredential)
 	}

@@ -227,7 +227,8 @@ func TestUSDCNonce(t *testing.T) {
 		`"methodDetails":{"evm":{"chainId":8453,"credentialTypes":["authorization"],"decimals":6},"type":"evm"},` +
 		`"recipient":"0xAd29D7a8aD3639F97798c768202F27C1dE81DC55"}`
 	got := nonceText(challengeNonce(map[string]string{"id": "x7Tg2pLqR9mKvNwY3hBcZa", "intent": "charge",
-		"method": "usdc", "realm": "api.example.com", "request": base64.RawURLEncoding.EncodeToString([]byte(request))}))
+		"method": "usdc", "realm": "api.example.com",
+		"request": base64.RawURLEncoding.EncodeToString([]byte(request))}))
 	if want := "0x7392ff4efdd4fc8ee0b77e0e37265b2145a15faaaa8b57d928d96976808fbfe8"; got != want {
 		t.Errorf("nonce %s, want %s", got, want)
 	}

@@ -97,8 +97,8 @@ type broken struct{}
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // The headers of a payment: paymentHeader presents it (x402 v2, HTTP transport); by MPP
-// credentialHeader does (RFC 9110, section 11.6.2), or apartHeader where the challenge names it, and
-// receiptHeader says that it was settled.
+// credentialHeader does (RFC 9110, section 11.6.2), or apartHeader where the challenge names it,
+// and receiptHeader says that it was settled.
 const (
 	paymentHeader    = "Payment-Signature"
 	credentialHeader = "Authorization"

@@ -209,7 +209,8 @@ func TestOneOrderOfSeveralOffers(t *testing.T) {
 		answers = append(answers, s.answerUSDC(usdcOn(t, all, network), s.net.Buyers[i+1], nil))
 	}
 	keyed := func(i int) map[string]string {
-		return map[string]string{"Authorization": answers[i].header(), "Idempotency-Key": fmt.Sprint("own-key-0123456789-", i)}
+		return map[string]string{"Authorization": answers[i].header(),
+			"Idempotency-Key": fmt.Sprint("own-key-0123456789-", i)}
 	}
 	sold := map[string]bool{}
 	paid := -1
@@ -232,8 +233,10 @@ func TestOneOrderOfSeveralOffers(t *testing.T) {
 	if paid != 1 {
 		payer := s.net.Buyers[max(paid-1, 0)]
 		again := s.answerUSDC(usdcOn(t, all, "eip155:43114"), payer, nil)
-		s.sameAnswer("another offer of the same wallet", s.do("GET", path, keyed(paid)), s.do("GET", path,
-			map[string]string{"Authorization": again.header(), "Idempotency-Key": fmt.Sprint("own-key-0123456789-", paid)}))
+		h := keyed(paid)
+		first := s.do("GET", path, h)
+		h["Authorization"] = again.header()
+		s.sameAnswer("another offer of the same wallet", first, s.do("GET", path, h))
 	}
 	asks, _ := requestOf(t, usdcOn(t, all, "eip155:8453"))
 	err := s.db.View(t.Context(), func(tx ledger.Tx) error {
@@ -259,7 +262,8 @@ func TestUSDCRefusals(t *testing.T) {
 	const path = "/api/buy/hello"
 	buyer, blocked := s.net.Buyers[0], s.net.Buyers[1]
 	s.net.Await(s.net.Send(s.net.Minter, s.net.Asset, token.BlacklistCall(blocked.Address)).Hash())
-	n.Do(nil, "dev_setToken", n.account(solanaAddress(n.buyers[1])), n.mint, solanaAddress(n.buyers[1]), 1_000_000, true)
+	frozen := solanaAddress(n.buyers[1])
+	n.Do(nil, "dev_setToken", n.account(frozen), n.mint, frozen, 1_000_000, true)
 	type sent = map[string]string
 	usual := func(c credential) sent { return sent{"Authorization": c.header()} }
 	for name, c := range map[string]struct {
@@ -347,15 +351,16 @@ func TestUSDCRefusals(t *testing.T) {
 		"x402 beside it":      {"Payment-Authorization": good.header(), "PAYMENT-SIGNATURE": x},
 		"x402 beside garbage": {"Payment-Authorization": "Payment x", "PAYMENT-SIGNATURE": x},
 	} {
-		if r := s.do("GET", path, h); r.Status != 400 || r.Str("billed") != "no" || r.Header.Get("WWW-Authenticate") != "" {
+		r := s.do("GET", path, h)
+		if r.Status != 400 || r.Str("billed") != "no" || r.Header.Get("WWW-Authenticate") != "" {
 			t.Errorf("%s = %d %s", name, r.Status, r.Raw)
 		}
 	}
 	if len(tilltest.Purchases(t, s.db)) != 0 || s.relayed() != 0 || n.landed() != 0 {
 		t.Fatal("something was claimed or settled")
 	}
-	// The credential is taken in its field, beside a bearer, and again where the answer was lost. In
-	// the other field it proves nothing, and nothing is said to be unpaid.
+	// The credential is taken in its field, beside a bearer, and again where the answer was lost.
+	// In the other field it proves nothing, and nothing is said to be unpaid.
 	h := sent{"Authorization": "Bearer st_x", "Payment-Authorization": good.header()}
 	first := s.do("GET", path, h)
 	s.want("in its field", first, 200, "")

@@ -48,9 +48,9 @@ func paysUSDC(c *credential, want *rail.Requirement, _ time.Time) error {
 	return c.authorizes(*want, source(want.Network), want.Network+":")
 }
 
-// usdcNonce is the nonce of an authorization for the challenge, as 0x and lower-case hex: Keccak-256
-// of what it answers. The hash of the request is written in the same way, which the draft leaves
-// open.
+// usdcNonce is the nonce of an authorization for the challenge, as 0x and lower-case hex:
+// Keccak-256 of what it answers. The hash of the request is written in the same way, which the
+// draft leaves open.
 func (c *challenge) usdcNonce() (string, error) {
 	request, err := decode(c.Request)
 	if err != nil {

@@ -39,7 +39,8 @@ func TestUSDCVectors(t *testing.T) {
 	}
 	e := v.EVM
 	for _, said := range []string{e.ID, e.Realm, e.RequestJCS, e.RequestHash, e.Preimage, e.Nonce, e.NonceOfEVM,
-		v.Solana.Seed, v.Solana.Source, v.Solana.Transaction, v.Solana.Challenge, v.Solana.Binding, v.Solana.Signature} {
+		v.Solana.Seed, v.Solana.Source, v.Solana.Transaction, v.Solana.Challenge, v.Solana.Binding,
+		v.Solana.Signature} {
 		if text, _ := json.Marshal(said); !strings.Contains(string(page), string(text)) {
 			t.Errorf("the page does not say %s", text)
 		}
@@ -157,7 +158,7 @@ func bind(w wire, by ed25519.PrivateKey) {
 		ed25519.Sign(by, append(domain[:], text...)))
 }
 
-// The header has a challenge for each kind of wallet, the body all, and all are offers of one order.
+// The header has a challenge for each kind of wallet, the body all, and all are of one order.
 func TestUSDCChallenges(t *testing.T) {
 	q := usdcQuote()
 	fields, body := usdcFields(t, q, header{})
@@ -196,7 +197,7 @@ func TestUSDCChallenges(t *testing.T) {
 	}
 }
 
-// What is signed by method usdc is for one challenge of one method, intent, realm, network and door.
+// What is signed by method usdc is for one challenge of one method, realm, network and door.
 func TestUSDCMatch(t *testing.T) {
 	q := usdcQuote()
 	fields, _ := usdcFields(t, q, header{})
@@ -247,11 +248,12 @@ func TestUSDCMatch(t *testing.T) {
 		late   bool
 		want   string
 	}{
-		"on an EVM network":       {field: onEVM},
-		"without a source":        {field: onEVM, change: set("source", nil)},
-		"a source as a DID":       {field: onEVM, change: set("source", "did:pkh:eip155:137:"+payer)},
-		"on Solana":               {field: onSolana},
-		"the nonce of method evm": {field: onEVM, change: set("payload.nonce", hashOf(onEVM)), want: verificationFailed},
+		"on an EVM network": {field: onEVM},
+		"without a source":  {field: onEVM, change: set("source", nil)},
+		"a source as a DID": {field: onEVM, change: set("source", "did:pkh:eip155:137:"+payer)},
+		"on Solana":         {field: onSolana},
+		"the nonce of method evm": {field: onEVM, change: set("payload.nonce", hashOf(onEVM)),
+			want: verificationFailed},
 		"the nonce in upper case": {field: onEVM, change: func(w wire) {
 			p := w["payload"].(map[string]any)
 			p["nonce"] = "0x" + strings.ToUpper(p["nonce"].(string)[2:])
@@ -261,9 +263,10 @@ func TestUSDCMatch(t *testing.T) {
 			c.Method = "usdc"
 			w["payload"].(map[string]any)["nonce"], _ = c.usdcNonce()
 		}, want: verificationFailed},
-		"evm with its own nonce":  {field: evm, change: set("payload.nonce", hashOf(evm))},
-		"another's source":        {field: onEVM, change: set("source", "eip155:137:"+payTo), want: verificationFailed},
-		"a source of another net": {field: onEVM, change: set("source", "eip155:8453:"+payer), want: verificationFailed},
+		"evm with its own nonce": {field: evm, change: set("payload.nonce", hashOf(evm))},
+		"another's source":       {field: onEVM, change: set("source", "eip155:137:"+payTo), want: verificationFailed},
+		"a source of another net": {field: onEVM, change: set("source", "eip155:8453:"+payer),
+			want: verificationFailed},
 		"another network, ours": {field: onEVM, change: again(set("challenge.request", request(onEVM,
 			func(r *charge) { r.MethodDetails.EVM.ChainID = 42161 }))), want: invalidChallenge},
 		"another order, ours": {field: onEVM, change: again(set("challenge.request", request(onEVM,
@@ -277,13 +280,15 @@ func TestUSDCMatch(t *testing.T) {
 			request(onSolana, func(r *charge) { r.MethodDetails.Type = "evm" }))), want: invalidChallenge},
 		"Stacks": {field: onEVM, change: set("challenge.request", request(onEVM,
 			func(r *charge) { r.MethodDetails.Type = "stacks" })), want: invalidChallenge},
-		"evm's request as usdc, ours": {field: evm, change: again(set("challenge.method", "usdc")), want: invalidChallenge},
-		"usdc's request as evm":       {field: onEVM, change: set("challenge.method", "evm"), want: invalidChallenge},
-		"an authorization for Solana": {field: onSolana, change: set("payload", map[string]any{"type": "authorization"}),
-			want: invalidPayload},
+		"evm's request as usdc, ours": {field: evm, change: again(set("challenge.method", "usdc")),
+			want: invalidChallenge},
+		"usdc's request as evm": {field: onEVM, change: set("challenge.method", "evm"), want: invalidChallenge},
+		"an authorization for Solana": {field: onSolana,
+			change: set("payload", map[string]any{"type": "authorization"}), want: invalidPayload},
 		"more in the payload": {field: onSolana, change: set("payload.more", 1), want: invalidPayload},
 		"no binding":          {field: onSolana, change: set("payload.challengeBinding", nil), want: invalidPayload},
-		"a later binding":     {field: onSolana, change: binding("type", "challenge-binding-v01"), want: invalidPayload},
+		"a later binding": {field: onSolana, change: binding("type", "challenge-binding-v01"),
+			want: invalidPayload},
 		"a short signature":   {field: onSolana, change: binding("signature", "AAAA"), want: invalidPayload},
 		"no transaction":      {field: onSolana, change: set("payload.transaction", "!"), want: invalidPayload},
 		"another transaction": {field: onSolana, change: set("payload.transaction", "AAAA"), want: verificationFailed},
