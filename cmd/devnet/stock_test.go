@@ -213,6 +213,12 @@ func TestStockMPPClientBuys(t *testing.T) {
 	post.Body = `{"detail":"I wrote the manual."}`
 	buy("with a body", post, s.url+"/api/buy/the_confession", 10_000)
 	buy("with tiers, at the least", buyer, s.url+"/api/buy/pet_rock", 5_000_000)
+	beside := buyer
+	beside.Bearer = "a-token-for-a-gateway"
+	r := buy("beside a bearer", beside, s.url+"/api/buy/hello?agent_name=Ada", 500_000)
+	if r.Field != "Payment-Authorization" {
+		t.Errorf("beside a bearer the payment was in %q", r.Field)
+	}
 
 	poor := clients.Options{Key: s.net.Poor.Hex()}
 	if r := clients.BuyMPP(t, poor, s.url+"/api/buy/hello")[0]; r.Status != 402 || r.Settled || r.Payment == "" {

@@ -47,5 +47,10 @@ func defectsMPP() []Defect {
 		mppDefect("mpp-challenge-over-http", "Served over plain HTTP", "A Payment challenge came without TLS.",
 			"Anyone on the way can change payee and price.",
 			"A recorded exchange over https.", "Serve https alone.", "Do not pay."),
+		mppDefect("mpp-header-unknown", "Another field for the credential",
+			"header is neither absent nor Payment-Authorization.",
+			"Clients that follow the draft pass the challenge over; others put a payment where it may be logged.",
+			"header absent or Payment-Authorization in the recorded challenge.",
+			"Send Payment-Authorization, or leave header out.", "Skip the challenge."),
 	}
 }
