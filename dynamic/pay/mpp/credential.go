@@ -89,6 +89,12 @@ func credentials(f pay.Fields) []came {
 	return out
 }
 
+// another reports a value of Authorization that is no credential of ours.
+func another(value string) bool {
+	name, _, _ := strings.Cut(strings.TrimLeft(value, " \t"), " ")
+	return name != "" && !strings.EqualFold(name, scheme)
+}
+
 // Read implements pay.Protocol. What is not ours to take is *pay.Unfit: two credentials, or one for
 // another method.
 func (protocol) Read(f pay.Fields) (*pay.Presented, error) {

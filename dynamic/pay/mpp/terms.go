@@ -117,7 +117,7 @@ func (t *terms) challenge(o offer, f pay.Fill) (c challenge, asks charge, err er
 	}
 	c = challenge{Realm: t.realm, Method: o.way.method, Intent: intent, Expires: expiry(f.At, o.accept),
 		Digest: digestOf(f.Body)}
-	if f.Asks != nil && len(f.Asks.Values(headerCredential)) > len(credentials(f.Asks)) {
+	if f.Asks != nil && slices.ContainsFunc(f.Asks.Values(headerCredential), another) {
 		c.Header = headerApart
 	}
 	asks, _ = o.way.asks(o.accept, orderOf(f.Nonce))

@@ -333,6 +333,20 @@ func TestField(t *testing.T) {
 	if _, v := params(apart[0]); v["header"] != headerApart || body[3].Header != headerApart {
 		t.Fatalf("beside a bearer: %s", apart[0])
 	}
+	for name, asks := range map[string]header{
+		"a refused credential beside it": {headerCredential: {"Bearer st_x"}, headerApart: {"Payment x"}},
+		"another in front":               {headerCredential: {"Basic dTpw", "Payment x"}},
+	} {
+		fields, _ := usdcFields(t, q, asks)
+		if _, v := params(fields[0]); v["header"] != headerApart {
+			t.Errorf("%s: %s", name, fields[0])
+		}
+	}
+	for _, asks := range []header{{headerCredential: {""}}, {headerCredential: {"payment x"}}, {headerApart: {"x"}}} {
+		if fields, _ := usdcFields(t, q, asks); strings.Contains(fields[0], "header=") {
+			t.Errorf("%v: %s", asks, fields[0])
+		}
+	}
 	of := func(field string) header {
 		return header{headerCredential: {answerUSDC(field, holder).encode(t)}}
 	}
