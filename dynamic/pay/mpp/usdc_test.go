@@ -58,7 +58,7 @@ func TestUSDCVectors(t *testing.T) {
 	s := v.Solana
 	seed, _ := hex.DecodeString(s.Seed)
 	tx, _ := base64.StdEncoding.DecodeString(s.Transaction)
-	of := credential{challenge: challenge{Method: "usdc"}, echo: []byte(s.Challenge), source: s.Source,
+	of := credential{Method: "usdc", echo: []byte(s.Challenge), source: s.Source,
 		bytes: sha256.Sum256(tx)}
 	text, err := of.bindingText()
 	domain := sha256.Sum256([]byte("CIRCLE::USDC::ChallengeBindingV00"))
