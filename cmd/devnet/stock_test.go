@@ -274,4 +274,13 @@ func TestBuyerBuysByMPP(t *testing.T) {
 	if got := s.nodes[0].Balance(s.payTo.address()) - before; got != 500_000 {
 		t.Errorf("earned %d for one order", got)
 	}
+	// Where method evm is not offered it pays by usdc.
+	network := chain.Networks[1].ID()
+	before = s.nodes[1].Balance(s.payTo.address())
+	other, err := b.Buy(t.Context(), s.url+"/api/buy/hello?agent_name=Grace",
+		buyer.Options{Choice: buyer.Choice{Protocol: buyer.ByMPP, Network: network}})
+	if err != nil || other.Billed != "yes" || other.Settlement.Network != network || len(other.Warnings) != 0 ||
+		s.nodes[1].Balance(s.payTo.address())-before != 500_000 {
+		t.Errorf("bought by usdc %+v, %v", other, err)
+	}
 }
