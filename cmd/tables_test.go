@@ -266,7 +266,7 @@ var arrows = []arrow{
 	{from: "dynamic/pay",
 		may: []string{"content/api", "dynamic/rail"}},
 	{from: "dynamic/pay/mpp",
-		may: []string{"content/api", "corpus/wallet", "dynamic/pay", "dynamic/rail"}},
+		may: []string{"content/api", "corpus/networks", "corpus/wallet", "dynamic/pay", "dynamic/rail"}},
 	{from: "dynamic/pay/x402",
 		may: []string{"content/api", "dynamic/pay", "dynamic/rail"}},
 	{from: "dynamic/problem",

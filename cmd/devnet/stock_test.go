@@ -213,6 +213,12 @@ func TestStockMPPClientBuys(t *testing.T) {
 	post.Body = `{"detail":"I wrote the manual."}`
 	buy("with a body", post, s.url+"/api/buy/the_confession", 10_000)
 	buy("with tiers, at the least", buyer, s.url+"/api/buy/pet_rock", 5_000_000)
+	beside := buyer
+	beside.Bearer = "a-token-for-a-gateway"
+	r := buy("beside a bearer", beside, s.url+"/api/buy/hello?agent_name=Ada", 500_000)
+	if r.Field != "Payment-Authorization" {
+		t.Errorf("beside a bearer the payment was in %q", r.Field)
+	}
 
 	poor := clients.Options{Key: s.net.Poor.Hex()}
 	if r := clients.BuyMPP(t, poor, s.url+"/api/buy/hello")[0]; r.Status != 402 || r.Settled || r.Payment == "" {
@@ -267,5 +273,14 @@ func TestBuyerBuysByMPP(t *testing.T) {
 	}
 	if got := s.nodes[0].Balance(s.payTo.address()) - before; got != 500_000 {
 		t.Errorf("earned %d for one order", got)
+	}
+	// Where method evm is not offered it pays by usdc.
+	network := chain.Networks[1].ID()
+	before = s.nodes[1].Balance(s.payTo.address())
+	other, err := b.Buy(t.Context(), s.url+"/api/buy/hello?agent_name=Grace",
+		buyer.Options{Choice: buyer.Choice{Protocol: buyer.ByMPP, Network: network}})
+	if err != nil || other.Billed != "yes" || other.Settlement.Network != network || len(other.Warnings) != 0 ||
+		s.nodes[1].Balance(s.payTo.address())-before != 500_000 {
+		t.Errorf("bought by usdc %+v, %v", other, err)
 	}
 }

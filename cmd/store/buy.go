@@ -45,7 +45,7 @@ func runBuy(ctx context.Context, c *call) error {
 	c.flags.StringVar(&f.network, "network", "", "pay on this network (CAIP-2) only")
 	c.flags.StringVar(&f.amount, "amount", "", "pay exactly this amount in USDC, where a door offers several")
 	c.flags.StringVar(&f.protocol, "protocol", buyer.ByX402, "pay by this protocol: "+buyer.ByX402+", or "+buyer.ByMPP+
-		" (evm/charge)")
+		" (evm/charge, usdc/charge)")
 	c.flags.BoolVar(&f.again, "again", false, "buy it once more, where the same was bought within minutes: without it "+
 		"the door gives the earlier answer again and charges nothing")
 	c.flags.BoolVar(&f.yes, "yes", false, "do not ask")

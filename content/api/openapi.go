@@ -156,7 +156,7 @@ var securitySchemes = object{
 	}},
 	{"payment", object{
 		{"type", "http"}, {"scheme", "payment"},
-		{"description", "A credential of the Payment scheme (MPP) that answers the challenge in " +
+		{"description", "A credential of the Payment scheme (MPP) that answers a challenge in " +
 			"WWW-Authenticate of a 402."},
 	}},
 }
@@ -368,8 +368,8 @@ var RateFields = []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-R
 
 var headerText = map[string]string{
 	"PAYMENT-REQUIRED": "The terms: base64 of the JSON of an x402 version 2 PaymentRequired.",
-	"WWW-Authenticate": "The terms by MPP, where its network takes payments: a challenge of the Payment scheme " +
-		"for the least amount.",
+	"WWW-Authenticate": "The terms by MPP, where its networks take payments: challenges of the Payment scheme, two " +
+		"at most, for the least amount; Accept-Payment says by which methods.",
 	"Payment-Receipt":     "What was settled by MPP: base64url of the JSON of a receipt.",
 	"PAYMENT-RESPONSE":    "What was settled: base64 of the JSON of an x402 SettleResponse.",
 	"Idempotent-Replayed": "true where this is the original answer given again.",
@@ -389,6 +389,10 @@ func headerType(name string) string {
 	}
 	return "string"
 }
+
+// mppMethods are those of MPP that are taken there; usdc is on other networks too, as its
+// challenges say.
+var mppMethods = []string{"evm", "usdc"}
 
 // What is paid by MPP: USDC on Base.
 const (
@@ -412,12 +416,15 @@ func paymentInfo(info Info) object {
 	}
 	// draft-payment-discovery: the amount is null because it depends on what is bought, and no
 	// other member is allowed.
-	offer := object{{"intent", "charge"}, {"method", "evm"}, {"amount", jsontext.Value("null")},
-		{"currency", mppCurrency},
-		{"description", "USDC on " + mppNetwork + "; the amount is in the challenge"}}
+	offers := []any{}
+	for _, method := range mppMethods {
+		offers = append(offers, object{{"intent", "charge"}, {"method", method}, {"amount", jsontext.Value("null")},
+			{"currency", mppCurrency},
+			{"description", "USDC on " + mppNetwork + "; the amount is in the challenge"}})
+	}
 	return object{{"price", price},
 		{"protocols", append(protocols, object{{"mpp", object{{"networks", []string{mppNetwork}}}}})},
-		{"offers", []any{offer}}}
+		{"offers", offers}}
 }
 
 // priceOptions are all amounts that are asked, in USDC, the least first.

@@ -253,6 +253,13 @@ var storeDocuments = []Document{
 		Tags:        []string{tagSigning}, Files: pages("/spec/sign-in/v1", HTML, Markdown),
 	},
 	{
+		Name: "mpp_usdc_v1", Path: "/spec/mpp-usdc/v1",
+		Summary:     "How the MPP method usdc is offered and paid, version 1.",
+		Description: "What is offered where, what is signed, with vectors, one order, the field of a credential, " +
+			"refusals.",
+		Tags:        []string{tagSigning}, Files: pages("/spec/mpp-usdc/v1", HTML, Markdown),
+	},
+	{
 		Name: "find", Path: "/search", Summary: "The search over goods, pages and hosts.",
 		Description: "With `q` the goods and pages that say its words in a title, a heading or their prose. " +
 			"Without it a list of them, which is what a static copy answers to either.",

@@ -70,6 +70,13 @@ func defectsMPP() []Defect {
 			FalsifiedBy: "A recorded exchange over https.",
 			RepairHint:  "Serve https alone.",
 			BuyerHint:   "Do not pay."},
+		{ID: "mpp-header-unknown", Title: "Another field for the credential",
+			Asserts: "header is neither absent nor Payment-Authorization.",
+			Costs: "Clients that follow the draft pass the challenge over; others put a payment where it may be " +
+				"logged.",
+			FalsifiedBy: "header absent or Payment-Authorization in the recorded challenge.",
+			RepairHint:  "Send Payment-Authorization, or leave header out.",
+			BuyerHint:   "Skip the challenge."},
 	}
 	for i, d := range list {
 		list[i].Detectable, list[i].Signals = Unpaid, []string{d.ID}

@@ -9,7 +9,7 @@ import (
 // them.
 func Advisories() []Advisory { return slices.Clone(advisories) }
 
-var advisories = slices.Concat(termAdvisories, extensionAdvisories, mppAdvisories, buyerAdvisories)
+var advisories = slices.Concat(termAdvisories, extensionAdvisories, mppAdvisories, buyerAdvisories, mppFieldAdvisories)
 
 // advisoriesSince is when the list was first published; later rows bear their own date.
 const advisoriesSince = "2026-08-23"

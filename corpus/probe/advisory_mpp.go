@@ -47,7 +47,7 @@ var mppAdvisories = []Advisory{
 		"An amount of nothing in particular cannot be paid.",
 		"Send currency, the token's address for method evm.", mppChallenge.currency),
 	mppRow("mpp-recipient-missing", "An MPP request without a recipient",
-		"The methods evm, solana and tempo pay an address, which must stand in the request.",
+		"The methods evm, solana, tempo and usdc pay an address, which must stand in the request.",
 		"Send recipient.", mppChallenge.recipient),
 	mppRow("mpp-challenge-expired-at-issue", "An MPP challenge that had expired when it was served",
 		"Every payment made for it is refused. Compared with the recorded time of the look.",
@@ -56,3 +56,13 @@ var mppAdvisories = []Advisory{
 		"Whoever stands between can change recipient and amount.",
 		"Serve the door over https alone.", mppChallenge.plainHTTP),
 }
+
+// mppFieldAdvisories are about the parameter header of draft-httpauth-payment-02, which came later.
+var mppFieldAdvisories = []Advisory{{
+	Name: "mpp-header-unknown",
+	Doc: Doc{"An MPP challenge that names another field", "A client that follows the draft takes the challenge for " +
+		"one that it does not know; one that obeys sends its payment where it may be logged.",
+		"draft-httpauth-payment-02"},
+	Fix: "Send header=\"" + apart + "\", or leave header out.", Since: "2026-11-30",
+	Run: mppRow("", "", "", "", mppChallenge.otherField).Run,
+}}

@@ -180,7 +180,7 @@ func oneExchange(t testing.TB, script string, n int) exchange.Exchange {
 		}
 		var line strings.Builder
 		line.WriteString("Payment ")
-		for _, name := range []string{"id", "realm", "method", "intent", "twin", "expires"} {
+		for _, name := range []string{"id", "realm", "method", "intent", "twin", "expires", "header"} {
 			if params[name] != "" {
 				shown := name
 				if name == "twin" {

@@ -53,9 +53,9 @@ func (m mppChallenge) realm() string {
 	return ""
 }
 
-// registeredMethods are the payment methods with a published draft, as of 2026-11-20.
+// registeredMethods are the payment methods with a published draft, as of 2026-11-30.
 func registeredMethods() []string {
-	return []string{"card", "evm", "lightning", "solana", "stellar", "stripe", "tempo"}
+	return []string{"card", "evm", "lightning", "solana", "stellar", "stripe", "tempo", "usdc"}
 }
 
 // registeredIntents are the intents with a published draft, as of 2026-11-20.
@@ -152,7 +152,7 @@ func (m mppChallenge) currency() string {
 }
 
 func (m mppChallenge) recipient() string {
-	if m.request == nil || !slices.Contains([]string{"evm", "solana", "tempo"}, m.params["method"]) {
+	if m.request == nil || !slices.Contains([]string{"evm", "solana", "tempo", "usdc"}, m.params["method"]) {
 		return ""
 	}
 	if str(m.request, "recipient") == "" {
@@ -174,6 +174,16 @@ func (m mppChallenge) expired() string {
 	case !t.After(at):
 		return fmt.Sprintf("expired at %s and was issued at %s", t.UTC().Format(time.RFC3339),
 			at.UTC().Format(time.RFC3339))
+	}
+	return ""
+}
+
+// apart is the one field beside Authorization that a challenge may name for its credential.
+const apart = "Payment-Authorization"
+
+func (m mppChallenge) otherField() string {
+	if field, named := m.params["header"]; named && field != apart {
+		return fmt.Sprintf("header is %s and may be %s alone", quoted(field), apart)
 	}
 	return ""
 }

@@ -103,7 +103,13 @@ func (v *View) spokenMPP() Protocol {
 			}
 			if problem == "" && out.Verdict != Ready {
 				out = Protocol{"mpp", Ready, fmt.Sprintf("mppx signs challenge %d: evm, charge", i)}
+				if field := m.params["header"]; field != "" {
+					out.Why += ", and sends it in " + quoted(field)
+				}
 			}
+		}
+		if problem == "" && m.params["method"] == "usdc" && out.Verdict != Ready {
+			out.Why = fmt.Sprintf("challenge %d is of method usdc, which no stock client has", i)
 		}
 		if problem != "" {
 			return Protocol{"mpp", NotReady, fmt.Sprintf("challenge %d: %s", i, problem)}

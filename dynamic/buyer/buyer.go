@@ -1,7 +1,7 @@
 // Package buyer buys from any x402 version 2 door, with an EVM wallet by EIP-3009 authorization or
-// with a Solana wallet by a token transfer, or from an MPP door (evm/charge) where it is told to,
-// and is careful with the money: it pays known dollar tokens only, never above its ceiling, and
-// signs once per purchase.
+// with a Solana wallet by a token transfer, or from an MPP door where it is told to (evm/charge and
+// usdc/charge on EVM networks), and is careful with the money: it pays known dollar tokens only,
+// never above its ceiling, and signs once per purchase.
 //
 // A signed payment is worth its amount to whoever holds it, and an answer can be lost after the
 // money has moved. So the whole request, signature included, is journalled durably before it is

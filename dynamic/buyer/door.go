@@ -103,7 +103,7 @@ type request struct {
 }
 
 // reserved are the headers that are the buyer's or the transport's own.
-var reserved = []string{headerSignature, headerResponse, headerRequired, headerKey, "X-Payment", "Host",
+var reserved = []string{headerSignature, headerResponse, headerRequired, headerKey, headerApart, "X-Payment", "Host",
 	"Content-Length", "Transfer-Encoding", "Connection", "Te", "Trailer", "Upgrade"}
 
 // request makes the unpaid request.
@@ -121,8 +121,10 @@ func (o Options) request(u *url.URL) (request, error) {
 	}
 	if p := o.Choice.protocol(); p != ByX402 && p != ByMPP {
 		return request{}, fmt.Errorf("making the request: protocol %.20q is neither %s nor %s", p, ByX402, ByMPP)
-	} else if p == ByMPP && r.Header.Get(headerCredential) != "" {
-		return request{}, fmt.Errorf("making the request: by MPP the header %s is not the caller's to set",
+	}
+	scheme, _, _ := strings.Cut(r.Header.Get(headerCredential), " ")
+	if strings.EqualFold(scheme, schemePayment) {
+		return request{}, fmt.Errorf("making the request: a payment in the header %s is not the caller's to set",
 			headerCredential)
 	}
 	for name := range r.Header {
@@ -137,6 +139,9 @@ func (o Options) request(u *url.URL) (request, error) {
 	}
 	setDefault("Accept", "application/json, */*;q=0.8")
 	setDefault("User-Agent", "agentstore-buyer/1")
+	if o.Choice.protocol() == ByMPP {
+		setDefault(headerAccept, acceptPayment)
+	}
 	return r, nil
 }
 

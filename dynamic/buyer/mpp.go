@@ -1,6 +1,7 @@
 package buyer
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json/jsontext"
@@ -22,14 +23,18 @@ import (
 // The protocols that a purchase may be paid by.
 const (
 	ByX402 = "x402"
-	ByMPP  = "mpp" // the Payment scheme, method evm, intent charge, credential type authorization
+	ByMPP  = "mpp" // the Payment scheme, methods evm and usdc, intent charge, by an EIP-3009 authorization
 )
 
 const (
 	headerChallenge  = "Www-Authenticate" // as net/http spells it
 	headerCredential = "Authorization"
+	headerApart      = "Payment-Authorization" // where a challenge names it
 	headerReceipt    = "Payment-Receipt"
+	headerAccept     = "Accept-Payment"
 	schemePayment    = "Payment"
+	// acceptPayment is what is paid by MPP. Stock doors have more to choose from in the first.
+	acceptPayment = "evm/charge, usdc/charge;q=0.9"
 )
 
 // charge is the request of an MPP challenge as other people write it.
@@ -38,10 +43,32 @@ type charge struct {
 	Currency      string `json:"currency"`
 	Recipient     string `json:"recipient"`
 	MethodDetails struct {
-		ChainID         uint64           `json:"chainId"`
-		CredentialTypes []string         `json:"credentialTypes"`
-		Splits          []jsontext.Value `json:"splits"`
+		chainDetails
+		Type string        `json:"type"` // of method usdc, and the one member that is called like it
+		EVM  *chainDetails `json:"evm"`
 	} `json:"methodDetails"`
+}
+
+// chainDetails are how a charge is paid on an EVM network.
+type chainDetails struct {
+	ChainID         uint64           `json:"chainId"`
+	CredentialTypes []string         `json:"credentialTypes"`
+	Splits          []jsontext.Value `json:"splits"`
+}
+
+// details are those of a method; ok is false where it is not paid by an authorization.
+func (r charge) details(method string) (d chainDetails, ok bool) {
+	if method == "evm" {
+		return r.MethodDetails.chainDetails, true
+	}
+	if r.MethodDetails.Type != "evm" || r.MethodDetails.EVM == nil {
+		return d, false
+	}
+	d = *r.MethodDetails.EVM
+	if d.CredentialTypes == nil { // draft-usdc-charge-00: it is implied
+		d.CredentialTypes = []string{"authorization"}
+	}
+	return d, true
 }
 
 // credential answers a challenge. Its members stand in the order of their names.
@@ -143,16 +170,20 @@ func (b *Buyer) chargeEntry(c map[string]string) Entry {
 		return Entry{Scheme: printable(c["method"]+"/"+c["intent"], 60), Flow: "authorization",
 			Refused: fmt.Sprintf(format, args...)}
 	}
-	if c["method"] != "evm" || c["intent"] != "charge" {
-		return refused("it asks for another method or intent than evm/charge")
+	if c["method"] != "evm" && c["method"] != "usdc" || c["intent"] != "charge" {
+		return refused("it asks for another method or intent than evm/charge and usdc/charge")
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(c["request"], "="))
 	var r charge
 	if err != nil || jsontext.Value(raw).Kind() != '{' || json.Unmarshal(raw, &r) != nil {
 		return refused("its request cannot be read")
 	}
+	d, ok := r.details(c["method"])
+	if !ok {
+		return refused("it is for a network of another kind, which is not paid by MPP from here")
+	}
 	end, err := time.Parse(time.RFC3339, c["expires"])
-	network := "eip155:" + strconv.FormatUint(r.MethodDetails.ChainID, 10)
+	network := "eip155:" + strconv.FormatUint(d.ChainID, 10)
 	asset, _ := findAsset(network, r.Currency)
 	accept, bad := json.Marshal(map[string]any{"scheme": "exact", "network": network, "amount": r.Amount,
 		"asset": r.Currency, "payTo": r.Recipient,
@@ -163,36 +194,47 @@ func (b *Buyer) chargeEntry(c map[string]string) Entry {
 	}
 	e := readEntry(accept)
 	e.challenge = c
-	if !strings.EqualFold(c["header"], headerCredential) {
-		e.CredentialHeader = c["header"]
-	}
+	field, named := c["header"]
+	e.CredentialHeader = field
 	switch {
 	case e.Refused != "":
 	case err != nil:
 		e.Refused = "it does not say when it ends"
 	case c["id"] == "" || c["realm"] == "":
 		e.Refused = "it has no id or no realm"
-	case e.CredentialHeader != "":
-		e.Refused = "it wants its credential in the header " + quoted(e.CredentialHeader)
-	case !strings.Contains(","+strings.Join(r.MethodDetails.CredentialTypes, ",")+",", ",authorization,"):
+	case named && field != headerApart: // draft-httpauth-payment-02: it is none that is known
+		e.Refused = "it wants its credential in the header " + quoted(field) + ", which is none for payments"
+	case c["method"] == "usdc" && e.Symbol != "USDC":
+		e.Refused = "it is of method usdc and asks for another token than Circle's USDC"
+	case !slices.Contains(d.CredentialTypes, "authorization"):
 		e.Refused = "it takes no credential of the type authorization"
-	case len(r.MethodDetails.Splits) > 0:
+	case len(d.Splits) > 0:
 		e.Refused = "it splits the payment, which an authorization cannot"
 	}
 	e.end = end
 	return e
 }
 
-// challengeNonce is the nonce of the authorization that answers a challenge.
+// challengeNonce is the nonce of the authorization that answers a challenge: of method usdc it
+// commits to method, intent and request too (draft-usdc-charge-00, and /spec/mpp-usdc/v1).
 func challengeNonce(c map[string]string) [32]byte {
-	return wallet.Keccak256([]byte(c["id"]), []byte(c["realm"]))
+	if c["method"] != "usdc" {
+		return wallet.Keccak256([]byte(c["id"]), []byte(c["realm"]))
+	}
+	request, _ := base64.RawURLEncoding.DecodeString(strings.TrimRight(c["request"], "=")) // it was read before
+	answers, _ := json.Marshal(map[string]string{"id": c["id"], "intent": c["intent"], "method": c["method"],
+		"realm": c["realm"], "requestHash": nonceText(wallet.Keccak256(request))}, json.Deterministic(true))
+	return wallet.Keccak256(answers)
 }
 
 // credentialFor is the header value that answers a challenge with a signed payment.
 func credentialFor(e Entry, p wirePayload) (string, error) {
+	source := "did:pkh:" + e.Network + ":" + p.Authorization.From
+	if e.challenge["method"] == "usdc" {
+		source = e.Network + ":" + strings.ToLower(p.Authorization.From)
+	}
 	b, err := json.Marshal(credential{Challenge: e.challenge, Payload: typedPayload{p.Authorization, p.Signature,
-		"authorization"},
-		Source: "did:pkh:" + e.Network + ":" + p.Authorization.From}, json.Deterministic(true))
+		"authorization"}, Source: source}, json.Deterministic(true))
 	if err != nil {
 		return "", err
 	}
@@ -209,6 +251,7 @@ func (a *answer) receipt(p *purchase) (*x402.SettleResponse, error) {
 		Status    string `json:"status"`
 		Reference string `json:"reference"`
 		ChainID   uint64 `json:"chainId"`
+		Network   string `json:"network"` // of method usdc
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(vs[0], "="))
 	if err != nil || len(vs) > 1 || json.Unmarshal(raw, &r) != nil {
@@ -218,6 +261,7 @@ func (a *answer) receipt(p *purchase) (*x402.SettleResponse, error) {
 	if r.ChainID != 0 {
 		s.Network = "eip155:" + strconv.FormatUint(r.ChainID, 10)
 	}
+	s.Network = cmp.Or(r.Network, s.Network)
 	return s, nil
 }
 

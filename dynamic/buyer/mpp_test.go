@@ -30,7 +30,7 @@ func asking(t *testing.T, change func(params map[string]string, request obj)) (s
 	t.Helper()
 	var came []http.Header
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "" {
+		if r.Header.Get("Authorization") != "" || r.Header.Get("Payment-Authorization") != "" {
 			came = append(came, r.Header.Clone())
 			w.Header().Set("Payment-Receipt",
 				base64.RawURLEncoding.EncodeToString(
@@ -75,9 +75,30 @@ func TestChallengesAreJudged(t *testing.T) {
 			why: "too short", err: ErrNotPayable},
 		"no id": {change: func(p map[string]string, _ obj) { p["id"] = "" }, why: "no id", err: ErrNotPayable},
 
-		"the usual header named": {change: func(p map[string]string, _ obj) { p["header"] = "authorization" }},
-		"another header": {change: func(p map[string]string, _ obj) { p["header"] = "Payment-Authorization" },
-			why: `wants its credential in the header "Payment-Authorization"`, err: ErrNotPayable},
+		"the other header": {change: func(p map[string]string, _ obj) { p["header"] = "Payment-Authorization" }},
+		"the usual header named": {change: func(p map[string]string, _ obj) { p["header"] = "Authorization" },
+			why: `wants its credential in the header "Authorization"`, err: ErrNotPayable},
+		"another header": {change: func(p map[string]string, _ obj) { p["header"] = "X-Payment-Authorization" },
+			why: `wants its credential in the header "X-Payment-Authorization"`, err: ErrNotPayable},
+		"in lower case": {change: func(p map[string]string, _ obj) { p["header"] = "payment-authorization" },
+			why: `wants its credential in the header`, err: ErrNotPayable},
+		"no header": {change: func(p map[string]string, _ obj) { p["header"] = "" },
+			why: `wants its credential in the header ""`, err: ErrNotPayable},
+		"usdc": {change: asUSDC(obj{"chainId": 8453})},
+		"usdc for another credential": {change: asUSDC(obj{"chainId": 8453, "credentialTypes": []string{"hash"}}),
+			why: "no credential of the type", err: ErrNotPayable},
+		"usdc in another token": {change: func(p map[string]string, r obj) {
+			asUSDC(obj{"chainId": 36900})(p, r)
+			r["currency"] = "0x9cb8142aEBBcdc60AF7c97Af897A67A8f3CA71C2" // USDC.e
+		}, why: "another token than Circle's USDC", err: ErrNotPayable},
+		"usdc on Solana": {change: func(p map[string]string, r obj) {
+			asUSDC(obj{"chainId": 8453})(p, r)
+			r["methodDetails"].(obj)["type"] = "solana"
+		}, why: "of another kind", err: ErrNotPayable},
+		"usdc as evm": {change: func(p map[string]string, r obj) {
+			asUSDC(obj{"chainId": 8453})(p, r)
+			p["method"] = "evm"
+		}, why: "not known", err: ErrNotPayable},
 		"another credential": {change: func(_ map[string]string, r obj) {
 			r["methodDetails"] = obj{"chainId": 8453, "credentialTypes": []string{"hash"}}
 		}, why: "no credential of the type", err: ErrNotPayable},
@@ -106,7 +127,7 @@ func TestChallengesAreJudged(t *testing.T) {
 					t.Errorf("%v, want %v: %s; %d payments", err, c.err, c.why, len(*came))
 				}
 				terms, _ := b.Terms(t.Context(), url, Options{Choice: Choice{Protocol: ByMPP}})
-				if name == "another header" && terms.Entries[0].CredentialHeader != "Payment-Authorization" {
+				if name == "another header" && terms.Entries[0].CredentialHeader != "X-Payment-Authorization" {
 					t.Errorf("terms %+v", terms)
 				}
 				return
@@ -115,32 +136,101 @@ func TestChallengesAreJudged(t *testing.T) {
 				len(*came) != 1 {
 				t.Fatalf("%+v, %v, %d payments", res, err, len(*came))
 			}
-			raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix((*came)[0].Get("Authorization"),
-				"Payment "))
+			field, source := "Authorization", "did:pkh:eip155:8453:"
+			if name == "the other header" {
+				field = "Payment-Authorization"
+			}
+			raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix((*came)[0].Get(field), "Payment "))
 			var got credential
 			if err := errors.Join(err, json.Unmarshal(raw, &got)); err != nil {
 				t.Fatal(err)
 			}
+			if name == "usdc" {
+				source = "eip155:8453:"
+			}
 			end, err := time.Parse(time.RFC3339, got.Challenge["expires"])
 			if p := got.Payload; err != nil || p.Type != "authorization" ||
 				p.Nonce != nonceText(challengeNonce(got.Challenge)) || p.Value != "10000" ||
-				p.ValidBefore > fmt.Sprint(end.Unix()) || got.Source != "did:pkh:eip155:8453:"+p.From ||
+				p.ValidBefore > fmt.Sprint(end.Unix()) || !strings.EqualFold(got.Source, source+p.From) ||
+				(*came)[0].Get("Accept-Payment") != "evm/charge, usdc/charge;q=0.9" ||
 				got.Challenge["opaque"] != "e30" || (*came)[0].Get(headerKey) == "" {
 				t.Errorf("%s", raw)
 			}
 		})
 	}
-	// The caller's own Authorization has no place beside it, and there is no third protocol.
+	// There is no third protocol, and payments are the buyer's to send.
 	b, err := New(Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range []Options{{Header: http.Header{"Authorization": {"Bearer x"}}, Choice: Choice{Protocol: ByMPP}},
-		{Choice: Choice{Protocol: "l402"}}} {
+	for _, o := range []Options{{Header: http.Header{"Authorization": {"payment x"}}, Choice: Choice{Protocol: ByMPP}},
+		{Header: http.Header{"Payment-Authorization": {"x"}}}, {Choice: Choice{Protocol: "l402"}}} {
 		if _, err := b.Terms(t.Context(), "http://127.0.0.1:1/", o); err == nil ||
 			!strings.Contains(err.Error(), "making the request") {
 			t.Errorf("%+v: %v", o, err)
 		}
+	}
+}
+
+// asUSDC makes a challenge one of method usdc on an EVM network.
+func asUSDC(details obj) func(map[string]string, obj) {
+	return func(p map[string]string, r obj) {
+		p["method"], r["methodDetails"] = "usdc", obj{"type": "evm", "evm": details}
+	}
+}
+
+// The caller's own Authorization keeps its place: a challenge that names the other field is paid
+// beside it, any other is not. What the door answers with, a redirect to another host too, is where
+// the payment ends.
+func TestPaymentAuthorization(t *testing.T) {
+	elsewhere := 0
+	evil := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere++ }))
+	defer evil.Close()
+	for _, c := range []struct {
+		field string
+		paid  bool
+	}{{"Payment-Authorization", true}, {"", false}} {
+		var came []http.Header
+		_, header := inBody("an-id", "300000")
+		if c.field != "" {
+			header += `, header="` + c.field + `"`
+		}
+		b := newBuyer(t, roundTripper(func(r *http.Request) *http.Response {
+			if r.Header.Get(headerKey) != "" {
+				came = append(came, r.Header.Clone())
+				return response(307, map[string]string{"Location": evil.URL}, "")
+			}
+			return response(402, map[string]string{"WWW-Authenticate": header}, "")
+		}), nil)
+		_, err := b.Buy(t.Context(), doorURL, Options{Choice: Choice{Protocol: ByMPP},
+			Header: http.Header{"Authorization": {"Bearer st_x"}}})
+		if !c.paid {
+			if !errors.Is(err, ErrNotPayable) || !strings.Contains(err.Error(), "own Authorization") || len(came) != 0 {
+				t.Errorf("the usual field: %v, %d payments", err, len(came))
+			}
+			continue
+		}
+		if len(came) != 1 || came[0].Get("Authorization") != "Bearer st_x" || elsewhere != 0 {
+			t.Fatalf("%v, presented %v, %d elsewhere", err, came, elsewhere)
+		}
+		raw, _ := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(came[0].Get(c.field), "Payment "))
+		var got credential
+		if err := json.Unmarshal(raw, &got); err != nil || got.Challenge["header"] != c.field {
+			t.Errorf("%s, %v", raw, err)
+		}
+	}
+}
+
+// The nonce of method usdc is that of the vector that the draft's text was worked out with.
+func TestUSDCNonce(t *testing.T) {
+	request := `{"amount":"1000","currency":"0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913","externalId":"order-1",` +
+		`"methodDetails":{"evm":{"chainId":8453,"credentialTypes":["authorization"],"decimals":6},"type":"evm"},` +
+		`"recipient":"0xAd29D7a8aD3639F97798c768202F27C1dE81DC55"}`
+	got := nonceText(challengeNonce(map[string]string{"id": "x7Tg2pLqR9mKvNwY3hBcZa", "intent": "charge",
+		"method": "usdc", "realm": "api.example.com",
+		"request": base64.RawURLEncoding.EncodeToString([]byte(request))}))
+	if want := "0x7392ff4efdd4fc8ee0b77e0e37265b2145a15faaaa8b57d928d96976808fbfe8"; got != want {
+		t.Errorf("nonce %s, want %s", got, want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package buyer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
@@ -43,7 +44,7 @@ func (b *Buyer) sign(p *purchase, t *Terms, key string) error {
 	}
 	name, value := headerSignature, ""
 	if e.challenge != nil {
-		name = headerCredential
+		name = cmp.Or(e.CredentialHeader, headerCredential)
 		value, err = credentialFor(e, payload.(wirePayload)) // challenges are of EVM networks
 	} else {
 		value, err = paymentFor(t, e, payload, key)

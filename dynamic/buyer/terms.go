@@ -122,7 +122,11 @@ func (b *Buyer) terms(ctx context.Context, u *url.URL, r request, c Choice) (*Te
 		return nil, err
 	}
 	for i := range t.Entries {
-		b.judge(&t.Entries[i])
+		e := &t.Entries[i]
+		if b.judge(e); e.challenge != nil && e.CredentialHeader == "" && r.Header.Get(headerCredential) != "" &&
+			e.Refused == "" {
+			e.Refused = "its credential would take the place of the request's own " + headerCredential
+		}
 	}
 	b.choose(t, c)
 	b.suspect(t, u)

@@ -160,13 +160,14 @@ func (c *Counter) read(r Request) (payment, *till.Presented, error) {
 			}
 			continue
 		}
-		out.Accepted, out.Payload, out.Key, out.BadKey, out.Shared = p.Accepted, p.Payload, p.Key, p.BadKey, p.Shared
+		out.Accepted, out.Payload, out.Key, out.BadKey = p.Accepted, p.Payload, p.Key, p.BadKey
+		out.Payer, out.Order, out.Shared = p.Payer, p.Order, p.Shared
 		if c.nonces.Valid(p.Nonce) {
 			out.Proof = hex.EncodeToString(p.Digest[:])
 		}
 		out.Match = func(o *till.Offer, accepts []rail.Requirement) (rail.Requirement, error) {
 			q := c.quote(o, r.Method)
-			q.Accepts, q.Query, q.Body = accepts, r.Inputs.Query, r.Inputs.Body
+			q.Accepts, q.Query, q.Body, q.At = accepts, r.Inputs.Query, r.Inputs.Body, c.Now()
 			return by.Match(p, q)
 		}
 	}

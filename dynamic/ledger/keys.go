@@ -109,8 +109,8 @@ func Purchases() (from, to []byte) { return Prefix(Key(prefixPurchase)) }
 func SettlementKey(id string) []byte { return Key(prefixSettlement, id) }
 
 // AuthKey is auth/<claim…>, where claim is the list that makes an authorization
-// unique: network, asset, method, payer, nonce; or network and message digest. A
-// nonce that is of one challenge is claimed once more for every payer, "*".
+// unique: network, asset, method, payer, nonce; or network and message digest. An
+// order of which there are several offers is claimed beside: "order" and its name.
 // The caller has brought each to its one spelling (addresses in lower case).
 func AuthKey(claim ...string) []byte { return Key(append([]string{prefixAuth}, claim...)...) }
 

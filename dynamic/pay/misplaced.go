@@ -14,7 +14,6 @@ var misplaced = []struct {
 	read   string
 }{
 	{"X-PAYMENT", always, "PAYMENT-SIGNATURE, with x402Version 2"},
-	{"Payment-Authorization", always, "Authorization: Payment, in a field of its own"},
 	{"Authorization", behindAnother, "Authorization: Payment, in a field of its own and with nothing before it"},
 }
 

@@ -10,7 +10,8 @@
 //	protocol   terms                        payment                     answer
 //	x402       PAYMENT-REQUIRED, members    PAYMENT-SIGNATURE           PAYMENT-RESPONSE
 //	           of the body                  _meta x402/payment          _meta x402/payment-response
-//	MPP        WWW-Authenticate: Payment    Authorization: Payment      Payment-Receipt
+//	MPP        WWW-Authenticate: Payment    Authorization: Payment,     Payment-Receipt
+//	                                        Payment-Authorization
 //	                                        _meta of org.paymentauth    _meta of org.paymentauth
 //
 // One 402 holds the terms of every protocol: each adds fields to the header and members to the
@@ -93,6 +94,7 @@ type Quote struct {
 	Meta        bool      // it is said over MCP, where no header says it beside the body
 	Query       string    // of the request as it came, for Match; a protocol may bind it
 	Body        []byte    // the same
+	At          time.Time // when it came, for Match
 	// SignIn are the networks that are named for wallets to sign in on in place of paying again;
 	// none where no header says it.
 	SignIn []SignInChain
@@ -183,8 +185,12 @@ type Presented struct {
 	Nonce    string            // the nonce that came back, "" for none
 	Key      string            // the idempotency key in it, "" for none
 	BadKey   bool              // it holds a key that breaks the protocol's own rule
-	// Shared is why a payment is refused whose nonce another payer used already; nil where nonces
-	// are the payer's own.
+	// Payer is the account that Match shows to have signed beside the payment, which must be the
+	// payment's own; "" where nothing is signed beside it.
+	Payer string
+	// Order names what this payment is one of several offers of. One of them is paid, by one payer,
+	// and Shared is why another payment for it is refused. nil: a payment is for itself.
+	Order  string
 	Shared *rail.Refusal
 	Data   any // the protocol's own
 }

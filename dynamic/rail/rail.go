@@ -35,6 +35,9 @@ type Requirement struct {
 	// otherwise Longer is added. It stands between who asks and who verifies, and is no part of the
 	// terms.
 	Firm bool `json:"-"`
+	// Bare says that a transaction may hold the payment, what bounds its cost, and memos, and
+	// nothing that a wallet puts beside them. Like Firm it is no part of the terms.
+	Bare bool `json:"-"`
 	// Varying are further members of Extra, which differ from one 402 to the next; nil for none.
 	Varying *Varying `json:"-"`
 }

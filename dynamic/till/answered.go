@@ -11,8 +11,8 @@ import (
 // once may send any number of them, of a wallet without money, so what they leave has an end
 // (M19):
 //
-//	budget/answered/<purchase>/<authorization>                   when it is forgotten
-//	budget/answered_until/<Unix time>/<purchase>/<authorization> the same in the order of time
+//	budget/answered/<purchase>/<authorization>                   the order that was claimed with it, or nothing
+//	budget/answered_until/<Unix time>/<purchase>/<authorization> when both are forgotten
 const (
 	nameAnswered      = "answered"
 	nameAnsweredUntil = "answered_until"
@@ -49,11 +49,10 @@ func (o *matched) answer(tx ledger.Tx, purchase string) error {
 	}
 	end := time.Unix(o.p.payment.ValidBefore, 0).Add(answeredKept)
 	name := string(authKey(o.p.payment))
-	for _, key := range [][]byte{ledger.BudgetKey(nameAnswered, purchase, name),
-		ledger.BudgetKey(nameAnsweredUntil, ledger.Number(uint64(max(0, end.Unix()))), purchase, name)} {
-		if err := tx.Set(key, nil); err != nil {
-			return err
-		}
+	if err := errors.Join(tx.Set(ledger.BudgetKey(nameAnswered, purchase, name), []byte(o.p.Order)),
+		tx.Set(ledger.BudgetKey(nameAnsweredUntil, ledger.Number(uint64(max(0, end.Unix()))), purchase, name),
+			nil)); err != nil {
+		return err
 	}
 	return o.spend(tx, Claim{Purchase: purchase, Header: o.p.Proof, Answered: true})
 }
@@ -72,24 +71,23 @@ func forgetAnswered(tx ledger.Tx) error {
 			return err
 		}
 		purchase, name := parts[3], parts[4]
-		if err := errors.Join(tx.Delete(ledger.BudgetKey(nameAnswered, purchase, name)),
-			tx.Delete([]byte(name)), forgetShared(tx, []byte(name), purchase)); err != nil {
+		at := ledger.BudgetKey(nameAnswered, purchase, name)
+		order, err := tx.Get(at)
+		if err != nil && !errors.Is(err, errNotFound) {
+			return err
+		}
+		if err := errors.Join(tx.Delete(at), tx.Delete([]byte(name)), forgetOrder(tx, string(order))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// forgetShared forgets the claim of a nonce for everybody that was made with an answered one.
-func forgetShared(tx ledger.Tx, auth []byte, purchase string) error {
-	parts, err := ledger.Parts(auth)
-	if err != nil || len(parts) != 6 {
-		return err
-	}
-	key := ledger.AuthKey(parts[1], parts[2], parts[3], everyPayer, parts[5])
-	c, err := ledger.GetJSON[Claim](tx, key)
-	if errors.Is(err, errNotFound) || err == nil && !(c.Answered && c.Purchase == purchase) {
+// forgetOrder forgets the claim of an order that was made with an answered payment.
+func forgetOrder(tx ledger.Tx, order string) error {
+	c, err := ledger.GetJSON[Claim](tx, orderKey(order))
+	if errors.Is(err, errNotFound) || err == nil && !c.Answered {
 		return nil
 	}
-	return errors.Join(err, tx.Delete(key))
+	return errors.Join(err, tx.Delete(orderKey(order)))
 }

@@ -47,8 +47,12 @@ type Presented struct {
 	Proof  string
 	Key    string // the idempotency key in it, "" for none
 	BadKey bool   // the key in it breaks the protocol's rule
-	// Shared is why it is refused where another payer used its nonce; nil where nonces are the
-	// payer's own.
+	// Payer is who signed beside it, as Match shows, and must be who pays; "" where nothing is
+	// signed beside it.
+	Payer string
+	// Order names the order that it is one of several offers of, and Shared is why it is refused
+	// where that was paid. nil where a payment is for itself.
+	Order  string
 	Shared *rail.Refusal
 	// Match finds which of the terms for an offer it accepts. Its error is a *rail.Refusal.
 	Match func(o *Offer, accepts []rail.Requirement) (rail.Requirement, error)
@@ -137,6 +141,10 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if p.Payer != "" && p.Payer != p.payment.Payer {
+		return nil, t.refuse(a, &rail.Refusal{Reason: "verification-failed",
+			Message: "who signed beside the payment is not who pays"})
 	}
 	key, err := keyOf(order.Key, p)
 	if err != nil {

@@ -138,21 +138,22 @@ func (o *matched) reads(id string) []ledger.Range {
 		settle.OpenReads(o.holder()), ledger.At(ledger.TaskKey(jobPurchase, id)))
 }
 
-// everyPayer stands for the payer in the claim of a nonce that is taken whoever signs for it.
-const everyPayer = "*"
+// orderKey is where the claim of an order is kept of which there were several offers.
+func orderKey(order string) []byte { return ledger.AuthKey("order", order) }
 
-// spend claims the authorization, and with it its nonce where that is not the payer's own. A
-// transaction that returns the refusal has claimed nothing.
+// spend claims the authorization, and with it the order that it is one of several offers of, where
+// that is not the same purchase's already. A transaction that returns the refusal has claimed
+// nothing.
 func (o *matched) spend(tx ledger.Tx, c Claim) error {
 	if o.p.Shared != nil {
-		p := o.p.payment
-		key := ledger.AuthKey(p.Network, p.Asset, p.Method, everyPayer, p.Nonce)
-		if _, err := tx.Get(key); err == nil {
-			return o.p.Shared
-		} else if !errors.Is(err, errNotFound) {
-			return err
+		of, err := ledger.GetJSON[Claim](tx, orderKey(o.p.Order))
+		switch {
+		case errors.Is(err, errNotFound):
+			err = ledger.SetJSON(tx, orderKey(o.p.Order), c)
+		case err == nil && of.Purchase != c.Purchase:
+			err = o.p.Shared
 		}
-		if err := ledger.SetJSON(tx, key, c); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -224,6 +224,8 @@ func (s *Source) versions() []templates.Version {
 		{Name: "x402", Path: "/api/buy/{item_id}", Version: "2", Status: "served", Since: api.ContractSince},
 		{Name: "MPP evm/charge", Path: "/api/buy/{item_id}", Version: "draft-evm-charge-00", Status: "served",
 			Since: "2026-11-22"},
+		{Name: "MPP usdc/charge", Path: "/api/buy/{item_id}", Version: "draft-usdc-charge-00", Status: "served",
+			Since: "2026-11-30"},
 	}
 	for _, r := range s.API {
 		if r.Internal || r.Version == "" && r.Deprecated.IsZero() {

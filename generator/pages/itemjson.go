@@ -178,8 +178,8 @@ type freeShelf struct {
 }
 
 const howToBuy = "GET buy_url, read the 402, sign one of the payments it offers (x402 version 2, USDC), and send the " +
-	"same request with PAYMENT-SIGNATURE; or answer the challenge in WWW-Authenticate with Authorization: Payment " +
-	"(MPP, USDC on Base)."
+	"same request with PAYMENT-SIGNATURE; or answer a challenge in WWW-Authenticate with Authorization: Payment " +
+	"(MPP, USDC)."
 
 // Product describes a good in the words of schema.org, with an offer for each amount that it is
 // sold at. It says what the entry of the catalogue says.

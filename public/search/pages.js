@@ -470,7 +470,7 @@
         {
           "at": "by-mpp",
           "title": "By MPP",
-          "text": "The same door takes MPP (evm, charge) on Base. Its stock client pays by itself: import { evm, Mppx } from 'mppx/client'; import type { Hex } from 'viem'; import { privateKeyToAccount } from 'viem/accounts'; const account = privateKeyToAccount(process.env.PRIVATE_KEY as Hex); const methods = [evm.charge({ account, currencies: [evm.assets.base.USDC] })]; const client = Mppx.crea"
+          "text": "The same door takes MPP, intent charge: method evm on Base, and method usdc on every network that is sold on. The stock client has the first and pays by itself: import { evm, Mppx } from 'mppx/client'; import type { Hex } from 'viem'; import { privateKeyToAccount } from 'viem/accounts'; const account = privateKeyToAccount(process.env.PRIVATE_KEY as Hex); const methods = [evm.charge({ account, currencies: [evm.assets.base.USDC] })]; const client = Mppx.crea The challenges are offers of one order: one of them is paid. Method usdc is Circle's draft, which no SDK has yet; mpp-usdc/v1 says what is signed. With Accept-Payment: usdc/charge the 402 has a challenge for each network. Where Authorization holds something else, such as a token for a gateway, the challenge names Payment-Authorization, and the credential goes there, beside it."
         },
         {
           "at": "over-mcp",
@@ -500,7 +500,7 @@
       "summary": "An agent may sign its requests by Web Bot Auth and is then told apart by its key. Nobody has to, and nothing is refused for want of it.",
       "parts": [
         {
-          "text": "A request with Signature, Signature-Input and Signature-Agent (RFC 9421, draft-meunier-webbotauth-httpsig-protocol-02) is checked against the key directory of its agent. Its limits are then kept by that key and no longer by an address that others share, for up to four keys from one address in an hour. Tags are web-bot-auth for reading, and agent-browser-auth and agent-payer-auth for browsing and paying on behalf of somebody. Cover @authority (or @target-uri) and the member of Signature-Agent. The authority is store.example, whatever the way to it. created, expires (at most 24 hours later) and keyid, the thumbprint of the key, are required. A nonce makes the signature good for once. The directory stands at /.well-known/http-message-signatures-directory of the agent's host and is kept for an hour. Who did not sign and has used up what an address has is asked to: a 429 then carries Accept-Signature (RFC 9421, section 5) with a fresh nonce. It is there only where a caller told apart by a key would be let through, and never for a request that was signed. No 403 of this store turns on who signed, so none asks. Whoever pays may be named as the agent that signed: a signature that covers the payment too (payment-signature, or authorization for MPP; over MCP content-digest with the SHA-256 of the body) puts , signed by the host of the directory and the thumbprint of the key at the end of settled_via in the certificate, for good. One that does not cover it leaves no name there. A directory that cannot be read makes the request an unsigned one, no worse and no better. A signature that is wrong, stale or used before is refused, and the problem says why. The program signs one request, with a key of 32 bytes from the environment variable AGENT_KEY in hex, for the agent at agent.example.com, whose directory lists the key. Sent twice, the nonce is refused: package main import ( \"crypto/ed25519\" \"crypto/rand\" \"crypto/sha256\" \"encoding/base64\" \"encoding/hex\" \"fmt\" \"log\" \"net/http\" \"os\" \"time\" ) func main() { seed, err := hex.DecodeString(os.Getenv(\"AGENT_KEY\")) if err != nil || len(seed) != ed25519.SeedSize { log.Fatal(\"AGENT_KEY is no k The store signs its own requests in the same way. Its directory is at /.well-known/http-message-signatures-directory."
+          "text": "A request with Signature, Signature-Input and Signature-Agent (RFC 9421, draft-meunier-webbotauth-httpsig-protocol-02) is checked against the key directory of its agent. Its limits are then kept by that key and no longer by an address that others share, for up to four keys from one address in an hour. Tags are web-bot-auth for reading, and agent-browser-auth and agent-payer-auth for browsing and paying on behalf of somebody. Cover @authority (or @target-uri) and the member of Signature-Agent. The authority is store.example, whatever the way to it. created, expires (at most 24 hours later) and keyid, the thumbprint of the key, are required. A nonce makes the signature good for once. The directory stands at /.well-known/http-message-signatures-directory of the agent's host and is kept for an hour. Who did not sign and has used up what an address has is asked to: a 429 then carries Accept-Signature (RFC 9421, section 5) with a fresh nonce. It is there only where a caller told apart by a key would be let through, and never for a request that was signed. No 403 of this store turns on who signed, so none asks. Whoever pays may be named as the agent that signed: a signature that covers the payment too (payment-signature, or for MPP authorization, payment-authorization and accept-payment, those of them that are sent; over MCP content-digest with the SHA-256 of the body) puts , signed by the host of the directory and the thumbprint of the key at the end of settled_via in the certificate, for good. One that does not cover it leaves no name there. A directory that cannot be read makes the request an unsigned one, no worse and no better. A signature that is wrong, stale or used before is refused, and the problem says why. The program signs one request, with a key of 32 bytes from the environment variable AGENT_KEY in hex, for the agent at agent.example.com, whose directory lists the key. Sent twice, the nonce is refused: package main import ( \"crypto/ed25519\" \"crypto/rand\" \"crypto/sha256\" \"encoding/base64\" \"encoding/hex\" \"fmt\" \"log\" \"net/http\" \"os\" \"time\" ) func main() { seed, err := hex.DecodeString(os.Getenv(\"AGENT_KEY\")) if err != nil || len(seed) != ed25519.SeedSize { log.Fatal(\"AGENT_KEY is no k The store signs its own requests in the same way. Its directory is at /.well-known/http-message-signatures-directory."
         }
       ]
     },
@@ -644,7 +644,7 @@
         {
           "at": "how-to-buy",
           "title": "How to buy",
-          "text": "Call buy_…. Without a payment nothing happens, and the answer has the terms: x402 version 2 (accepts, resource, extensions), and one MPP challenge for each amount under org.paymentauth/payment-required. In revision 2025-06-18 it is error 402 with both in error.data. Sign one of them. Call again with the same arguments and the payment in params._meta: x402/payment (the payment object, or the base64 of it), or org.paymentauth/credential. Add x402/idempotency-key, 16 to 128 characters, one for each order. The result has the goods, a certificate and what recovers them later. result._meta has x402/payment-response or org.paymentauth/receipt. The goods are made first and the payment is settled after. If they cannot be made, nothing is taken. {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"buy_hello\",\"arguments\":{\"agent_name\":\"Ada\"}, \"_meta\":{\"x402/payment\":{\"x402Version\":2,\"accepted\":{},\"payload\":{},\"resource\":{},\"extensions\":{}}, \"x402/idempotency-key\":\"order-2026-11-22-0001\"}}}"
+          "text": "Call buy_…. Without a payment nothing happens, and the answer has the terms: x402 version 2 (accepts, resource, extensions), and MPP challenges under org.paymentauth/payment-required: one of method evm for each amount, and one of method usdc. In revision 2025-06-18 it is error 402 with both in error.data. Sign one of them. Call again with the same arguments and the payment in params._meta: x402/payment (the payment object, or the base64 of it), or org.paymentauth/credential. Add x402/idempotency-key, 16 to 128 characters, one for each order. The result has the goods, a certificate and what recovers them later. result._meta has x402/payment-response or org.paymentauth/receipt. The goods are made first and the payment is settled after. If they cannot be made, nothing is taken. {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"buy_hello\",\"arguments\":{\"agent_name\":\"Ada\"}, \"_meta\":{\"x402/payment\":{\"x402Version\":2,\"accepted\":{},\"payload\":{},\"resource\":{},\"extensions\":{}}, \"x402/idempotency-key\":\"order-2026-11-22-0001\"}}}"
         },
         {
           "at": "clients-that-pay-by-themselves",
@@ -1742,7 +1742,7 @@
         {
           "at": "what-happened",
           "title": "What happened",
-          "text": "You asked for a paid route without a payment. The terms are in the PAYMENT-REQUIRED header (base64 JSON, x402 version 2) and again in the body, with the signed offer of the first; offers_url has those of all. Where Base is among the networks, a challenge of the Payment scheme (MPP, method evm, intent charge) stands in WWW-Authenticate for the least amount; where there are more, the body has one for each under org.paymentauth/payment-required."
+          "text": "You asked for a paid route without a payment. The terms are in the PAYMENT-REQUIRED header (base64 JSON, x402 version 2) and again in the body, with the signed offer of the first; offers_url has those of all. Challenges of the Payment scheme (MPP, intent charge) stand in WWW-Authenticate for the least amount: by method evm where Base is among the networks, and by method usdc. Where there are more, the body has one for each under org.paymentauth/payment-required. Accept-Payment: usdc/charge has those of every network."
         },
         {
           "at": "were-you-billed",
@@ -1752,7 +1752,7 @@
         {
           "at": "what-to-do-next",
           "title": "What to do next",
-          "text": "Sign one of the offered payments and repeat the identical request with PAYMENT-SIGNATURE, or answer the challenge with Authorization: Payment. One of the two: a request with both is refused. A challenge is good for the address, query and body that it was asked with, for one wallet, and until the time in it. Send Idempotency-Key too; the body suggests one. Stock clients refuse more than 1 USD unless you raise their ceiling. What you are about to approve is one page long."
+          "text": "Sign one of the offered payments and repeat the identical request with PAYMENT-SIGNATURE, or answer one challenge with Authorization: Payment (Payment-Authorization where it says so). One of the two: a request with both is refused. A challenge is good for the address, query and body that it was asked with, for one wallet, and until the time in it. Send Idempotency-Key too; the body suggests one. Stock clients refuse more than 1 USD unless you raise their ceiling. What you are about to approve is one page long."
         }
       ]
     },
@@ -2805,6 +2805,41 @@
       ]
     },
     {
+      "path": "/spec/mpp-usdc/v1",
+      "title": "mpp-usdc/v1",
+      "summary": "How the MPP method usdc is offered and paid here, and what its draft and that of the Payment scheme leave to a store.",
+      "parts": [
+        {
+          "text": "Method usdc, intent charge, is Circle's (draft-usdc-charge-00): native USDC, with a payment that is bound to its challenge, to the method, to the intent and to the whole request. It stands beside method evm in the same 402. This page says what the draft leaves open, and what of draft-httpauth-payment-02 is kept."
+        },
+        {
+          "at": "what-is-offered-where",
+          "title": "What is offered where",
+          "text": "Method On In the header In the body evm Base, where it is sold on the least amount each amount, where there are several usdc every EVM network that is sold on, and Solana the least amount, on the first of them all networks and amounts, for who names the method A header holds two challenges at most, so that it stays within 7,000 bytes with the terms of x402, and within 8,000 where there are several amounts. Accept-Payment chooses: usdc/charge gets the first challenge for EVM wallets and the one for Solana in WWW-Authenticate, and all of them in the body, under org.paymentauth/payment-required. A token is offered where it is Circle's own by the table of networks of this store, under its own EIP-712 name and version, and never by Permit2. The profiles stacks and gateway are not taken. Accept-Payment is read by its grammar: at most 1,024 bytes and 32 ranges, or it says nothing. The most specific range counts, q=0 leaves a method out, a higher q comes first, and equal ones stay in the order of this store. Where no range speaks of an offer, the answer is what it is without the field. Where each is refused by a q=0, the header has no challenge and the body keeps them."
+        },
+        {
+          "at": "what-is-signed",
+          "title": "What is signed",
+          "text": "On an EVM network: an EIP-3009 authorization, as by method evm, whose nonce is Keccak-256 of the canonical JSON (RFC 8785) of id, intent, method, realm and requestHash. The draft does not say how requestHash is written inside. Here it is written as the nonce is: 0x and 64 lower-case hexadecimal digits, of Keccak-256 over the bytes that the base64url of request decodes to. payload.nonce has that one spelling. source may be left out; it is the CAIP-10 account or the did:pkh of the payer. { \"id\": \"x7Tg2pLqR9mKvNwY3hBcZa\", \"realm\": \"api.example.com\", \"request\": \"{\\\"amount\\\":\\\"1000\\\",\\\"currency\\\":\\\"0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913\\\",\\\"externalId\\\":\\\"order-1\\\",\\\"methodDetails\\\":{\\\"evm\\\":{\\\"chainId\\\":8453,\\\"credentialTypes\\\":[\\\"authorization\\\"],\\\"decimals\\\":6},\\\"type\\\":\\\"evm On Solana: a transaction with the fee payer of the request, which the payer signs, and beside it the binding of the draft: ed25519 over the SHA-256 of CIRCLE::USDC::ChallengeBindingV00 followed by the canonical JSON of challenge (as it is sent back, in canonical form), method, source, transactionBytesDigest and type. The key is that of the account that pays, and source its CAIP-10 account. Compute limit, compute price, one TransferChecked and memos are taken, and nothing else: no Lighthouse, no durable nonce, no account that is made on the way, because this store's stands already. { \"seed\": \"0101010101010101010101010101010101010101010101010101010101010101\", \"source\": \"solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:AKnL4NNf3DGWZJS6cPknBuEGnVsV4A4m5tgebLHaRSZ9\", \"transaction\": \"dGhlIGJ5dGVzIG9mIGEgdHJhbnNhY3Rpb24=\", \"challenge\": \"{\\\"expires\\\":\\\"2026-12-01T12:05:00Z\\\",\\\"id\\\":\\\"x7Tg Where a credential is an object, over MCP, the challenge in it is signed as it stands there."
+        },
+        {
+          "at": "one-order",
+          "title": "One order",
+          "text": "externalId names the order: all challenges of one answer have the same, and it says nothing to others. One of them is paid, by one wallet, whatever the method, the network and the key that came along. The claim of the order and that of the payment are one transaction. Whoever comes second is refused (invalid-challenge), but for the wallet that paid, which is given what it bought. Challenges of method evm are of the order too, without saying so. The entries of x402 in the same 402 are not: there two equal orders of one wallet are one, as everywhere. The receipt has method, type, challengeId, reference, status, timestamp, network (CAIP-2) and externalId."
+        },
+        {
+          "at": "the-field-of-a-credential",
+          "title": "The field of a credential",
+          "text": "A challenge has header=\"Payment-Authorization\" where the request that asked for it had something else in Authorization, such as a bearer token for a gateway on the way. Its credential is taken from that field and from no other, and header is sent back in it. The id of a challenge is a MAC over the seven parts that it always had, and behind them the field where one is named. The same credential again, for an answer that was lost, comes in the same field; in the other one it proves nothing."
+        },
+        {
+          "at": "what-is-refused",
+          "title": "What is refused",
+          "text": "Case Answer another realm, door, query, body, method, network, token, amount or order than the challenge's; an id of another store; the wrong field; an order that was paid 402 invalid-challenge the nonce of method evm, another spelling of it, a binding by another key or of other bytes, a source that is not who pays 402 verification-failed a challenge on Solana that has ended 402 payment-expired another credential type, more in the payload, no binding 402 invalid-payload a payer whom the token blocks or whose account is frozen; a guard beside the transfer 402, with the reason of the network a token that is paused, or that blocks this store 503 settlement_unavailable; the network is left out of the 402 until it is over two credentials, also in two fields; one beside a payment by x402 400 Each says billed: no. Whether a payer or this store is blocked, and whether the token is paused, is asked of the network for each payment, at its newest block. The same credential again is answered with what became of its payment."
+        }
+      ]
+    },
+    {
       "path": "/spec/sign-in/v1",
       "title": "sign-in/v1",
       "summary": "What a wallet that bought something here gets by signing in in place of paying again, at which door, and for how long.",
@@ -3513,12 +3548,12 @@
         {
           "at": "purchase-2",
           "title": "Purchase, 2",
-          "text": "Buying, and getting back what was bought. GET /gazette/issue-{issue_number} GET /zodiac/archive/{sign}/week-{week} GET /tips/{slug} GET /porch/line GET /api/commission/{request_id}"
+          "text": "Buying, and getting back what was bought. GET /gazette/issue-{issue_number} GET /zodiac/archive/{sign}/week-{week} GET /tips/{slug} GET /porch/line"
         },
         {
           "at": "purchase-3",
           "title": "Purchase, 3",
-          "text": "Buying, and getting back what was bought. GET /api/purchase-status/{purchase_id} POST /api/claims/challenge POST /api/claims GET /api/purchase-status/{purchase_id}/file GET /api/offers"
+          "text": "Buying, and getting back what was bought. GET /api/commission/{request_id} GET /api/purchase-status/{purchase_id} POST /api/claims/challenge POST /api/claims GET /api/purchase-status/{purchase_id}/file GET /api/offers"
         },
         {
           "at": "record",
@@ -3533,7 +3568,7 @@
         {
           "at": "signing",
           "title": "Signing",
-          "text": "What is needed to verify what the store signed. GET /.well-known/http-message-signatures-directory 19 published files"
+          "text": "What is needed to verify what the store signed. GET /.well-known/http-message-signatures-directory 20 published files"
         },
         {
           "at": "storefront",

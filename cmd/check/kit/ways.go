@@ -97,10 +97,12 @@ type broken struct{}
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // The headers of a payment: paymentHeader presents it (x402 v2, HTTP transport); by MPP
-// credentialHeader does (RFC 9110, section 11.6.2), and receiptHeader says that it was settled.
+// credentialHeader does (RFC 9110, section 11.6.2), or apartHeader where the challenge names it,
+// and receiptHeader says that it was settled.
 const (
 	paymentHeader    = "Payment-Signature"
 	credentialHeader = "Authorization"
+	apartHeader      = "Payment-Authorization"
 	receiptHeader    = "Payment-Receipt"
 	paymentScheme    = "Payment "
 )
@@ -110,6 +112,8 @@ func presentedIn(r *http.Request) string {
 	switch {
 	case r.Header.Get(paymentHeader) != "":
 		return paymentHeader
+	case strings.HasPrefix(r.Header.Get(apartHeader), paymentScheme):
+		return apartHeader
 	case strings.HasPrefix(r.Header.Get(credentialHeader), paymentScheme):
 		return credentialHeader
 	}
@@ -183,7 +187,7 @@ func (l *loser) RoundTrip(r *http.Request) (*http.Response, error) {
 		return l.pass(r)
 	}
 	p := readPayment(r.Header.Get(in))
-	if in == credentialHeader {
+	if in != paymentHeader {
 		p = readCredential(r.Header.Get(in))
 	}
 	l.mu.Lock()

@@ -40,6 +40,7 @@ type Options struct {
 	AtOnce  bool   // all URLs at the same time
 	SignIn  bool   // signs in, where a door asks for that, before it pays
 	Body    string // JSON to send with POST; "" is GET
+	Bearer  string // MPP: a token that the application has in Authorization; "" is none
 	// Timeouts are when the application gives up, for each URL; 0 or none is never.
 	Timeouts []time.Duration
 }
@@ -52,6 +53,7 @@ type Result struct {
 	Body    string            `json:"body"`
 	// the payment's header that was sent, the last of several, "" if none was
 	Payment string `json:"payment"`
+	Field   string `json:"field"`   // MPP: the field of it
 	Settled bool   `json:"settled"` // as the client reads PAYMENT-RESPONSE or Payment-Receipt
 	Asked   int    `json:"asked"`   // MPP: how many challenges it was given
 	Error   string `json:"error"`   // what the client threw
@@ -79,7 +81,7 @@ func (o Options) env() map[string]string {
 	return map[string]string{"KEY": o.Key, "NETWORK": o.Network, "WALLET": o.Wallet, "DELEGATE": o.Delegate,
 		"FACTORY": o.Factory, "SALTS": strings.Join(o.Salts, ","), "RPC": o.RPC, "BODY": o.Body,
 		"TIMEOUTS": strings.Join(timeouts, ","), "SPEND": where(o.SpendOff, "off"), "AT_ONCE": where(o.AtOnce, "1"),
-		"SIGN_IN": where(o.SignIn, "1")}
+		"SIGN_IN": where(o.SignIn, "1"), "BEARER": o.Bearer}
 }
 
 // where is a word where something is so.

@@ -183,6 +183,8 @@ func servedRows() map[string]func(*Door) {
 		"mpp-without-intent": over(mpp(func(p *mppParams) { p.intent = "" })),
 		"mpp-undecodable":    over(mpp(func(p *mppParams) { p.encoded = "{}" })),
 		"mpp-expired":        over(mpp(func(p *mppParams) { p.expires = p.later(-60) })),
+		"mpp-header":         over(mpp(func(p *mppParams) { p.more = `, header="X-Payment"` })),
+		"mpp-apart":          over(mpp(func(p *mppParams) { p.more = `, header="Payment-Authorization"` })),
 		"mpp-not-canonical": over(mpp(func(p *mppParams) {
 			p.encoded = base64.RawURLEncoding.EncodeToString([]byte(`{"recipient":"` + payee +
 				`","currency":"0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913","amount":"10000",` +

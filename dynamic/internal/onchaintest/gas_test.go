@@ -318,10 +318,17 @@ func TestPausedAndBlocked(t *testing.T) {
 			s := newShop(t, shopOptions{config: closely})
 			const path = "/api/buy/hello"
 			p := s.sign(s.challenge(path), 0, s.net.Buyers[0], tenMinutes)
+			offers, _ := s.usdcOffers(path, nil)
+			byUSDC := s.answerUSDC(usdcOn(t, offers, s.net.ID()), s.net.Buyers[1], nil)
 			s.net.Await(s.net.Send(s.net.Minter, s.net.Asset, c.ill(s)).Hash())
 			s.out(path, c.why)
 			for range 4 {
 				s.notTaken(path, p, c.why)
+			}
+			r := s.show(path, byUSDC)
+			s.want("by method usdc", r, 503, "settlement_unavailable")
+			if r.Str("billed") != "no" || !strings.Contains(string(r.Raw), c.why) {
+				t.Errorf("by method usdc: %s", r.Raw)
 			}
 			if c.well == nil {
 				return

@@ -193,6 +193,7 @@ func (p *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				unpaid := header.Clone()
 				unpaid.Del("PAYMENT-SIGNATURE")
 				unpaid.Del("Authorization")
+				unpaid.Del("Payment-Authorization")
 				return p.send(r, path, unpaid, body)
 			})
 			return
@@ -219,6 +220,7 @@ var (
 type spender struct {
 	first, second stock
 	solana        bool
+	bearer        string // in Authorization, beside which the payment has its own field
 	body          string // of a POST
 }
 
@@ -226,6 +228,7 @@ type spender struct {
 // come before clocks were put forward for longer than an authorization may be valid.
 var spenders = []spender{
 	{first: stockMPP, second: stockMPP},
+	{first: stockMPP, second: stockMPP, bearer: "a-token"},
 	{first: stockMPP, second: stockX402},
 	{first: stockX402, second: stockMPP},
 	{first: stockX402, second: stockX402},
@@ -235,6 +238,7 @@ var spenders = []spender{
 
 const (
 	byMPP = iota
+	byMPPApart
 	byMPPThenX402
 	byX402ThenMPP
 	byX402
@@ -306,7 +310,7 @@ func loseAnswers(t *testing.T, cases []lostCase) {
 		if len(mine) == 0 {
 			continue
 		}
-		o := clients.Options{Key: s.net.Buyers[i].Hex(), Body: by.body}
+		o := clients.Options{Key: s.net.Buyers[i].Hex(), Body: by.body, Bearer: by.bearer}
 		settled, has := s.relayed, func() int64 { return s.net.Balance(s.net.Buyers[i].Address) }
 		if by.solana {
 			o = clients.Options{Key: wallet.EncodeBase58(n.buyers[0]), Network: networks.Solana, RPC: n.URL}
@@ -393,6 +397,9 @@ var lostCases = []lostCase{
 	{byMPP, "a fresh 402", 0, till.PorchLine, cent / 10},
 	{byMPP, "time-out at the client", 0, "zodiac/archive/bell/week-2026-W42", cent},
 	{byMPP, "body cut", 0, blessing, cent / 2},
+	{byMPPApart, lossEarly, 0, blessing, cent / 2},
+	{byMPPApart, "connection lost", 0, "almanac/a-cent", cent},
+	{byMPPApart, "a fresh 402", 0, blessing, cent / 2},
 	{byMPPThenX402, lossEarly, 0, blessing, cent / 2},
 	{byX402ThenMPP, "body cut", 70 * time.Second, blessing, cent / 2},
 	{byX402, lossEarly, 0, blessing, cent / 2},

@@ -1,66 +1,100 @@
 package mpp
 
 import (
+	"cmp"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"store.example/agentstore/dynamic/pay"
 )
 
-// maxAccept is the longest Accept-Payment that is read, in bytes.
-const maxAccept = 1 << 10
+// Bounds of an Accept-Payment that is read.
+const (
+	maxAccept = 1 << 10 // bytes, of all its fields together
+	maxRanges = 32
+)
 
-// taken reports whether a request takes our one offer, evm/charge. It does unless the most specific
-// of its ranges that fits has q=0: a field that cannot be read is no field, and one in which
-// nothing fits asks for what there is not (draft-httpauth-payment, Accept-Payment).
-func taken(f pay.Fields) bool {
-	if f == nil {
-		return true
-	}
-	vs := f.Values(headerAccept)
-	if len(vs) == 0 {
-		return true
-	}
-	best, q := -1, 1.0
-	for part := range strings.SplitSeq(strings.Join(vs, ","), ",") {
-		rank, weight, ok := readRange(part)
-		if !ok {
-			return true
-		}
-		if rank > best {
-			best, q = rank, weight
-		}
-	}
-	return q > 0
+// payRange is one range of Accept-Payment: a method and an intent, "*" for any, with its weight in
+// thousandths.
+type payRange struct {
+	method, intent string
+	weight         int
 }
 
-// readRange reads method/intent with a weight. rank is -1 where it does not fit our offer, and the
-// higher the more of it is named.
-func readRange(s string) (rank int, q float64, ok bool) {
-	if len(s) > maxAccept {
-		return 0, 0, false
+// Its grammar (draft-httpauth-payment-02, Client Payment Preferences; RFC 9110, section 12.4.2).
+var rangeForm = regexp.MustCompile(
+	`^([a-z]+|\*)/([A-Za-z0-9-]+|\*)(?:[ \t]*;[ \t]*[qQ]=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?$`)
+
+// readAccept reads Accept-Payment. A field that is malformed or too long says nothing.
+func readAccept(f pay.Fields) (list []payRange) {
+	if f == nil {
+		return nil
 	}
-	name, params, weighted := strings.Cut(s, ";")
-	m, i, ok := strings.Cut(strings.TrimSpace(name), "/")
-	if !ok || m == "" || i == "" || strings.ContainsAny(m+i, " \t/\"=") {
-		return 0, 0, false
+	all := strings.Join(f.Values(headerAccept), ",")
+	if len(all) > maxAccept {
+		return nil
 	}
-	q = 1
-	if weighted {
-		v, isQ := strings.CutPrefix(strings.TrimSpace(params), "q=")
-		var err error
-		if q, err = strconv.ParseFloat(v, 64); !isQ || err != nil || !(q >= 0 && q <= 1) || len(v) > len("0.000") {
-			return 0, 0, false
+	for part := range strings.SplitSeq(all, ",") {
+		if part = strings.Trim(part, " \t"); part == "" {
+			continue // as RFC 9110, section 5.6.1.2 asks
+		}
+		m := rangeForm.FindStringSubmatch(part)
+		if m == nil || len(list) == maxRanges {
+			return nil
+		}
+		r := payRange{m[1], m[2], 1000}
+		if m[3] != "" {
+			q, _ := strconv.ParseFloat(m[3], 64) // its form is checked
+			r.weight = int(q*1000 + 0.5)
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// weightOf is what the most specific range says of a method with our intent, and whether one
+// speaks of it.
+func weightOf(list []payRange, method string) (weight int, named bool) {
+	best := -1
+	for _, r := range list {
+		if r.method != method && r.method != "*" || r.intent != intent && r.intent != "*" {
+			continue
+		}
+		rank := 0
+		for _, token := range []string{r.method, r.intent} {
+			if token != "*" {
+				rank++
+			}
+		}
+		if rank > best {
+			best, weight = rank, r.weight
 		}
 	}
-	for _, named := range [...]struct{ is, want string }{{m, method}, {i, intent}} {
-		switch named.is {
-		case named.want:
-			rank++
-		case "*":
-		default:
-			return -1, q, true
-		}
+	return weight, best >= 0
+}
+
+// choose are the offers that a request takes, those it likes best first, and whether it takes any:
+// what it does not know of it does not refuse, so the usual offers are what it gets where no range
+// speaks of one. Some offers are made only to who names their method.
+func choose(f pay.Fields, offers []offer) (list []offer, taken bool) {
+	ranges := readAccept(f)
+	usual := slices.DeleteFunc(slices.Clone(offers), func(o offer) bool { return o.named })
+	asked := slices.DeleteFunc(slices.Clone(offers), func(o offer) bool {
+		return o.named && !slices.ContainsFunc(ranges, func(r payRange) bool { return r.method == o.way.method })
+	})
+	weights, refused := map[string]int{}, false
+	for _, o := range asked {
+		weight, named := weightOf(ranges, o.way.method)
+		weights[o.way.method], refused = weight, refused || named
 	}
-	return rank, q, true
+	list = slices.DeleteFunc(asked, func(o offer) bool { return weights[o.way.method] == 0 })
+	if len(list) == 0 {
+		return usual, !refused
+	}
+	slices.SortStableFunc(list, func(a, b offer) int {
+		return cmp.Compare(weights[b.way.method], weights[a.way.method])
+	})
+	return list, true
 }

@@ -4,13 +4,10 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 
-	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/rail"
 )
@@ -22,57 +19,36 @@ type challenge struct {
 	Request, Expires          string
 	Digest                    string // of the body, "" for none
 	Opaque                    string
+	Header                    string // the field of its credential, "" for headerCredential
 }
 
-// id is the MAC over all other parts, by the seven slots of the draft.
+// id is the MAC over all other parts, by the slots of the draft: seven, and an eighth for a field
+// that is named.
 func (c *challenge) id(keyed *pay.MACs) string {
+	slots := []string{c.Realm, c.Method, c.Intent, c.Request, c.Expires, c.Digest, c.Opaque, c.Header}
+	if c.Header == "" {
+		slots = slots[:7]
+	}
 	var sum [sha256.Size]byte
-	return base64.RawURLEncoding.EncodeToString(keyed.Append(sum[:0], c.Realm, c.Method, c.Intent, c.Request,
-		c.Expires, c.Digest, c.Opaque))
+	return base64.RawURLEncoding.EncodeToString(keyed.Append(sum[:0], slots...))
 }
 
-// hash is the nonce that an authorization for the challenge has, as 0x and hex.
-func (c *challenge) hash() string {
-	sum := wallet.Keccak256([]byte(c.ID), []byte(c.Realm))
-	return "0x" + hex.EncodeToString(sum[:])
-}
+// hash is the nonce that an authorization for a challenge of method evm has, as 0x and hex.
+func (c *challenge) hash() string { return keccak([]byte(c.ID), []byte(c.Realm)) }
 
 // field is the challenge as WWW-Authenticate has it, in the stock order. No part of ours holds a
 // quote.
 func (c *challenge) field() string {
 	var said []string
 	for _, p := range [...][2]string{{"id", c.ID}, {"realm", c.Realm}, {"method", c.Method}, {"intent", c.Intent},
-		{"request", c.Request}, {"digest", c.Digest}, {"expires", c.Expires}, {"opaque", c.Opaque}} {
+		{"request", c.Request}, {"digest", c.Digest}, {"expires", c.Expires}, {"header", c.Header},
+		{"opaque", c.Opaque}} {
 		if p[1] != "" {
 			said = append(said, p[0]+`="`+p[1]+`"`)
 		}
 	}
 	return scheme + " " + strings.Join(said, ", ")
 }
-
-// charge is the request of intent charge, its members in canonical order.
-type charge struct {
-	Amount        string  `json:"amount"`   // atomic units
-	Currency      string  `json:"currency"` // address of the token
-	MethodDetails details `json:"methodDetails"`
-	Recipient     string  `json:"recipient"`
-}
-
-type details struct {
-	ChainID         uint64   `json:"chainId"`
-	CredentialTypes []string `json:"credentialTypes"`
-	Decimals        int      `json:"decimals"`
-}
-
-// chargeFor asks for a requirement.
-func chargeFor(r rail.Requirement) charge {
-	return charge{Amount: r.Amount, Currency: r.Asset, Recipient: r.PayTo,
-		MethodDetails: details{ChainID: chainID, CredentialTypes: []string{credType}, Decimals: decimals}}
-}
-
-// canonical is the request as RFC 8785 has it: the members stand in order, and nothing in ours is
-// escaped otherwise there.
-func (r charge) canonical() ([]byte, error) { return json.Marshal(r) }
 
 // opaque is what comes back unchanged, its members in canonical order. All are base64url or of the
 // alphabet of keys.
@@ -123,7 +99,10 @@ func derive(secret []byte) []byte {
 	return m.Sum(nil)
 }
 
-// source is a payer as a DID of the method pkh.
-func source(address string) string {
-	return "did:pkh:eip155:" + strconv.Itoa(chainID) + ":" + address
+// orderOf names what the challenges of one answer are offers of: the store's order, which is told
+// in requests and receipts. It is a hash of the answer's nonce, by which a buyer gets back what was
+// bought.
+func orderOf(nonce string) string {
+	sum := sha256.Sum256([]byte("store-order/v1\x00" + nonce))
+	return base64.RawURLEncoding.EncodeToString(sum[:27])
 }

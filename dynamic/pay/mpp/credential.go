@@ -3,42 +3,46 @@ package mpp
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"encoding/json/jsontext"
 	jsonx "encoding/json/v2"
 	"fmt"
-	"strconv"
 	"strings"
+	"time"
 
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/rail"
 )
 
 // credential is one as its payer sent it: well-formed JSON without duplicate names, the echo of a
-// challenge and an authorization. Nothing in it has been compared with anything yet.
+// challenge and what was signed for it. Nothing in it has been compared with anything yet.
 type credential struct {
 	challenge
-	asks    charge // what Request says
-	opaque  opaque // what Opaque says
-	source  string // "" where it is left out
-	payload authorization
+	way    *way
+	in     string         // the field that it came in, or metaCredential
+	echo   jsontext.Value // the challenge as it came back
+	asks   charge         // what Request says
+	opaque opaque         // what Opaque says
+	source string         // "" where it is left out
+	wire   []byte         // what was signed, as the payload of scheme exact
+
+	authorization authorization // of ways that read one
+	transaction   transaction   // the same
+	bytes         [sha256.Size]byte
+	binding       []byte
+	payer         string // who is to have signed it
 }
 
-// authorization is the payload of credential type authorization.
-type authorization struct {
-	Type        string                    `json:"type"`
-	From        string                    `json:"from"`
-	To          string                    `json:"to"`
-	Value       string                    `json:"value"`
-	ValidAfter  string                    `json:"validAfter"`
-	ValidBefore string                    `json:"validBefore"`
-	Nonce       string                    `json:"nonce"`
-	Signature   string                    `json:"signature"`
-	Unknown     map[string]jsontext.Value `json:",embed"`
+// expires is when the challenge ends.
+func (c *credential) expires() (time.Time, error) {
+	end, err := time.Parse(time.RFC3339, c.Expires)
+	if err != nil {
+		return end, refuse(invalidChallenge, "the challenge does not say when it ends")
+	}
+	return end, nil
 }
 
 type wireCredential struct {
-	Challenge *wireChallenge            `json:"challenge"`
+	Challenge jsontext.Value            `json:"challenge"`
 	Source    *string                   `json:"source"`
 	Payload   jsontext.Value            `json:"payload"`
 	Unknown   map[string]jsontext.Value `json:",embed"`
@@ -53,73 +57,72 @@ type wireChallenge struct {
 	Expires string                    `json:"expires"`
 	Digest  string                    `json:"digest"`
 	Opaque  string                    `json:"opaque"`
-	Header  *string                   `json:"header"` // we ask for none
+	Header  *string                   `json:"header"`
 	Unknown map[string]jsontext.Value `json:",embed"` // description, and what there may be one day
-}
-
-// strictCharge is a charge with nothing beside what we ask.
-type strictCharge struct {
-	Amount        string `json:"amount"`
-	Currency      string `json:"currency"`
-	MethodDetails struct {
-		ChainID         uint64   `json:"chainId"`
-		CredentialTypes []string `json:"credentialTypes"`
-		Decimals        int      `json:"decimals"`
-	} `json:"methodDetails"`
-	Recipient string `json:"recipient"`
 }
 
 func refuse(reason, format string, args ...any) *rail.Refusal {
 	return &rail.Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// credentials are the values of Authorization whose scheme is Payment, without the scheme, in any
-// case.
-func credentials(f pay.Fields) []string {
-	var out []string
-	for _, v := range f.Values(headerCredential) {
-		name, rest, _ := strings.Cut(strings.TrimLeft(v, " \t"), " ")
-		if strings.EqualFold(name, scheme) {
-			out = append(out, strings.Trim(rest, " \t"))
+// came is a credential as it came.
+type came struct{ in, text string }
+
+// credentials are those of a request: the values of Authorization whose scheme is Payment, in any
+// case, and all of Payment-Authorization, without the scheme.
+func credentials(f pay.Fields) []came {
+	var out []came
+	for _, field := range []string{headerCredential, headerApart} {
+		for _, v := range f.Values(field) {
+			name, rest, _ := strings.Cut(strings.TrimLeft(v, " \t"), " ")
+			switch {
+			case strings.EqualFold(name, scheme):
+				out = append(out, came{field, strings.Trim(rest, " \t")})
+			case field == headerApart:
+				out = append(out, came{field, ""})
+			}
 		}
 	}
+	for _, v := range f.Values(metaCredential) {
+		out = append(out, came{metaCredential, v})
+	}
 	return out
+}
+
+// another reports a value of Authorization that is no credential of ours.
+func another(value string) bool {
+	name, _, _ := strings.Cut(strings.TrimLeft(value, " \t"), " ")
+	return name != "" && !strings.EqualFold(name, scheme)
 }
 
 // Read implements pay.Protocol. What is not ours to take is *pay.Unfit: two credentials, or one for
 // another method.
 func (protocol) Read(f pay.Fields) (*pay.Presented, error) {
-	held, inMeta := credentials(f), f.Values(metaCredential)
-	if len(held)+len(inMeta) > 1 {
+	held := credentials(f)
+	if len(held) == 0 {
+		return nil, nil
+	}
+	if len(held) > 1 {
 		return nil, &pay.Unfit{Reason: badRequest,
 			Message: "There are two Payment credentials in this request. Send one."}
 	}
-	var raw []byte
-	var came string
-	switch {
-	case len(held) == 1:
-		came = held[0]
-		if len(came) > MaxCredential {
-			return nil, refuse(malformedCredential, "the credential is longer than %d bytes", MaxCredential)
-		}
+	in := held[0]
+	if len(in.text) > MaxCredential {
+		return nil, refuse(malformedCredential, "the credential is longer than %d bytes", MaxCredential)
+	}
+	raw := []byte(in.text)
+	if in.in != metaCredential {
 		var err error
-		if raw, err = decode(came); err != nil {
+		if raw, err = decode(in.text); err != nil {
 			return nil, refuse(malformedCredential, "the credential is not base64url without padding")
 		}
-	case len(inMeta) == 1:
-		came = inMeta[0]
-		if len(came) > MaxCredential {
-			return nil, refuse(malformedCredential, "the credential is longer than %d bytes", MaxCredential)
-		}
-		raw = []byte(came)
-	default:
-		return nil, nil
 	}
 	c, err := parse(raw)
 	if err != nil {
 		return nil, err
 	}
-	return c.presented(came)
+	c.in = in.in
+	return c.presented(in), nil
 }
 
 // decode reads base64url in its one spelling.
@@ -133,29 +136,34 @@ func decode(s string) ([]byte, error) {
 // parse reads the JSON of a credential.
 func parse(raw []byte) (*credential, error) {
 	var w wireCredential
-	if jsonx.Unmarshal(raw, &w) != nil || w.Challenge == nil || w.Payload.Kind() != '{' {
+	var ch wireChallenge
+	if jsonx.Unmarshal(raw, &w) != nil || w.Challenge.Kind() != '{' || jsonx.Unmarshal(w.Challenge, &ch) != nil ||
+		w.Payload.Kind() != '{' {
 		return nil, refuse(malformedCredential, "the credential is not JSON with a challenge and a payload, or names "+
 			"a member twice")
 	}
-	ch := w.Challenge
-	if ch.Method != method || ch.Intent != intent {
-		return nil, &pay.Unfit{Reason: methodUnsupported, Message: "MPP is taken by method " + method +
+	if !spoken(ch.Method) || ch.Intent != intent {
+		return nil, &pay.Unfit{Reason: methodUnsupported, Message: "MPP is taken by the methods " + methods(", ") +
 			" with intent " + intent + " alone."}
 	}
 	c := &credential{ID: ch.ID, Realm: ch.Realm, Method: ch.Method, Intent: ch.Intent,
-		Expires: ch.Expires, Digest: ch.Digest, Opaque: ch.Opaque}
-	if ch.Header != nil {
+		Expires: ch.Expires, Digest: ch.Digest, Opaque: ch.Opaque, echo: w.Challenge}
+	if ch.Header != nil && *ch.Header != headerApart {
 		return nil, refuse(invalidChallenge, "the challenge names a header that was not asked for")
+	}
+	if ch.Header != nil {
+		c.Header = *ch.Header
 	}
 	var err error
 	if c.asks, err = readCharge(ch.Request); err != nil {
 		return nil, err
 	}
-	object, err := c.asks.canonical()
-	if err != nil {
+	if c.way = c.asks.way(c.Method); c.way == nil {
+		return nil, refuse(invalidChallenge, "the challenge's request is not one of method %s", c.Method)
+	}
+	if c.Request, err = c.asks.encode(); err != nil {
 		return nil, err
 	}
-	c.Request = base64.RawURLEncoding.EncodeToString(object)
 	if b, err := decode(ch.Opaque); err != nil ||
 		jsonx.Unmarshal(b, &c.opaque, jsonx.RejectUnknownMembers(true)) != nil {
 		return nil, refuse(invalidChallenge, "the challenge's opaque is not what was given")
@@ -163,53 +171,19 @@ func parse(raw []byte) (*credential, error) {
 	if w.Source != nil {
 		c.source = *w.Source
 	}
-	if jsonx.Unmarshal(w.Payload, &c.payload) != nil || len(c.payload.Unknown) > 0 {
-		return nil, refuse(invalidPayload, "the payload is not an authorization")
-	}
-	if c.payload.Type != credType {
-		return nil, refuse(invalidPayload, "the credential type is not %s", credType)
-	}
-	return c, nil
+	return c, c.way.read(c, w.Payload)
 }
 
-// readCharge reads a request that was echoed: as it was given, or written anew by a client that
-// took it apart.
-func readCharge(v jsontext.Value) (charge, error) {
-	bad := refuse(invalidChallenge, "the challenge's request is not one of this store")
-	if v.Kind() == '"' {
-		var text string
-		if jsonx.Unmarshal(v, &text) != nil {
-			return charge{}, bad
-		}
-		b, err := decode(text)
-		if err != nil {
-			return charge{}, bad
-		}
-		v = b
-	}
-	var r strictCharge
-	if v.Kind() != '{' || jsonx.Unmarshal(v, &r, jsonx.RejectUnknownMembers(true)) != nil {
-		return charge{}, bad
-	}
-	return charge{Amount: r.Amount, Currency: r.Currency, MethodDetails: details(r.MethodDetails),
-		Recipient: r.Recipient}, nil
-}
-
-// presented is the credential as the store sees it: its payload is that of scheme exact.
-func (c *credential) presented(came string) (*pay.Presented, error) {
-	a := c.payload
-	payload, err := json.Marshal(map[string]any{"signature": a.Signature, credType: map[string]string{
-		"from": a.From, "to": a.To, "value": a.Value, "validAfter": a.ValidAfter, "validBefore": a.ValidBefore,
-		"nonce": a.Nonce,
-	}})
-	if err != nil {
-		return nil, err
+// presented is the credential as the store sees it. A replay comes in the same field.
+func (c *credential) presented(came came) *pay.Presented {
+	if came.in == headerApart {
+		came.text = headerApart + ": " + came.text
 	}
 	return &pay.Presented{
-		Accepted: rail.Requirement{Scheme: "exact", Network: "eip155:" +
-			strconv.FormatUint(c.asks.MethodDetails.ChainID, 10),
+		Accepted: rail.Requirement{Scheme: "exact", Network: c.way.network(c.asks.MethodDetails),
 			Amount: c.asks.Amount, Asset: c.asks.Currency, PayTo: c.asks.Recipient},
-		Payload: payload, Digest: sha256.Sum256([]byte(came)), Nonce: c.opaque.Nonce, Key: c.opaque.Key, Data: c,
-		Shared: refuse(invalidChallenge, "another wallet has answered this challenge"),
-	}, nil
+		Payload: c.wire, Digest: sha256.Sum256([]byte(came.text)), Nonce: c.opaque.Nonce, Key: c.opaque.Key, Data: c,
+		Payer: c.payer, Order: orderOf(c.opaque.Nonce),
+		Shared: refuse(invalidChallenge, "the order of this challenge was paid already"),
+	}
 }

@@ -42,7 +42,7 @@ func FuzzRead(f *testing.F) {
 		if got == nil {
 			return
 		}
-		text := credentials(header{headerCredential: {value}})[0]
+		text := credentials(header{headerCredential: {value}})[0].text
 		if raw, err := base64.RawURLEncoding.DecodeString(text); err != nil ||
 			base64.RawURLEncoding.EncodeToString(raw) != text {
 			t.Fatal("a credential has two spellings")
@@ -91,7 +91,7 @@ func checkMatch(t *testing.T, p pay.Protocol, got *pay.Presented, q *pay.Quote, 
 	if c.field() != field {
 		t.Fatalf("%s is taken for %s", c.field(), field)
 	}
-	a := c.payload
+	a := c.authorization
 	if a.Value != "10000" && strings.TrimLeft(a.Value, "+0") != "10000" || !sameAddress(a.To, payTo) ||
 		!strings.EqualFold(a.Nonce, c.hash()) {
 		t.Fatalf("%+v is taken", a)

@@ -1,18 +1,26 @@
-// Package mpp is MPP, the "Payment" scheme of HTTP authentication, as a protocol of package pay:
-// method evm, intent charge, USDC on Base, paid by an EIP-3009 authorization whose nonce is the
-// hash of its challenge. A challenge stands in WWW-Authenticate and in the 402's body, a credential
-// comes in Authorization or in MCP's _meta["org.paymentauth/credential"], a receipt goes out in
-// Payment-Receipt or in _meta["org.paymentauth/receipt"].
+// Package mpp is MPP, the "Payment" scheme of HTTP authentication, as a protocol of package pay,
+// with the intent charge:
+//
+//	method  where                    what is signed for a challenge
+//	evm     USDC on Base             an EIP-3009 authorization, its nonce the hash of id and realm
+//	usdc    USDC on EVM networks     the same, its nonce the hash of method, intent and request too
+//	        USDC on Solana           a transfer, and beside it a text that binds it to the challenge
+//
+// A challenge stands in WWW-Authenticate and in the 402's body, a credential comes in Authorization
+// or in MCP's _meta["org.paymentauth/credential"], a receipt goes out in Payment-Receipt or in
+// _meta["org.paymentauth/receipt"]. A request that has something else in Authorization is asked for
+// its credential in Payment-Authorization.
 //
 // A challenge is bound to what it was asked for: its id is a MAC over every other part, and its
 // opaque holds our nonce (rule M1 of package till), the suggested key, and a digest of address and
-// query; digest is that of the body. Nothing about it is stored. Once a payment may have been sent
-// no challenge is repeated: stock clients answer up to three in a row with a payment each.
+// query; digest is that of the body. Nothing about it is stored. The challenges of one answer are
+// offers of one order, of which one is paid, by one payer. Once a payment may have been sent no
+// challenge is repeated: stock clients answer up to three in a row with a payment each.
 //
-// Formats: draft-httpauth-payment-00 and -02, draft-evm-charge-00, draft-payment-transport-mcp-00,
-// as mppx 0.11 reads and writes them. The field header of -02 is not offered, so that credentials
-// come in Authorization alone. Of the credential types authorization is taken, the one that mppx
-// has.
+// Formats: draft-httpauth-payment-00 and -02, draft-evm-charge-00, draft-usdc-charge-00,
+// draft-payment-transport-mcp-00, as mppx 0.11 reads and writes them. What the draft of usdc leaves
+// open is decided at /spec/mpp-usdc/v1. Of the credential types of method evm authorization is
+// taken, the one that mppx has.
 package mpp
 
 import (
@@ -26,6 +34,7 @@ import (
 const (
 	headerChallenge  = "WWW-Authenticate"
 	headerCredential = "Authorization"
+	headerApart      = "Payment-Authorization"
 	headerReceipt    = "Payment-Receipt"
 	headerAccept     = "Accept-Payment"
 	metaRequired     = "org.paymentauth/payment-required"
@@ -33,16 +42,11 @@ const (
 	metaReceipt      = "org.paymentauth/receipt"
 )
 
-// What is spoken, and on which network.
+// What is spoken.
 const (
-	scheme      = "Payment"
-	method      = "evm"
-	intent      = "charge"
-	credType    = "authorization"
-	network     = "eip155:8453"
-	networkName = "Base"
-	chainID     = 8453
-	decimals    = 6 // of USDC
+	scheme   = "Payment"
+	intent   = "charge"
+	credType = "authorization"
 )
 
 // MaxCredential is the longest credential that is read, in bytes of base64url. A stock one is under
@@ -52,13 +56,15 @@ const MaxCredential = 16 << 10
 // Row is MPP among the protocols.
 var Row = pay.Row{
 	Name:      "mpp",
-	Presented: func(f pay.Fields) bool { return len(credentials(f))+len(f.Values(metaCredential)) > 0 },
+	Presented: func(f pay.Fields) bool { return len(credentials(f)) > 0 },
 	Params: []api.Param{
 		{Name: headerCredential, In: api.Header, Type: "string", MaxLength: len(scheme+" ") + MaxCredential,
 			Description: "Payment and the base64url JSON of an MPP credential"},
+		{Name: headerApart, In: api.Header, Type: "string", MaxLength: len(scheme+" ") + MaxCredential,
+			Description: "the same, where the challenge names this field"},
 		{Name: headerAccept, In: api.Header, Type: "string", MaxLength: maxAccept,
-			Description: "which MPP methods and intents a client takes; evm/charge is the one that is offered, and " +
-				"q=0 leaves it out"},
+			Description: "which MPP methods and intents a client takes, of evm/charge and usdc/charge: usdc on " +
+				"all its networks is for who names it, and q=0 leaves one out"},
 	},
 	Terms:      []string{headerChallenge},
 	Answers:    []string{headerReceipt},
@@ -67,8 +73,7 @@ var Row = pay.Row{
 	New:        New,
 }
 
-// members are what MPP adds to the body of a 402: the challenges in the form of MCP, one for each
-// amount.
+// members are what MPP adds to the body of a 402: the challenges in the form of MCP.
 type members struct {
 	Required *required `json:"org.paymentauth/payment-required,omitempty"`
 }

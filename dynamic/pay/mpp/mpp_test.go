@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/rail"
 )
@@ -53,7 +54,8 @@ func accepts(network, amount string, seconds int) rail.Requirement {
 func quote() *pay.Quote {
 	return &pay.Quote{URL: "https://store.example:8443/api/buy/hello", Query: "agent_name=Ada", Body: []byte(`{"a":1}`),
 		Accepts: []rail.Requirement{
-			accepts("eip155:137", "10000", 300), accepts(network, "10000", 300), accepts(network, "20000", 300)}}
+			accepts("eip155:137", "10000", 300), accepts(networks.Base, "10000", 300),
+			accepts(networks.Base, "20000", 300)}}
 }
 
 // ask says a quote and returns its field and the member of its body.
@@ -78,7 +80,7 @@ func ask(t testing.TB, q *pay.Quote, f pay.Fill, reason string) (string, require
 	if again, _ := json.Marshal(body); len(again) != len(value) {
 		t.Errorf("the body says %s, which marshals as %s", value, again)
 	}
-	if len(h.Values(headerChallenge)) > 1 {
+	if len(h.Values(headerChallenge)) > maxFields {
 		t.Errorf("%d challenges in the header", len(h.Values(headerChallenge)))
 	}
 	return h.Get(headerChallenge), body
@@ -124,8 +126,9 @@ func TestChallenge(t *testing.T) {
 	if canonical, _ := json.Marshal(o); string(canonical) != string(raw) {
 		t.Errorf("opaque is %s, canonical %s", raw, canonical)
 	}
-	// The body has a challenge for each amount on this network, and the header the least.
-	if body.HTTPStatus != 402 || len(body.Challenges) != 2 || body.Challenges[0].Request.Amount != "10000" ||
+	// The body has a challenge for each amount, and the header the least by each method.
+	if body.HTTPStatus != 402 || len(body.Challenges) != 3 || body.Challenges[2].Method != "usdc" ||
+		body.Challenges[0].Request.Amount != "10000" ||
 		body.Challenges[1].Request.Amount != "20000" ||
 		body.Challenges[0].ID != values["id"] || body.Challenges[1].ID == values["id"] ||
 		body.Problem.ChallengeID != values["id"] ||
@@ -153,7 +156,7 @@ func TestExpiry(t *testing.T) {
 	for _, seconds := range []int{0, 60, 120, 300} {
 		for _, at := range []time.Time{now.Truncate(time.Second), now, now.Add(699999999),
 			now.In(time.FixedZone("x", 3600))} {
-			r := accepts(network, "1", seconds)
+			r := accepts(networks.Base, "1", seconds)
 			end, err := time.Parse(time.RFC3339, expiry(at, r))
 			if ahead := end.Sub(at); err != nil || !strings.HasSuffix(expiry(at, r), "Z") || ahead < 120*time.Second ||
 				ahead < time.Duration(seconds)*time.Second || ahead >= time.Duration(max(seconds, 120)+1)*time.Second ||
@@ -202,43 +205,6 @@ func TestProblemTypes(t *testing.T) {
 	}
 }
 
-// A client that takes our offer, or says nothing that can be read, has it in its header; one that
-// refuses it has not.
-func TestAcceptPayment(t *testing.T) {
-	for value, want := range map[string]bool{
-		"":                                   true, // an empty field cannot be read
-		"evm/charge":                         true,
-		"evm/charge, tempo/*;q=0.5":          true,
-		"tempo/*":                            true,
-		"*/*;q=0":                            false,
-		"evm/charge;q=0":                     false,
-		"evm/charge;q=0.000, */*":            false,
-		"evm/*;q=0, */*":                     false,
-		"*/*;q=0, evm/charge;q=0.1":          true,
-		"evm/*;q=0, evm/charge ; q=0.001":    true,
-		"evm/session;q=0":                    true,
-		"evm/charge;q=0, broken":             true,
-		"evm/charge;q=2":                     true,
-		"evm/charge;q=NaN":                   true,
-		"evm/charge;v=0":                     true,
-		"evm/charge;q=0;x":                   true,
-		strings.Repeat("a", maxAccept) + "/": true,
-	} {
-		if got := taken(header{headerAccept: {value}}); got != want {
-			t.Errorf("Accept-Payment: %.60s: taken %v, want %v", value, got, want)
-		}
-	}
-	if !taken(nil) || !taken(header{}) || taken(header{headerAccept: {"*/*", "evm/charge;q=0"}}) {
-		t.Error("no field, or two")
-	}
-	q := quote()
-	f := fill(q)
-	f.Asks = header{headerAccept: {"*/*;q=0"}}
-	if field, body := ask(t, q, f, ""); field != "" || len(body.Challenges) != 2 {
-		t.Errorf("a client that takes nothing has %s and %+v", field, body)
-	}
-}
-
 // wire is a credential that a test may change.
 type wire map[string]any
 
@@ -268,11 +234,13 @@ func answer(field string) wire {
 	}
 	c := challenge{ID: v["id"], Realm: v["realm"]}
 	end, _ := time.Parse(time.RFC3339, v["expires"])
-	return wire{"challenge": ch, "source": source(payer), "payload": map[string]any{"type": "authorization",
+	return wire{"challenge": ch, "source": did(payer), "payload": map[string]any{"type": "authorization",
 		"from": payer, "to": payTo, "value": "10000",
 		"validAfter": "0", "validBefore": itoa(end.Unix()), "nonce": c.hash(), "signature": "0x" +
 			strings.Repeat("11", 65)}}
 }
+
+func did(account string) string { return source(networks.Base) + account }
 
 func itoa(n int64) string {
 	b, _ := json.Marshal(n)
@@ -306,7 +274,7 @@ func TestMatch(t *testing.T) {
 	}
 	ours := func(path string, v any) func(wire) { return func(w wire) { set(path, v)(w); resign(w) } }
 	request := func(change func(*charge)) string {
-		c := chargeFor(q.Accepts[1])
+		c, _ := asksEVM(q.Accepts[1], "")
 		change(&c)
 		b, _ := c.canonical()
 		return base64.RawURLEncoding.EncodeToString(b)
@@ -318,7 +286,7 @@ func TestMatch(t *testing.T) {
 	}{
 		"as a stock client answers": {},
 		"without a source":          {change: set("source", nil)},
-		"a source in lower case":    {change: set("source", strings.ToLower(source(payer)))},
+		"a source in lower case":    {change: set("source", strings.ToLower(did(payer)))},
 		"with a description":        {change: set("challenge.description", "as shown")},
 		"an unknown parameter":      {change: set("challenge.later", "x")},
 		"sooner than the challenge": {change: set("payload.validBefore", "1")}, // which the rail refuses
@@ -367,7 +335,7 @@ func TestMatch(t *testing.T) {
 		"for ever": {change: set("payload.validBefore", strings.Repeat("9", 70)),
 			want: verificationFailed},
 		"a source on another chain": {change: set("source", "did:pkh:eip155:1:"+payer), want: verificationFailed},
-		"another's source":          {change: set("source", source(payTo)), want: verificationFailed},
+		"another's source":          {change: set("source", did(payTo)), want: verificationFailed},
 		"a source of another kind":  {change: set("source", "did:web:x"), want: verificationFailed},
 
 		"another path": {quote: func(q *pay.Quote) { q.URL = "https://store.example:8443/api/buy/dibs" },
@@ -379,7 +347,7 @@ func TestMatch(t *testing.T) {
 		"another body":  {quote: func(q *pay.Quote) { q.Body = []byte(`{"a":2}`) }, want: invalidChallenge},
 		"no body":       {quote: func(q *pay.Quote) { q.Body = nil }, want: invalidChallenge},
 		"another price now": {quote: func(q *pay.Quote) {
-			q.Accepts = []rail.Requirement{accepts(network, "10001",
+			q.Accepts = []rail.Requirement{accepts(networks.Base, "10001",
 				300)}
 		}, want: invalidChallenge},
 		"not sold there now":  {quote: func(q *pay.Quote) { q.Accepts = q.Accepts[:1] }, want: invalidChallenge},
@@ -463,14 +431,15 @@ func TestRead(t *testing.T) {
 		"garbage":            {values: []string{"Payment dGhpcyBpcyBnYXJiYWdl"}, want: malformedCredential},
 		"too long": {values: []string{"Payment " + strings.Repeat("A", MaxCredential+4)},
 			want: malformedCredential},
-		"a name twice":   {values: change(`"id":`, `"id":"x","id":`), want: malformedCredential},
-		"twice, escaped": {values: change(`"id":`, `"\u0069d":"x","id":`), want: malformedCredential},
-		"no challenge":   {values: change(`"challenge"`, `"Challenge"`), want: malformedCredential},
-		"no payload":     {values: change(`"payload"`, `"Payload"`), want: malformedCredential},
-		"another method": {values: change(`"method":"evm"`, `"method":"tempo"`), want: methodUnsupported},
-		"another intent": {values: change(`"intent":"charge"`, `"intent":"session"`), want: methodUnsupported},
-		"a header": {values: change(`"method"`, `"header":"Payment-Authorization","method"`),
-			want: invalidChallenge},
+		"a name twice":        {values: change(`"id":`, `"id":"x","id":`), want: malformedCredential},
+		"twice, escaped":      {values: change(`"id":`, `"\u0069d":"x","id":`), want: malformedCredential},
+		"no challenge":        {values: change(`"challenge"`, `"Challenge"`), want: malformedCredential},
+		"no payload":          {values: change(`"payload"`, `"Payload"`), want: malformedCredential},
+		"another method":      {values: change(`"method":"evm"`, `"method":"tempo"`), want: methodUnsupported},
+		"evm as usdc":         {values: change(`"method":"evm"`, `"method":"usdc"`), want: invalidChallenge},
+		"another intent":      {values: change(`"intent":"charge"`, `"intent":"session"`), want: methodUnsupported},
+		"another header":      {values: change(`"method"`, `"header":"X-Payment","method"`), want: invalidChallenge},
+		"no header":           {values: change(`"method"`, `"header":"","method"`), want: invalidChallenge},
 		"another type":        {values: change(`"type":"authorization"`, `"type":"hash"`), want: invalidPayload},
 		"more in the payload": {values: change(`"type"`, `"splits":[],"type"`), want: invalidPayload},
 		"numbers for text":    {values: change(`"value":"10000"`, `"value":10000`), want: invalidPayload},
@@ -493,8 +462,14 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: no credential is seen", name)
 		}
 	}
+	for _, h := range []header{{headerCredential: {good}, headerApart: {good}}, {headerApart: {good, good}},
+		{headerCredential: {good}, headerApart: {""}}} {
+		if _, err := New(shop).Read(h); reasonOf(err) != badRequest {
+			t.Errorf("in two fields: %v", err)
+		}
+	}
 	for _, none := range []header{{}, {headerCredential: {"Bearer x"}}, {headerCredential: {"Paymenttoken x"}},
-		{headerCredential: {""}}, {"Payment-Authorization": {good}}} {
+		{headerCredential: {""}}} {
 		if p, err := New(shop).Read(none); p != nil || err != nil {
 			t.Errorf("%v: %v, %v", none, p, err)
 		}
@@ -570,8 +545,8 @@ func TestMeta(t *testing.T) {
 		}
 	}
 	out := make(pay.Meta)
-	if err := p.Answer(pay.Carrier{Meta: out}, got, pay.Outcome{Success: true, Network: network, Transaction: "0xabc",
-		At: now, Payer: payer, Amount: 10000, Receipt: "jws"}); err != nil {
+	if err := p.Answer(pay.Carrier{Meta: out}, got, pay.Outcome{Success: true, Network: networks.Base,
+		Transaction: "0xabc", At: now, Payer: payer, Amount: 10000, Receipt: "jws"}); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"challengeId":"` + ch.ID +
@@ -580,8 +555,8 @@ func TestMeta(t *testing.T) {
 		t.Errorf("receipt %s, want %s", out[metaReceipt], want)
 	}
 	h := make(http.Header)
-	if err := p.Answer(pay.Carrier{Header: h}, got, pay.Outcome{Success: true, Network: network, Transaction: "0xabc",
-		At: now}); err != nil {
+	if err := p.Answer(pay.Carrier{Header: h}, got, pay.Outcome{Success: true, Network: networks.Base,
+		Transaction: "0xabc", At: now}); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := base64.RawURLEncoding.DecodeString(h.Get(headerReceipt)); err != nil || string(text) != want {
@@ -590,7 +565,7 @@ func TestMeta(t *testing.T) {
 	// What did not succeed has no receipt, and no challenge either.
 	h = make(http.Header)
 	if err := p.Answer(pay.Carrier{Header: h}, got, pay.Outcome{Reason: "settlement_pending",
-		Network: network}); err != nil || len(h) != 0 {
+		Network: networks.Base}); err != nil || len(h) != 0 {
 		t.Errorf("without success %v, %v", h, err)
 	}
 }

@@ -525,6 +525,12 @@ func TestWhatIsTakenAndWhatIsRefused(t *testing.T) {
 		if got := verdict(t, h.rail, q); got != q.reason {
 			t.Errorf("%s: %q, want %q", q.name, got, q.reason)
 		}
+		if bare := q; q.reason == "" { // where the terms take nothing that wallets add
+			bare.want.Bare = true
+			if got := verdict(t, h.rail, bare); (got != "") != strings.Contains(q.name, "guard") {
+				t.Errorf("%s, bare: %q", q.name, got)
+			}
+		}
 		if q.reason != "" {
 			refused++
 		}

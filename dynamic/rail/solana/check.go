@@ -182,6 +182,8 @@ func (r *Rail) check(t *transaction, o order, want rail.Requirement) *rail.Refus
 	}
 	memo, _ := want.Extra["memo"].(string)
 	switch {
+	case want.Bare && o.code != "":
+		return refuse(reasonInstructions, "by these terms no assertions of Lighthouse are taken")
 	case memo == "":
 	case len(o.memos) != 1:
 		return refuse(reasonMemoCount, "%d memos are not one", len(o.memos))

@@ -146,6 +146,9 @@ func (r *Rail) simulate(ctx context.Context, t *transaction) (slot uint64, err e
 		return 0, fmt.Errorf("simulating a payment: %s: %w", why, rail.ErrNoGas)
 	}
 	ref := refuse(reasonSimulation, "%s", why)
+	if _, of := failedAt(t, why); of == frozenAccount {
+		ref.Message = "the token's issuer has frozen one of the two accounts: " + why
+	}
 	ref.Payer, ref.Short = r.payersFault(ctx, t, why), lacksMoney(t, why) // whose signature was good
 	return 0, ref
 }
@@ -223,6 +226,9 @@ func ourFault(why string) bool {
 
 // notEnough is the token program's word for an account that holds too little (TokenError).
 const notEnough = "Custom 1"
+
+// frozenAccount is its word for an account that its issuer has frozen.
+const frozenAccount = "Custom 17"
 
 // failedAt is the instruction that a transaction failed at, and of what; nil where it was none.
 func failedAt(t *transaction, why string) (i *instruction, of string) {
