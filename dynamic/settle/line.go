@@ -236,7 +236,8 @@ func (l *line) deal(v capacity, unknown error, most int, p pace, now time.Time) 
 	return groups, wait, !l.serving
 }
 
-// capacity is for how many more transactions of a network there is room, and how many are under way.
+// capacity is for how many more transactions of a network there is room, and how many are under
+// way.
 type capacity struct {
 	free, under uint64
 	read        bool // and whose payer settled before
