@@ -1,0 +1,122 @@
+package channels
+
+import (
+	"errors"
+	"time"
+
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+)
+
+// see takes over what the chain says, unless something newer is known.
+func (r *Row) see(s rail.ChannelState) {
+	if s.ID != "" && s.Block >= r.Seen.Block {
+		r.Seen = s
+	}
+}
+
+// Observe notes what the chain says of a channel, as a final block has it or the newest. It is no
+// error if the channel is not known.
+func Observe(tx ledger.Tx, network string, s rail.ChannelState, final bool) error {
+	r, err := Read(tx, network, s.ID)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	was := *r
+	if final && s.Block >= r.Final.Block {
+		r.Final = s
+	} else if !final {
+		r.see(s)
+	}
+	r.rise(r.Seen.Claimed)
+	if same(r.Final, was.Final) && same(r.Seen, was.Seen) && r.Charged == was.Charged {
+		return nil // a quiet channel writes nothing
+	}
+	return save(tx, network, r)
+}
+
+// same reports two states that differ in their blocks alone.
+func same(a, b rail.ChannelState) bool {
+	a.Block, a.Time = b.Block, b.Time
+	return a == b
+}
+
+// Looked notes up to where the chain was looked at: every withdrawal up to that block is in the
+// rows. An older look changes nothing.
+func Looked(tx ledger.Tx, network string, block uint64, at time.Time) error {
+	w, err := ReadWatch(tx, network)
+	if err != nil || block <= w.Block {
+		return err
+	}
+	w.Block, w.Time = block, at
+	return ledger.SetJSON(tx, ledger.ChannelWatchKey(network), w)
+}
+
+// Doubt says that the ledger was restored: what payers sign for may be more than is known here.
+func Doubt(tx ledger.Tx, network string) error {
+	w, err := ReadWatch(tx, network)
+	if err != nil {
+		return err
+	}
+	w.Restored = tx.Now()
+	return ledger.SetJSON(tx, ledger.ChannelWatchKey(network), w)
+}
+
+// Show notes that a transaction with a channel's voucher is signed, in the transaction that signs
+// it: from now on everybody may know it.
+func Show(tx ledger.Tx, network, id string, voucher int64) error {
+	r, err := Read(tx, network, id)
+	if err != nil || voucher <= r.Shown {
+		return err
+	}
+	r.Shown = voucher
+	return save(tx, network, r)
+}
+
+// refundEvery is how often a channel is refunded at most.
+const refundEvery = 24 * time.Hour
+
+// BeginRefund sets aside what a payer wants to have back: amount, or all that is left where it is
+// 0. The voucher is for what was charged so far, by the channel's signer; least is what a refund
+// costs. Nothing is sold out of the channel until EndRefund.
+func BeginRefund(tx ledger.Tx, network, id string, v rail.Voucher, amount, least int64) (*Row, error) {
+	r, err := Read(tx, network, id)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil, ErrUnknown
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch left := r.Left(); {
+	case r.Held != nil:
+		return nil, &Busy{r.Held.Purchase}
+	case r.Refund != nil:
+		return nil, &Busy{}
+	case v.Max != r.Charged:
+		return nil, &Mismatch{r}
+	case tx.Now().Before(r.Refunded.Add(refundEvery)):
+		return nil, &Over{Limit: "refund", Until: r.Refunded.Add(refundEvery)}
+	case amount == 0 || amount > left:
+		amount = left
+	}
+	if amount < max(least, 1) {
+		return nil, ErrNothing
+	}
+	r.Refund, r.Refunded = &Refund{Amount: amount, At: tx.Now()}, tx.Now()
+	return r, save(tx, network, r)
+}
+
+// EndRefund opens a channel again whose refund landed or never can. state is the channel as the
+// chain has it since.
+func EndRefund(tx ledger.Tx, network string, state rail.ChannelState) error {
+	r, err := Read(tx, network, state.ID)
+	if err != nil {
+		return err
+	}
+	r.Refund = nil
+	r.see(state)
+	return save(tx, network, r)
+}
