@@ -215,8 +215,8 @@ func expected(err error) bool {
 func TestModel(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
-			w := &world{t: t, db: ledger.NewMem(ledger.MemOptions{}), spent: map[string]int64{}, signed: map[string]int64{},
-				under: map[string]string{}, sold: map[string]int64{},
+			w := &world{t: t, db: ledger.NewMem(ledger.MemOptions{}), spent: map[string]int64{},
+				signed: map[string]int64{}, under: map[string]string{}, sold: map[string]int64{},
 				chain: escrow{of: map[string]*rail.ChannelState{}, endsAt: map[string]time.Time{}}}
 			for i := range payers {
 				id := fmt.Sprint("c", i)

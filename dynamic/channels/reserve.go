@@ -108,7 +108,8 @@ func Take(tx ledger.Tx, network, id, purchase string, mined uint64) (*Row, error
 	h := r.Held
 	r.land(mined)
 	r.Charged, r.Agreed, r.Held = h.Max, tx.Now(), nil
-	r.Last = &Taken{Voucher: h.Voucher, Amount: h.Amount, Purchase: purchase, Print: h.Print, At: tx.Now(), State: r.Seen}
+	r.Last = &Taken{Voucher: h.Voucher, Amount: h.Amount, Purchase: purchase, Print: h.Print, At: tx.Now(),
+		State: r.Seen}
 	return r, save(tx, network, r)
 }
 
