@@ -167,7 +167,7 @@ var (
 	ErrConsent = errors.New("channels: the payer has not signed for this channel here; deposit through this store once")
 	// ErrExceeds is a voucher for more than the channel holds and is not being withdrawn.
 	ErrExceeds = errors.New("channels: the voucher is for more than the channel holds; top it up")
-	// ErrNothing is a refund of a channel with nothing left, or with less than giving it back costs.
+	// ErrNothing is a refund of a channel with nothing left, or with less than that costs.
 	ErrNothing = errors.New("channels: nothing is left that is worth giving back")
 	// ErrNotHeld says that a purchase does not hold the channel, or not any more.
 	ErrNotHeld = errors.New("channels: the purchase does not hold this channel")

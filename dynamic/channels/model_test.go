@@ -125,8 +125,8 @@ func (w *world) claim(ctx context.Context, id string) error {
 		}
 		c, v := w.chain.of[id], row.Claim()
 		if v.Total > v.Voucher.Max || v.Total > c.Balance {
-			return fmt.Errorf("a claim of %d by a voucher for %d of a balance of %d would revert", v.Total, v.Voucher.Max,
-				c.Balance)
+			return fmt.Errorf("a claim of %d by a voucher for %d of a balance of %d would revert", v.Total,
+				v.Voucher.Max, c.Balance)
 		}
 		c.Claimed = max(c.Claimed, v.Total)
 		return errors.Join(channels.Show(tx, network, id, v.Voucher.Max),

@@ -40,14 +40,15 @@ type Channels interface {
 	// Withdrawals are the channels of which a payer began to withdraw in a span of blocks, whoever
 	// receives from them, piece by piece as Incoming.
 	Withdrawals(ctx context.Context, s Span) iter.Seq2[Withdrawals, error]
-	// Claims is the payment that claims vouchers in one transaction.
-	Claims(rows []VoucherClaim) (*Payment, error)
+	// Claims is the payment that claims vouchers in one transaction, which bring so much.
+	Claims(rows []VoucherClaim, brings int64) (*Payment, error)
 	// Simulate tries each of the claims alone at the newest block. A *Refusal says of one why it
 	// would revert, in its place; nil is one that goes through. err says that nothing is known.
 	Simulate(ctx context.Context, rows []VoucherClaim) (failing []error, err error)
-	// Sweep is the payment that moves what was claimed to payTo. serial tells one sweep from
-	// another.
-	Sweep(serial string) *Payment
+	// Due is what was claimed and not moved to payTo yet, at the newest block.
+	Due(ctx context.Context) (int64, error)
+	// Sweep is the payment that moves what is due to payTo. serial tells one sweep from another.
+	Sweep(serial string, due int64) *Payment
 	// Refund is the payment that claims a voucher, unless it is claimed already, and gives amount
 	// atomic units of the rest back to the payer, in one transaction. nonce is the channel's
 	// RefundNonce.

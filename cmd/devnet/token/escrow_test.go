@@ -32,12 +32,13 @@ func newEscrowWorld(t *testing.T, code func(name string) []byte, rich ...common.
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := Dollar{Name: "USD Coin", Version: "2", Symbol: "USDC", Balances: map[common.Address]int64{}, Approved: rich[:1]}
+	d := Dollar{Name: "USD Coin", Version: "2", Symbol: "USDC", Balances: map[common.Address]int64{},
+		Approved: rich[:1]}
 	for _, a := range rich {
 		d.Balances[a] = 1_000_000
 	}
-	for a, account := range map[common.Address]types.Account{dollar: d.Account(), Permit2Address: Plain(Permit2Contract),
-		EscrowAddress: {Code: code(EscrowContract)}, DepositAddress: {Code: code(DepositContract)},
+	for a, account := range map[common.Address]types.Account{
+		dollar: d.Account(), Permit2Address: Plain(Permit2Contract), EscrowAddress: {Code: code(EscrowContract)}, DepositAddress: {Code: code(DepositContract)},
 		DepositPermit2Address: {Code: code(DepositPermit2Contract)}} {
 		db.SetCode(a, account.Code, 0)
 		for k, v := range account.Storage {
