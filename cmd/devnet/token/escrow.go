@@ -112,7 +112,8 @@ const claimsType = "((" + configType + ",uint128),bytes,uint128)[]"
 func claimTuples(rows []Claim) []byte {
 	var bodies [][]byte
 	for _, r := range rows {
-		bodies = append(bodies, append(append(r.words(), words(r.Max, uint64(10*32), r.Total)...), tail(r.Signature)...))
+		head := append(r.words(), words(r.Max, uint64(10*32), r.Total)...)
+		bodies = append(bodies, append(head, tail(r.Signature)...))
 	}
 	return tuples(bodies)
 }

@@ -38,7 +38,9 @@ func newEscrowWorld(t *testing.T, code func(name string) []byte, rich ...common.
 		d.Balances[a] = 1_000_000
 	}
 	for a, account := range map[common.Address]types.Account{
-		dollar: d.Account(), Permit2Address: Plain(Permit2Contract), EscrowAddress: {Code: code(EscrowContract)}, DepositAddress: {Code: code(DepositContract)},
+		dollar: d.Account(), Permit2Address: Plain(Permit2Contract),
+		EscrowAddress:         {Code: code(EscrowContract)},
+		DepositAddress:        {Code: code(DepositContract)},
 		DepositPermit2Address: {Code: code(DepositPermit2Contract)}} {
 		db.SetCode(a, account.Code, 0)
 		for k, v := range account.Storage {
