@@ -58,7 +58,9 @@
 // The records are
 //
 //	channel/<network>/row/<id>               one channel
-//	channel/<network>/open/<id>              it has something to be claimed, since when and how much
+//	channel/<network>/open/<id>              what of it is to be claimed, and since when
+//	channel/<network>/refund/<id>            its payer asked for what is left
+//	channel/<network>/work/<settlement>      a claim, a sweep or a refund under way
 //	channel/<network>/watch                  up to where the chain was looked at, and when
 //	budget/channels-risk/<network>/<day>     what was sold under a risk, atomic units
 //	budget/channels-gas/<network>/<day>      what deposits and refunds cost, atomic units
@@ -141,9 +143,8 @@ type Held struct {
 
 // Refund is money on its way back to the payer.
 type Refund struct {
-	Amount     int64     `json:"amount"`
-	Settlement string    `json:"settlement,omitzero"` // of package settle, once signed
-	At         time.Time `json:"at"`
+	Amount int64     `json:"amount"`
+	At     time.Time `json:"at"`
 }
 
 // Bid is a voucher that wants to buy, checked by its rail.

@@ -2,6 +2,7 @@ package channels
 
 import (
 	"errors"
+	"iter"
 	"time"
 
 	"store.example/agentstore/dynamic/ledger"
@@ -45,10 +46,10 @@ func same(a, b rail.ChannelState) bool {
 }
 
 // Looked notes up to where the chain was looked at: every withdrawal up to that block is in the
-// rows. An older look changes nothing.
+// rows. A look at an older time changes nothing.
 func Looked(tx ledger.Tx, network string, block uint64, at time.Time) error {
 	w, err := ReadWatch(tx, network)
-	if err != nil || block <= w.Block {
+	if err != nil || at.Before(w.Time) {
 		return err
 	}
 	w.Block, w.Time = block, at
@@ -106,7 +107,7 @@ func BeginRefund(tx ledger.Tx, network, id string, v rail.Voucher, amount, least
 		return nil, ErrNothing
 	}
 	r.Refund, r.Refunded = &Refund{Amount: amount, At: tx.Now()}, tx.Now()
-	return r, save(tx, network, r)
+	return r, errors.Join(tx.Set(ledger.RefundKey(network, id), nil), save(tx, network, r))
 }
 
 // EndRefund opens a channel again whose refund landed or never can. state is the channel as the
@@ -118,5 +119,38 @@ func EndRefund(tx ledger.Tx, network string, state rail.ChannelState) error {
 	}
 	r.Refund = nil
 	r.see(state)
-	return save(tx, network, r)
+	return errors.Join(tx.Delete(ledger.RefundKey(network, state.ID)), save(tx, network, r))
+}
+
+// Refunding lists the channels of a network whose refund is under way.
+func Refunding(tx ledger.Tx, network string) (all []*Row, err error) {
+	ids, err := idsIn(tx.Scan(ledger.Refunds(network)))
+	for _, id := range ids {
+		r, err := Read(tx, network, id)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, err
+}
+
+// IDs lists all channels of a network that are known.
+func IDs(tx ledger.Tx, network string) ([]string, error) {
+	return idsIn(tx.Scan(ledger.ChannelRows(network)))
+}
+
+// idsIn are the ids with which the keys of a range end.
+func idsIn(entries iter.Seq2[ledger.Entry, error]) (ids []string, err error) {
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		parts, err := ledger.Parts(e.Key)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, parts[len(parts)-1])
+	}
+	return ids, nil
 }

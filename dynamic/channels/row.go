@@ -120,9 +120,36 @@ func (r *Row) Left() int64 { return max(0, r.Seen.Balance-r.Charged) }
 // Brought is what was sold out of the channel here.
 func (r *Row) Brought() int64 { return r.Charged - r.Believed }
 
-// Claim is the row of a claim for all that was charged, of a channel where something is unclaimed.
+// Claim is the row of a claim for all that was charged and is there, of a channel where something
+// is unclaimed.
 func (r *Row) Claim() rail.VoucherClaim {
-	return rail.VoucherClaim{Channel: r.Channel, Voucher: r.Last.Voucher, Total: r.Charged}
+	return rail.VoucherClaim{Channel: r.Channel, Voucher: r.Last.Voucher,
+		Total: min(r.Charged, r.Last.Max, r.Seen.Balance)}
+}
+
+// Opened is a channel that has something to be claimed, by its record of that.
+type Opened struct {
+	ID string
+	Open
+}
+
+// Opens lists a network's channels that have something to be claimed.
+func Opens(tx ledger.Tx, network string) (all []Opened, err error) {
+	for e, err := range tx.Scan(ledger.OpenChannels(network)) {
+		if err != nil {
+			return nil, err
+		}
+		o, err := ledger.DecodeJSON[Open](e)
+		if err != nil {
+			return nil, err
+		}
+		parts, err := ledger.Parts(e.Key)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Opened{parts[len(parts)-1], o})
+	}
+	return all, nil
 }
 
 // Names of the budgets of a day.

@@ -96,6 +96,8 @@ const (
 	prefixAccount = "account"
 	// channel/<network>/row/<channel id>: what was sold out of a payer's channel;
 	// channel/<network>/open/<channel id>: that it has something to be claimed;
+	// channel/<network>/refund/<channel id>: that its payer asked for what is left;
+	// channel/<network>/work/<settlement id>: a claim, a sweep or a refund under way;
 	// channel/<network>/watch: up to where the chain was looked at.
 	prefixChannel = "channel"
 	// meta/<name>: facts about the ledger itself; meta/format is its format's
@@ -217,6 +219,22 @@ func OpenChannelKey(network, id string) []byte { return Key(prefixChannel, netwo
 // OpenChannels is the range of a network's channels that have something to be claimed.
 func OpenChannels(network string) (from, to []byte) {
 	return Prefix(Key(prefixChannel, network, "open"))
+}
+
+// RefundKey is channel/<network>/refund/<channel id>.
+func RefundKey(network, id string) []byte { return Key(prefixChannel, network, "refund", id) }
+
+// Refunds is the range of a network's channels whose payers asked for what is left.
+func Refunds(network string) (from, to []byte) {
+	return Prefix(Key(prefixChannel, network, "refund"))
+}
+
+// ChannelWorkKey is channel/<network>/work/<settlement id>.
+func ChannelWorkKey(network, id string) []byte { return Key(prefixChannel, network, "work", id) }
+
+// ChannelWork is the range of a network's claims, sweeps and refunds under way.
+func ChannelWork(network string) (from, to []byte) {
+	return Prefix(Key(prefixChannel, network, "work"))
 }
 
 // ChannelWatchKey is channel/<network>/watch.

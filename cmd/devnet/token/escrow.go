@@ -44,8 +44,8 @@ func (e Escrow) typed(kind string, parts ...any) common.Hash {
 // ID returns the id of a channel.
 func (e Escrow) ID(c Channel) common.Hash {
 	return e.typed("ChannelConfig(address payer,address payerAuthorizer,address receiver,address receiverAuthorizer,"+
-		"address token,uint40 withdrawDelay,bytes32 salt)", c.Payer, c.PayerAuthorizer, c.Receiver, c.ReceiverAuthorizer,
-		c.Token, c.Delay, c.Salt)
+		"address token,uint40 withdrawDelay,bytes32 salt)", c.Payer, c.PayerAuthorizer, c.Receiver,
+		c.ReceiverAuthorizer, c.Token, c.Delay, c.Salt)
 }
 
 // Voucher returns what is signed to let max in all be claimed of a channel.

@@ -83,8 +83,8 @@ var (
 	kindReceive    = crypto.Keccak256([]byte("ReceiveWithAuthorization(address from,address to,uint256 value," +
 		"uint256 validAfter,uint256 validBefore,bytes32 nonce)"))
 	kindDepositWitness = crypto.Keccak256([]byte("DepositWitness(bytes32 channelId)"))
-	kindDepositPermit  = crypto.Keccak256([]byte("PermitWitnessTransferFrom(TokenPermissions permitted,address spender," +
-		"uint256 nonce,uint256 deadline,DepositWitness witness)DepositWitness(bytes32 channelId)" +
+	kindDepositPermit  = crypto.Keccak256([]byte("PermitWitnessTransferFrom(TokenPermissions permitted," +
+		"address spender,uint256 nonce,uint256 deadline,DepositWitness witness)DepositWitness(bytes32 channelId)" +
 		"TokenPermissions(address token,uint256 amount)"))
 )
 
@@ -197,8 +197,8 @@ func claimsCall(rows []rail.VoucherClaim, signature []byte) []byte {
 	for i := range rows {
 		c := &rows[i]
 		offsets = append(offsets, number(32*len(rows)+len(bodies))...)
-		bodies = append(bodies, bytes.Join([][]byte{configWords(&c.Channel), word(big.NewInt(c.Voucher.Max)), number(10 * 32),
-			word(big.NewInt(c.Total)), bytesTail(c.Voucher.Signature)}, nil)...)
+		bodies = append(bodies, bytes.Join([][]byte{configWords(&c.Channel), word(big.NewInt(c.Voucher.Max)),
+			number(10 * 32), word(big.NewInt(c.Total)), bytesTail(c.Voucher.Signature)}, nil)...)
 	}
 	list := bytes.Join([][]byte{number(len(rows)), offsets, bodies}, nil)
 	return bytes.Join([][]byte{selClaims, number(2 * 32), number(2*32 + len(list)), list, bytesTail(signature)}, nil)
@@ -240,8 +240,8 @@ func (r *Rail) authorize(digest common.Hash) ([]byte, error) {
 
 // escrowPayment is a payment that nobody signed but the store: a call of the escrow.
 func (r *Rail) escrowPayment(method, nonce string, amount int64, call []byte) *rail.Payment {
-	return &rail.Payment{Network: r.cfg.Network, Asset: r.cfg.Asset, Method: method, Payer: r.authorizer(), Nonce: nonce,
-		PayTo: escrowAddress.Hex(), Amount: big.NewInt(amount), ValidBefore: 1<<63 - 1, Wire: call}
+	return &rail.Payment{Network: r.cfg.Network, Asset: r.cfg.Asset, Method: method, Payer: r.authorizer(),
+		Nonce: nonce, PayTo: escrowAddress.Hex(), Amount: big.NewInt(amount), ValidBefore: 1<<63 - 1, Wire: call}
 }
 
 // Claims implements rail.Channels.

@@ -75,7 +75,8 @@ func (h *channelsOn) depositPayload(c token.Channel, k chaintest.Key, max, depos
 	sig := h.SignDigest(k, a.Digest(token.ReceiveKind, h.DomainSeparator()))
 	w["type"], w["deposit"] = "deposit", map[string]any{"amount": strconv.FormatInt(deposit, 10),
 		"authorization": map[string]any{"erc3009Authorization": map[string]any{"validAfter": "0",
-			"validBefore": strconv.FormatUint(a.ValidBefore, 10), "salt": salt.Hex(), "signature": hexutil.Encode(sig)}}}
+			"validBefore": strconv.FormatUint(a.ValidBefore, 10), "salt": salt.Hex(),
+			"signature": hexutil.Encode(sig)}}}
 	return w
 }
 
@@ -85,7 +86,8 @@ func (h *channelsOn) permitPayload(c token.Channel, k chaintest.Key, max, deposi
 	sig := h.SignDigest(k, h.escrow().DepositPermitDigest(c, big.NewInt(deposit), nonce, deadline))
 	w["deposit"].(map[string]any)["authorization"] = map[string]any{"permit2Authorization": map[string]any{
 		"from": c.Payer.Hex(), "permitted": map[string]any{"token": c.Token.Hex(),
-			"amount": strconv.FormatInt(deposit, 10)}, "spender": token.DepositPermit2Address.Hex(), "nonce": nonce.String(),
+			"amount": strconv.FormatInt(deposit, 10)}, "spender": token.DepositPermit2Address.Hex(),
+		"nonce":    nonce.String(),
 		"deadline": strconv.FormatUint(deadline, 10), "witness": map[string]any{"channelId": h.escrow().ID(c).Hex()},
 		"signature": hexutil.Encode(sig)}}
 	return w
@@ -178,7 +180,8 @@ func TestStockVouchers(t *testing.T) {
 	if err != nil || refund.Refund != 500 || refund.Form != rail.FormRefund {
 		t.Fatalf("the refund was read as %+v, %v", refund, err)
 	}
-	call, err := h.rail.Refund(rail.VoucherClaim{Channel: refund.Channel, Voucher: refund.Voucher, Total: 10300}, 500, 0)
+	row := rail.VoucherClaim{Channel: refund.Channel, Voucher: refund.Voucher, Total: 10300}
+	call, err := h.rail.Refund(row, 500, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,8 +192,8 @@ func TestStockVouchers(t *testing.T) {
 	}
 }
 
-// A channel lives: it is funded, claimed with another, swept, refunded, funded again by Permit2, and
-// its payer withdraws.
+// A channel lives: it is funded, claimed with another, swept, refunded, funded again by Permit2,
+// and its payer withdraws.
 func TestChannel(t *testing.T) {
 	h := openChannels(t, nil)
 	ctx := t.Context()
@@ -409,7 +412,8 @@ func TestNoEscrow(t *testing.T) {
 	if terms, ok := c.rail.ChannelTerms(); !ok || terms.MinDeposit != 1_000_000 || terms.Delay != 14*24*time.Hour {
 		t.Errorf("the terms are %+v, %v", terms, ok)
 	}
-	if got := fmt.Sprintf("%v %v", c.want.Extra["withdrawDelay"], c.want.Extra["minDeposit"]); got != "1209600 1000000" {
+	got := fmt.Sprintf("%v %v", c.want.Extra["withdrawDelay"], c.want.Extra["minDeposit"])
+	if got != "1209600 1000000" {
 		t.Errorf("the entry says %s", got)
 	}
 	cfg := c.cfg
