@@ -55,6 +55,9 @@ type Channels interface {
 	Refund(row VoucherClaim, amount int64, nonce uint64) (*Payment, error)
 }
 
+// SchemeVouchers is the scheme of a Requirement by which a purchase is paid out of a channel.
+const SchemeVouchers = "batch-settlement"
+
 // Methods of payments in and out of channels, beside those of Payment.
 const (
 	MethodDeposit       = "channel-deposit"         // by EIP-3009

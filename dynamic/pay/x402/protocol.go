@@ -130,6 +130,7 @@ func (t *terms) Say(to pay.Carrier, f pay.Fill, reason string, body []byte) ([]b
 	if reason != "" {
 		r := t.required
 		r.Error, r.Extensions = reason, maps.Clone(r.Extensions)
+		r.Accepts = corrected(r.Accepts, f.Channel)
 		b, err := json.Marshal(r)
 		if err != nil {
 			return nil, err
@@ -257,6 +258,12 @@ func (protocol) Answer(to pay.Carrier, _ *pay.Presented, o pay.Outcome) error {
 			return err
 		}
 		r.Amount, r.Extensions = strconv.FormatInt(o.Amount, 10), map[string]Extension{ExtOffers: receipt}
+		if o.Channel != nil {
+			r.Extra = extraOf(o.Channel)
+		}
+		if o.Channel != nil && o.Amount == 0 {
+			r.Amount = "" // a voucher moves nothing
+		}
 	}
 	if to.Header != nil {
 		v, err := Encode(r)

@@ -44,7 +44,6 @@ var (
 )
 
 const (
-	schemeBatch    = "batch-settlement"
 	reasonsOfBatch = "invalid_batch_settlement_evm_"
 	minDelay       = 15 * time.Minute
 	maxDelay       = 30 * 24 * time.Hour
@@ -129,7 +128,7 @@ func (r *Rail) authorizer() string { return crypto.PubkeyToAddress(r.cfg.Authori
 // VoucherRequirement implements rail.Channels.
 func (r *Rail) VoucherRequirement(amount int64) rail.Requirement {
 	q := r.Requirement(amount)
-	q.Scheme = schemeBatch
+	q.Scheme = rail.SchemeVouchers
 	q.Extra["minDeposit"] = strconv.FormatInt(max(amount, r.cfg.MinDeposit), 10)
 	q.Extra["receiverAuthorizer"] = r.authorizer()
 	q.Extra["withdrawDelay"] = int64(r.cfg.Delay / time.Second) // a number: text would be read as 900

@@ -54,8 +54,8 @@ func (r *Rail) checkChannel(c *rail.Channel, want rail.Requirement) *rail.Refusa
 	switch terms, ok := r.ChannelTerms(); {
 	case !ok:
 		return batch("authorizer_not_configured", "no vouchers are taken on %s", r.cfg.Name)
-	case want.Scheme != schemeBatch:
-		return batch("scheme", "the scheme is not %s", schemeBatch)
+	case want.Scheme != rail.SchemeVouchers:
+		return batch("scheme", "the scheme is not %s", rail.SchemeVouchers)
 	case want.Network != r.cfg.Network:
 		return batch("network_mismatch", "the terms are of another network")
 	case !sameAddress(c.Receiver, want.PayTo) || !sameAddress(c.Receiver, terms.Receiver):
