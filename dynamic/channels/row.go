@@ -15,6 +15,9 @@ const (
 	DefaultGas     = 1_000_000
 )
 
+// Most is what one purchase out of a channel may cost.
+func (l Limits) Most() int64 { return l.with().Channel }
+
 // with are the limits with their defaults.
 func (l Limits) with() Limits {
 	for _, d := range []struct {

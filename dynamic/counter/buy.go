@@ -188,11 +188,17 @@ func (c *Counter) delivered(a *Answer, came payment, sale *till.Sale) error {
 		return err
 	}
 	p := sale.Purchase
-	if came.by != nil { // who signed in paid nothing now
-		err := came.by.Answer(a.Carrier, came.p, pay.Outcome{
-			Success: true, Payer: p.Payment.Payer, Transaction: p.Proof.Tx, Network: p.Payment.Network,
-			Amount: p.Amount, At: p.Proof.BlockTime, Receipt: d.Receipt,
-		})
+	if came.by != nil && !sale.Unspent { // who signed in paid nothing now
+		o := pay.Outcome{Success: true, Payer: p.Payment.Payer, Transaction: p.Tx(), Network: p.Payment.Network,
+			Amount: p.Amount, At: p.SettledAt(), Receipt: d.Receipt}
+		if s := p.Spent; s != nil {
+			o.Amount = 0
+			if s.Deposit != nil {
+				o.Amount = rail.Atomic(s.Deposit.Amount)
+			}
+			o.Channel = &pay.Channel{State: s.State, Charged: s.Max, Amount: p.Amount}
+		}
+		err := came.by.Answer(a.Carrier, came.p, o)
 		if err != nil {
 			return err
 		}

@@ -54,8 +54,9 @@ type Presented struct {
 	Match func(o *Offer, accepts []rail.Requirement) (rail.Requirement, error)
 
 	rail    rail.Rail
-	payment *rail.Payment // nil where it could not be read
-	beside  []string      // nonces of what its payer had open when it came
+	payment *rail.Payment        // nil where it could not be read
+	channel *rail.ChannelPayment // of a payment by voucher, nil for others
+	beside  []string             // nonces of what its payer had open when it came
 }
 
 // Sale is the answer to an order: on what terms it is sold where no payment came, or what was
@@ -65,6 +66,9 @@ type Sale struct {
 	Purchase *Purchase
 	Body     []byte // the delivery, as it was kept
 	Replay   bool   // it was delivered to an earlier request
+	// Unspent says that the voucher which came with the request was not used: an earlier one had
+	// bought this.
+	Unspent bool
 }
 
 // asked is what an order is about.
@@ -91,7 +95,8 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 		if err != nil {
 			return nil, ledgerDown(err)
 		}
-		if found {
+		// A voucher may come again in another request, for what it bought: its channel tells.
+		if found && (p.channel == nil || p.proves(claim)) {
 			return t.repeat(ctx, claim, p)
 		}
 	}
@@ -143,6 +148,12 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 		return nil, err
 	}
 	o := &matched{asked: a, inputs: inputs, key: key, terms: req, p: p, at: time.Now().UTC(), client: order.Client}
+	if p.channel != nil {
+		if gate != nil {
+			return nil, stockRefusal(gate)
+		}
+		return t.takeVoucher(ctx, o)
+	}
 	if gate != nil {
 		// Sold out for everybody but a payer who comes back for what is theirs.
 		return t.otherwise(ctx, o, stockRefusal(gate))
@@ -208,6 +219,9 @@ type matched struct {
 
 // holder names whose idempotency slots an order opens.
 func (o *matched) holder() string {
+	if c := o.p.channel; c != nil && c.Channel.Delegated() {
+		return "channel:" + c.Channel.ID // who has its key is not its payer
+	}
 	return settle.Holder(o.p.payment.Network, o.p.payment.Payer, o.local)
 }
 
@@ -412,6 +426,10 @@ func (t *Till) parse(p *Presented) {
 		return
 	}
 	r, ok := t.byNet[p.Accepted.Network]
+	if ok && p.Accepted.Scheme == rail.SchemeVouchers {
+		t.parseVoucher(p)
+		return
+	}
 	if !ok {
 		p.Refusal = &rail.Refusal{Reason: "invalid_network",
 			Message: "this store does not take payments on that network"}

@@ -123,8 +123,9 @@ var (
 
 // Say implements pay.Terms. Over MCP the body says it all.
 func (t *terms) Say(to pay.Carrier, f pay.Fill, reason string, body []byte) ([]byte, error) {
-	if to.Header == nil {
-		return body, nil
+	body, err := t.correct(f, body)
+	if err != nil || to.Header == nil {
+		return body, err
 	}
 	header := t.header
 	if reason != "" {

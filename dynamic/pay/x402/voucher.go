@@ -1,7 +1,9 @@
 package x402
 
 import (
+	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -50,6 +52,22 @@ func extraOf(c *pay.Channel) *ChannelExtra {
 		e.ChargedAmount = strconv.FormatInt(c.Amount, 10)
 	}
 	return e
+}
+
+// correct says in a body what corrected says in the header.
+func (t *terms) correct(f pay.Fill, body []byte) ([]byte, error) {
+	if f.Channel == nil {
+		return body, nil
+	}
+	said, err := json.Marshal(t.required.Accepts)
+	if err != nil {
+		return nil, err
+	}
+	now, err := json.Marshal(corrected(t.required.Accepts, f.Channel))
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Replace(body, pay.NewForm(said).Fill(f), pay.NewForm(now).Fill(f), 1), nil
 }
 
 // corrected is accepts with how a channel stands in the first entry of its scheme, which is the one

@@ -39,7 +39,8 @@ func TestAnswerToAVoucher(t *testing.T) {
 		if err := x402.Row.New(pay.Store{}).Answer(to, nil, c.outcome); err != nil {
 			t.Fatal(err)
 		}
-		if said := string(to.Meta[x402.MetaResponse]); !strings.Contains(said, c.says) || strings.Contains(said, c.hide) {
+		said := string(to.Meta[x402.MetaResponse])
+		if !strings.Contains(said, c.says) || strings.Contains(said, c.hide) {
 			t.Errorf("%s\nwant %s, and no %s", said, c.says, c.hide)
 		}
 	}
