@@ -113,8 +113,10 @@ type Row struct {
 	// Shown is the highest voucher that a transaction of ours may have shown to everybody.
 	Shown  int64   `json:"shown,omitzero"`
 	Refund *Refund `json:"refund,omitzero"` // under way
-	// Refunded is when the newest refund was begun.
+	// Refunded is when the newest refund was begun, and Returned what came of the last one that was
+	// made.
 	Refunded time.Time `json:"refunded,omitzero"`
+	Returned *Returned `json:"returned,omitzero"`
 	// Gas is what its deposits and refunds cost the store so far.
 	Gas int64 `json:"gas,omitzero"`
 }
@@ -145,6 +147,12 @@ type Held struct {
 type Refund struct {
 	Amount int64     `json:"amount"`
 	At     time.Time `json:"at"`
+}
+
+// Returned is money that went back to the payer.
+type Returned struct {
+	Amount int64  `json:"amount"`
+	Tx     string `json:"tx"`
 }
 
 // Bid is a voucher that wants to buy, checked by its rail.

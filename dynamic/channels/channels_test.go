@@ -171,7 +171,7 @@ func TestSteps(t *testing.T) {
 			{first, nil}, {refund(99, 0, 1), &channels.Mismatch{}}, {refund(100, 0, 901), channels.ErrNothing},
 			{refund(100, 900, 900), nil}, {reserve(bid("a", 200, 100, rail.ChannelState{})), &channels.Busy{}},
 			{refund(100, 0, 1), &channels.Busy{}},
-			{func(tx ledger.Tx) error { return channels.EndRefund(tx, network, a(4, 100, 100)) }, nil},
+			{func(tx ledger.Tx) error { return channels.EndRefund(tx, network, a(4, 100, 100), "0x1") }, nil},
 			{refund(100, 0, 1), &channels.Over{Limit: "refund"}},
 		},
 		"gas beyond what a channel brought": {

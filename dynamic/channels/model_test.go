@@ -144,7 +144,7 @@ func (w *world) refund(ctx context.Context, id string) error {
 		c.Claimed = max(c.Claimed, row.Charged)
 		c.Balance -= min(row.Refund.Amount, c.Balance-c.Claimed)
 		c.Withdrawing = max(0, c.Withdrawing-row.Refund.Amount)
-		return channels.EndRefund(tx, network, w.chain.see(id))
+		return channels.EndRefund(tx, network, w.chain.see(id), "0x1")
 	})
 }
 

@@ -110,12 +110,18 @@ func BeginRefund(tx ledger.Tx, network, id string, v rail.Voucher, amount, least
 	return r, errors.Join(tx.Set(ledger.RefundKey(network, id), nil), save(tx, network, r))
 }
 
-// EndRefund opens a channel again whose refund landed or never can. state is the channel as the
-// chain has it since.
-func EndRefund(tx ledger.Tx, network string, state rail.ChannelState) error {
+// EndRefund opens a channel again whose refund landed, in a transaction, or never can, and then in
+// is "". state is the channel as the chain has it since. It is no error where none is under way.
+func EndRefund(tx ledger.Tx, network string, state rail.ChannelState, in string) error {
 	r, err := Read(tx, network, state.ID)
 	if err != nil {
 		return err
+	}
+	if r.Refund == nil {
+		return nil
+	}
+	if r.Returned = nil; in != "" {
+		r.Returned = &Returned{Amount: r.Refund.Amount, Tx: in}
 	}
 	r.Refund = nil
 	r.see(state)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/channels"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
@@ -69,6 +70,8 @@ type Sale struct {
 	// Unspent says that the voucher which came with the request was not used: an earlier one had
 	// bought this.
 	Unspent bool
+	// Refunded is the channel whose money went back to its payer, in place of all else.
+	Refunded *channels.Row
 }
 
 // asked is what an order is about.
@@ -85,6 +88,9 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 	p := order.Payment
 	if p != nil {
 		t.parse(p)
+	}
+	if p != nil && p.channel != nil && p.channel.Form == rail.FormRefund {
+		return t.refundChannel(ctx, order)
 	}
 	if order.BadKey {
 		return nil, t.badKey(ctx, p)

@@ -63,10 +63,10 @@ func (t *Till) voucherTerms(o *Offer) (rail.Requirement, bool) {
 	return r.VoucherRequirement(o.Price()), true
 }
 
-// parseVoucher reads a payment by voucher. Its nonce is the channel and how much of it is spent: the
-// voucher is its own idempotency key.
+// parseVoucher reads a payment by voucher. Its nonce is the channel and how much of it is spent:
+// the voucher is its own idempotency key.
 func (t *Till) parseVoucher(p *Presented) {
-	r, terms, ok := t.voucherRail()
+	r, _, ok := t.voucherRail()
 	if !ok || r.Info().Network != p.Accepted.Network {
 		p.Refusal = &rail.Refusal{Reason: "unsupported_scheme", Message: "this store takes no vouchers on that network"}
 		return
@@ -78,10 +78,6 @@ func (t *Till) parseVoucher(p *Presented) {
 		if !errors.As(err, &p.Refusal) {
 			p.Refusal = &rail.Refusal{Reason: "invalid_payload", Message: "the voucher cannot be read"}
 		}
-		return
-	case c.Form == rail.FormRefund:
-		p.Refusal = &rail.Refusal{Reason: terms.Reasons + "refund_payload",
-			Message: "a refund is not asked for where goods are sold"}
 		return
 	case !isAmount:
 		p.Refusal = &rail.Refusal{Reason: "invalid_payload", Message: "accepted.amount is not a number"}
@@ -141,7 +137,8 @@ func (t *Till) takeVoucher(ctx context.Context, o *matched) (*Sale, error) {
 	})
 	o.local = mark.Local
 	if errors.Is(err, rail.ErrUsed) && c.Deposit != nil {
-		// The deposit landed, perhaps for a purchase that was given up: the voucher may buy without.
+		// The deposit landed, perhaps for a purchase that was given up: the voucher may buy
+		// without.
 		o.p.channel.Deposit, bid.Deposit, err = nil, nil, nil
 	}
 	if err != nil {
@@ -188,7 +185,8 @@ func (t *Till) holdChannel(ctx context.Context, o *matched, bid channels.Bid, ma
 		_, mismatch := errors.AsType[*channels.Mismatch](err)
 		busy, isBusy := errors.AsType[*channels.Busy](err)
 		switch {
-		case errors.Is(err, channels.ErrUnknown), (mismatch || errors.Is(err, channels.ErrExceeds)) && bid.Seen.ID == "":
+		case errors.Is(err, channels.ErrUnknown),
+			(mismatch || errors.Is(err, channels.ErrExceeds)) && bid.Seen.ID == "":
 			states, readErr := o.p.rail.(chanRail).ReadChannels(ctx, []string{bid.Channel.ID}, false)
 			if readErr != nil {
 				return nil, nil, readErr
@@ -318,6 +316,10 @@ func (t *Till) voucherRefused(ctx context.Context, o *matched, err error) (*Sale
 		return refuse("limit_reached")
 	case errors.Is(err, channels.ErrExceeds):
 		return refuse(rail.ReasonExceeds)
+	case errors.Is(err, channels.ErrNothing):
+		return refuse("refund_no_balance")
+	case errors.Is(err, channels.ErrUnknown):
+		return refuse("channel_not_found")
 	case errors.Is(err, channels.ErrConsent):
 		return refuse("authorizer_address_mismatch")
 	case isAnswer(err), goodsRefused(err):

@@ -19,6 +19,8 @@ type work struct {
 	Kind       string    `json:"kind"` // method of the payment
 	Channels   []string  `json:"channels,omitzero"`
 	Since      time.Time `json:"since"`
+	// Ended says of a refund that its channel was opened again: another one of it is another work.
+	Ended bool `json:"ended,omitzero"`
 }
 
 // begin signs and stores a transaction of the store's own with what arrow writes, and drives it.
@@ -97,8 +99,16 @@ func (r *round) drive(ctx context.Context, w work, s *settle.Settlement) error {
 		r.cfg.Log.Error("a transaction for channels did not go through", "network", r.id, "kind", w.Kind, "settlement",
 			w.Settlement, "channels", len(w.Channels), "news", o.news.Reason, "over", o.news.Over)
 	}
-	if w.Kind == rail.MethodRefund && (landed || over) {
-		if err := r.endRefund(ctx, w.Channels[0]); err != nil {
+	if w.Kind == rail.MethodRefund && (landed || over) && !w.Ended {
+		in := ""
+		if landed {
+			in = o.news.Proof.Tx
+		}
+		w.Ended = true
+		err := r.endRefund(ctx, w.Channels[0], in, func(tx ledger.Tx) error {
+			return ledger.SetJSON(tx, ledger.ChannelWorkKey(r.id, w.Settlement), w)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -117,13 +127,16 @@ func (r *round) drive(ctx context.Context, w work, s *settle.Settlement) error {
 	return nil
 }
 
-// endRefund opens a channel again, as the chain has it now.
-func (r *round) endRefund(ctx context.Context, id string) error {
+// endRefund opens a channel again, as the chain has it now; in is the transaction that gave back,
+// "" for none. beside is written with it.
+func (r *round) endRefund(ctx context.Context, id, in string, beside func(ledger.Tx) error) error {
 	states, err := r.net.ReadChannels(ctx, []string{id}, false)
 	if err != nil {
 		return err
 	}
-	return r.write(ctx, func(tx ledger.Tx) error { return channels.EndRefund(tx, r.id, states[0]) })
+	return r.write(ctx, func(tx ledger.Tx) error {
+		return errors.Join(channels.EndRefund(tx, r.id, states[0], in), beside(tx))
+	})
 }
 
 // told passes errors on but for those by which a network says that nothing is sent now: they are

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/big"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -20,11 +22,14 @@ import (
 	"store.example/agentstore/cmd/devnet/token"
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/channels"
+	"store.example/agentstore/dynamic/channels/manager"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/schedule"
+	"store.example/agentstore/dynamic/settle"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -217,7 +222,8 @@ func TestVouchersRefused(t *testing.T) {
 	const line = "/porch/line"
 	refused := func(what, reason string, header map[string]string) {
 		t.Helper()
-		s.holds(what, s.do("GET", line, header), 402, "PAYMENT-REQUIRED", `"error":"invalid_batch_settlement_evm_`+reason)
+		s.holds(what, s.do("GET", line, header), 402, "PAYMENT-REQUIRED",
+			`"error":"invalid_batch_settlement_evm_`+reason)
 	}
 	refused("without a channel", "cumulative_exceeds_balance", s.voucher(line, 1000, 0))
 	refused("a small deposit", "deposit_below_min_deposit", s.voucher(line, 1000, 1000))
@@ -257,7 +263,8 @@ func TestVouchersAreReleasedAndRecovered(t *testing.T) {
 			t.Errorf("no step %s", step)
 		}
 		r := s.do("GET", line, s.voucher(line, max, 0))
-		s.holds("after "+step, r, 200, paid, fmt.Sprintf(`"chargedCumulativeAmount":"%d"`, max), `"chargedAmount":"1000"`)
+		s.holds("after "+step, r, 200, paid, fmt.Sprintf(`"chargedCumulativeAmount":"%d"`, max),
+			`"chargedAmount":"1000"`)
 		max += 1000
 	}
 }
@@ -301,4 +308,61 @@ func TestStockClientBuysByVouchers(t *testing.T) {
 	if err != nil || row.Charged != 4*1000+500_000 || row.Last.Purchase != bought[4] {
 		t.Errorf("the row is %+v, %v", row, err)
 	}
+}
+
+// manage does rounds for the shop's channels until the test ends.
+func (s *voucherShop) manage() {
+	d, err := settle.New(settle.Config{DB: s.db, Rails: s.rails, Gas: s.till.Config().Gas, Log: slog.Default()})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	m, err := manager.New(manager.Config{DB: s.db, Rails: s.rails, Settles: d, Log: slog.Default()})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		schedule.Every(ctx, 50*time.Millisecond, func(ctx context.Context) {
+			if err := m.Round(ctx, s.net.ID(), func(ledger.Tx) error { return nil }); err != nil && ctx.Err() == nil {
+				s.t.Error(err)
+			}
+		})
+	}()
+	s.t.Cleanup(func() { cancel(); <-done })
+}
+
+// A payer has what is left given back at the door, once a day, and buys on in the same channel.
+func TestVouchersAreRefunded(t *testing.T) {
+	t.Parallel()
+	s := newVoucherShop(t, channels.Limits{})
+	s.manage()
+	const line, paid = "/porch/line", "PAYMENT-RESPONSE"
+	refund := func(max int64) tilltest.Reply {
+		header := s.voucher(line, max, 0)["PAYMENT-SIGNATURE"]
+		raw, err := base64.StdEncoding.DecodeString(header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asks := strings.Replace(string(raw), `"type":"voucher"`, `"amount":"400000","type":"refund"`, 1)
+		header = base64.StdEncoding.EncodeToString([]byte(asks))
+		return s.do("GET", line, map[string]string{"PAYMENT-SIGNATURE": header})
+	}
+	s.holds("of no channel", refund(0), 402, "PAYMENT-REQUIRED", "channel_not_found")
+	if r := s.do("GET", line, s.voucher(line, 1000, 1_000_000)); r.Status != 200 {
+		t.Fatalf("%d %s", r.Status, r.Raw)
+	}
+	s.holds("out of step", refund(500), 402, "PAYMENT-REQUIRED", "cumulative_amount_mismatch",
+		`"signedMaxClaimable":"1000"`)
+	before := s.net.Node.Balance(s.from.Address)
+	r := refund(1000)
+	s.holds("of what is left", r, 200, paid, `"amount":"400000"`, `"transaction":"0x`, `"balance":"600000"`,
+		`"totalClaimed":"1000"`, `"refundNonce":"1"`)
+	if back := s.net.Node.Balance(s.from.Address) - before; back != 400_000 ||
+		r.Str("message") != "Refund acknowledged" || r.Str("channelId") == "" {
+		t.Errorf("%d came back: %s", back, r.Raw)
+	}
+	s.holds("again the same day", refund(1000), 402, "PAYMENT-REQUIRED", "limit_reached")
+	s.holds("and on", s.do("GET", line, s.voucher(line, 2000, 0)), 200, paid, `"chargedCumulativeAmount":"2000"`)
 }

@@ -254,11 +254,14 @@ func (protocol) Answer(to pay.Carrier, _ *pay.Presented, o pay.Outcome) error {
 	r := SettleResponse{Success: o.Success, ErrorReason: o.Reason, Payer: o.Payer, Transaction: o.Transaction,
 		Network: o.Network}
 	if o.Success {
-		receipt, err := ReceiptExtension(o.Receipt)
-		if err != nil {
-			return err
+		r.Amount = strconv.FormatInt(o.Amount, 10)
+		if o.Receipt != "" { // where something was bought
+			receipt, err := ReceiptExtension(o.Receipt)
+			if err != nil {
+				return err
+			}
+			r.Extensions = map[string]Extension{ExtOffers: receipt}
 		}
-		r.Amount, r.Extensions = strconv.FormatInt(o.Amount, 10), map[string]Extension{ExtOffers: receipt}
 		if o.Channel != nil {
 			r.Extra = extraOf(o.Channel)
 		}
