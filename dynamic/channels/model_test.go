@@ -23,10 +23,9 @@ func bigInt(n int64) *big.Int { return big.NewInt(n) }
 
 // escrow is the contract, as far as it says what becomes of money.
 type escrow struct {
-	block   uint64
-	of      map[string]*rail.ChannelState
-	endsAt  map[string]time.Time // of the withdrawal
-	settled int64
+	block  uint64
+	of     map[string]*rail.ChannelState
+	endsAt map[string]time.Time // of the withdrawal
 }
 
 // see is a channel as the newest block has it.
@@ -46,8 +45,6 @@ type world struct {
 	signed map[string]int64 // the most that it signed for
 	under  map[string]string
 	sold   map[string]int64 // voucher → how much was delivered for it
-	risk   int64
-	loss   int64 // what was taken by reorganisations
 }
 
 const (

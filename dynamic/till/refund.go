@@ -27,8 +27,7 @@ func (t *Till) refundChannel(ctx context.Context, order Order) (*Sale, error) {
 	}
 	o := &matched{asked: asked{site, offer, Fingerprint(offer.ID, nil)}, p: p, at: time.Now().UTC(), client: order.Client,
 		terms: r.VoucherRequirement(offer.Price())}
-	known := func() bool { return c.Channel.Signer != "" }
-	err = t.checks.Verify(ctx, o.client, known, func() error {
+	err = t.checks.Verify(ctx, o.client, t.knownPayer(ctx, o), func() error {
 		_, err := r.VerifyVoucher(ctx, c, o.terms, o.at)
 		return err
 	})

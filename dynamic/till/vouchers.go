@@ -127,7 +127,7 @@ func (t *Till) takeVoucher(ctx context.Context, o *matched) (*Sale, error) {
 			return t.voucherRefused(ctx, o, err)
 		}
 	}
-	known := func() bool { return c.Deposit == nil && c.Channel.Signer != "" }
+	known := t.knownPayer(ctx, o)
 	err := t.checks.Verify(ctx, o.client, known, func() (err error) {
 		bid.Coded, err = r.VerifyVoucher(ctx, c, o.terms, o.at)
 		if err == nil && c.Deposit != nil {
@@ -173,6 +173,15 @@ func (t *Till) takeVoucher(ctx context.Context, o *matched) (*Sale, error) {
 	return t.answer(now, false)
 }
 
+// knownPayer reports whether a payer settled here before, and pays by its own key: then it goes on
+// where a client's checks are spent.
+func (t *Till) knownPayer(ctx context.Context, o *matched) func() bool {
+	c := &o.p.channel.Channel
+	return func() bool {
+		return c.Signer == c.Payer && t.cfg.Gas.Plain(ctx, o.p.payment.Network, c.Payer)
+	}
+}
+
 // holdChannel claims an order by voucher. The chain is read where the row asks for it, and once
 // where a voucher does not fit what is known: the payer may have put money in elsewhere. Where
 // something is under way for the channel it waits for that a while.
@@ -187,11 +196,16 @@ func (t *Till) holdChannel(ctx context.Context, o *matched, bid channels.Bid, ma
 		switch {
 		case errors.Is(err, channels.ErrUnknown),
 			(mismatch || errors.Is(err, channels.ErrExceeds)) && bid.Seen.ID == "":
-			states, readErr := o.p.rail.(chanRail).ReadChannels(ctx, []string{bid.Channel.ID}, false)
+			readErr := t.checks.Verify(ctx, o.client, t.knownPayer(ctx, o), func() error {
+				states, err := o.p.rail.(chanRail).ReadChannels(ctx, []string{bid.Channel.ID}, false)
+				if err == nil {
+					bid.Seen = states[0]
+				}
+				return err
+			})
 			if readErr != nil {
 				return nil, nil, readErr
 			}
-			bid.Seen = states[0]
 			continue
 		case isBusy && waiting.Err() == nil:
 			if busy.Purchase != "" {
@@ -295,6 +309,7 @@ func (t *Till) voucherRefused(ctx context.Context, o *matched, err error) (*Sale
 		return nil, t.refuse(o.asked, refusal)
 	}
 	if m, ok := errors.AsType[*channels.Mismatch](err); ok {
+		t.checks.Refused(o.client) // it had the chain read
 		sale, err := refuse(rail.ReasonMismatch)
 		if e, ok := errors.AsType[*Error](err); ok {
 			e.Channel = m.Row
@@ -315,6 +330,7 @@ func (t *Till) voucherRefused(ctx context.Context, o *matched, err error) (*Sale
 	case over:
 		return refuse("limit_reached")
 	case errors.Is(err, channels.ErrExceeds):
+		t.checks.Refused(o.client)
 		return refuse(rail.ReasonExceeds)
 	case errors.Is(err, channels.ErrNothing):
 		return refuse("refund_no_balance")
