@@ -25,8 +25,8 @@ func (t *Till) refundChannel(ctx context.Context, order Order) (*Sale, error) {
 	if err != nil {
 		return nil, withPayment(err, Outcome{Billed: "no", Retry: "now"})
 	}
-	o := &matched{asked: asked{site, offer, Fingerprint(offer.ID, nil)}, p: p, at: time.Now().UTC(), client: order.Client,
-		terms: r.VoucherRequirement(offer.Price())}
+	o := &matched{asked: asked{site, offer, Fingerprint(offer.ID, nil)}, p: p, at: time.Now().UTC(),
+		client: order.Client, terms: r.VoucherRequirement(offer.Price())}
 	err = t.checks.Verify(ctx, o.client, t.knownPayer(ctx, o), func() error {
 		_, err := r.VerifyVoucher(ctx, c, o.terms, o.at)
 		return err
