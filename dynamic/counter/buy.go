@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/channels"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/rail"
@@ -69,6 +70,7 @@ type Answer struct {
 	Body    []byte
 	Carrier pay.Carrier // what stands beside it, also beside an error
 	Replay  bool        // it was given to an earlier request
+	Refund  bool        // nothing was sold: money went back
 }
 
 // payment is one that came with a request, and its protocol; the zero value is none.
@@ -122,6 +124,9 @@ func (c *Counter) buy(ctx context.Context, r Request, a *Answer) (*unpaid, error
 	q := request{came: came, Request: r, to: a.Carrier}
 	if err != nil {
 		return nil, c.problem(err, q)
+	}
+	if sale.Refunded != nil {
+		return nil, c.refunded(a, came, sale.Refunded)
 	}
 	if sale.Quote == nil {
 		return nil, c.delivered(a, came, sale)
@@ -189,11 +194,17 @@ func (c *Counter) delivered(a *Answer, came payment, sale *till.Sale) error {
 		return err
 	}
 	p := sale.Purchase
-	if came.by != nil { // who signed in paid nothing now
-		err := came.by.Answer(a.Carrier, came.p, pay.Outcome{
-			Success: true, Payer: p.Payment.Payer, Transaction: p.Proof.Tx, Network: p.Payment.Network,
-			Amount: p.Amount, At: p.Proof.BlockTime, Receipt: d.Receipt,
-		})
+	if came.by != nil && !sale.Unspent { // who signed in paid nothing now
+		o := pay.Outcome{Success: true, Payer: p.Payment.Payer, Transaction: p.Tx(), Network: p.Payment.Network,
+			Amount: p.Amount, At: p.SettledAt(), Receipt: d.Receipt}
+		if s := p.Spent; s != nil {
+			o.Amount = 0
+			if s.Deposit != nil {
+				o.Amount = rail.Atomic(s.Deposit.Amount)
+			}
+			o.Channel = &pay.Channel{State: s.State, Charged: s.Max, Amount: p.Amount}
+		}
+		err := came.by.Answer(a.Carrier, came.p, o)
 		if err != nil {
 			return err
 		}
@@ -203,6 +214,23 @@ func (c *Counter) delivered(a *Answer, came payment, sale *till.Sale) error {
 		a.Body = Replayed(sale.Body, p.DeliveredAt, anotherOne)
 	}
 	return nil
+}
+
+// refunded answers a payer whose channel was refunded, as stock sellers do.
+func (c *Counter) refunded(a *Answer, came payment, row *channels.Row) (err error) {
+	if a.Body, err = json.Marshal(Refunded{"Refund acknowledged", row.Channel.ID}); err != nil {
+		return err
+	}
+	a.Refund = true
+	return came.by.Answer(a.Carrier, came.p, pay.Outcome{Success: true, Payer: row.Channel.Payer,
+		Transaction: row.Returned.Tx, Network: came.p.Accepted.Network, Amount: row.Returned.Amount,
+		Channel: &pay.Channel{State: row.Seen, Charged: row.Charged}})
+}
+
+// Refunded is the body of the answer to a payer whose channel was refunded.
+type Refunded struct {
+	Message   string `json:"message"`
+	ChannelID string `json:"channelId"`
 }
 
 // notReplay is how every stored body ends: its last field in the first answer.
@@ -259,8 +287,10 @@ func (c *Counter) sell(w http.ResponseWriter, r *http.Request, item string,
 	if ch != nil {
 		return route.Send(w, http.StatusPaymentRequired, problem.ContentType, ch.whole())
 	}
-	a.Type = api.JSON
-	if err := form(r, h, &a); err != nil {
+	if a.Type = api.JSON; !a.Refund {
+		err = form(r, h, &a)
+	}
+	if err != nil {
 		return err
 	}
 	if a.Replay {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/channels"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/problem"
@@ -350,8 +351,22 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // request is what an answer to it needs to know of a request.
 type request struct {
 	Request
-	came payment // a payment's protocol answers for it
-	to   pay.Carrier
+	came    payment // a payment's protocol answers for it
+	to      pay.Carrier
+	channel *pay.Channel // of a voucher that is out of step, which fresh terms tell; nil for none
+}
+
+// channelOf is how a channel stands, for a client whose voucher is out of step; nil for one that is
+// not known. A voucher that was taken before more was claimed says nothing of that any more.
+func channelOf(r *channels.Row) *pay.Channel {
+	if r == nil {
+		return nil
+	}
+	c := &pay.Channel{State: r.Seen, Charged: r.Charged}
+	if r.Last != nil && r.Last.Max >= r.Charged {
+		c.Last = &r.Last.Voucher
+	}
+	return c
 }
 
 // problem says an error of the till as a problem; other errors pass as they are.
@@ -401,6 +416,7 @@ func (c *Counter) inWords(row row, e *till.Error, r request) error {
 	case till.CodeUnauthorized:
 		p.Header = http.Header{"Www-Authenticate": {`Bearer realm="purchase-status"`}}
 	case till.CodeRefused, till.CodeSignIn:
+		r.channel = channelOf(e.Channel)
 		terms, err := c.freshTerms(r, e.Quote, e.Refusal.Reason)
 		if err != nil {
 			return err

@@ -111,7 +111,7 @@ func (c *Counter) unpaid(r request, q *till.Quote) (*unpaid, error) {
 	nonce := c.nonces.New()
 	ch := &unpaid{cachedTerms: cached, fill: pay.Fill{
 		Nonce: nonce, Varying: cached.varying.Fill(nonce, cached.url), Key: till.Suggested(q.Fingerprint, now),
-		At: now, Query: r.Inputs.Query, Body: r.Inputs.Body, Asks: r.Asks,
+		At: now, Query: r.Inputs.Query, Body: r.Inputs.Body, Asks: r.Asks, Channel: r.channel,
 	}}
 	if !r.Meta {
 		op := till.Operation{Method: http.MethodGet, Path: q.Offer.Path, Print: q.Fingerprint} // also of HEAD

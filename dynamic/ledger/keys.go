@@ -94,6 +94,12 @@ const (
 	// account/…: what is sold on account, and what is owed for it; see package
 	// account.
 	prefixAccount = "account"
+	// channel/<network>/row/<channel id>: what was sold out of a payer's channel;
+	// channel/<network>/open/<channel id>: that it has something to be claimed;
+	// channel/<network>/refund/<channel id>: that its payer asked for what is left;
+	// channel/<network>/work/<settlement id>: a claim, a sweep or a refund under way;
+	// channel/<network>/watch: up to where the chain was looked at.
+	prefixChannel = "channel"
 	// meta/<name>: facts about the ledger itself; meta/format is its format's
 	// number, see [Format].
 	prefixMeta = "meta"
@@ -198,6 +204,41 @@ func VisitKey(parts ...string) []byte { return Key(append([]string{prefixVisit},
 
 // AccountKey is account/<parts…>.
 func AccountKey(parts ...string) []byte { return Key(append([]string{prefixAccount}, parts...)...) }
+
+// ChannelKey is channel/<network>/row/<channel id>.
+func ChannelKey(network, id string) []byte { return Key(prefixChannel, network, "row", id) }
+
+// ChannelRows is the range of all channels of a network, in the order of their ids.
+func ChannelRows(network string) (from, to []byte) {
+	return Prefix(Key(prefixChannel, network, "row"))
+}
+
+// OpenChannelKey is channel/<network>/open/<channel id>.
+func OpenChannelKey(network, id string) []byte { return Key(prefixChannel, network, "open", id) }
+
+// OpenChannels is the range of a network's channels that have something to be claimed.
+func OpenChannels(network string) (from, to []byte) {
+	return Prefix(Key(prefixChannel, network, "open"))
+}
+
+// RefundKey is channel/<network>/refund/<channel id>.
+func RefundKey(network, id string) []byte { return Key(prefixChannel, network, "refund", id) }
+
+// Refunds is the range of a network's channels whose payers asked for what is left.
+func Refunds(network string) (from, to []byte) {
+	return Prefix(Key(prefixChannel, network, "refund"))
+}
+
+// ChannelWorkKey is channel/<network>/work/<settlement id>.
+func ChannelWorkKey(network, id string) []byte { return Key(prefixChannel, network, "work", id) }
+
+// ChannelWork is the range of a network's claims, sweeps and refunds under way.
+func ChannelWork(network string) (from, to []byte) {
+	return Prefix(Key(prefixChannel, network, "work"))
+}
+
+// ChannelWatchKey is channel/<network>/watch.
+func ChannelWatchKey(network string) []byte { return Key(prefixChannel, network, "watch") }
 
 // QuoteKey is quote/<request id>.
 func QuoteKey(request string) []byte { return Key(prefixQuote, request) }

@@ -29,6 +29,9 @@ type Fill struct {
 	Query      string // as it came
 	Body       []byte // the same
 	Asks       Fields // nil for none
+	// Channel is that of a voucher which was out of step, and the terms say how it stands; nil for
+	// none.
+	Channel *Channel
 }
 
 // Form is JSON with blanks.

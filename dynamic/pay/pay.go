@@ -205,4 +205,17 @@ type Outcome struct {
 	Amount      int64     // atomic units
 	At          time.Time // of the block that it is in
 	Receipt     string    // the store's signed receipt, a compact JWS
+	// Channel is that of a payment by voucher, nil for others. Transaction and Amount are then of
+	// what went into the channel or came back out of it.
+	Channel *Channel
+}
+
+// Channel is how a payer's channel stands (package channels). Amounts are atomic units.
+type Channel struct {
+	State   rail.ChannelState
+	Charged int64 // in all, since it began
+	Amount  int64 // of that, what this payment bought for; 0 where it bought nothing
+	// Last is the newest voucher that was taken, where an answer is to bring a client back into
+	// step; nil for none. Charged is no more than its Max then.
+	Last *rail.Voucher
 }

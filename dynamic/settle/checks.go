@@ -89,6 +89,9 @@ func (c *Checks) spent(client string) bool {
 	return c.all >= cmp.Or(c.Process, DefaultProcess) || c.of[c.name(client)] >= cmp.Or(c.Client, DefaultClientChecks)
 }
 
+// Refused counts a payment that was refused for what it is, though its rail had nothing against it.
+func (c *Checks) Refused(client string) { c.count(client) }
+
 func (c *Checks) count(client string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

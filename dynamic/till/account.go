@@ -244,6 +244,8 @@ func (p *Purchase) SettledAt() time.Time {
 		return p.Proof.BlockTime
 	case p.Account != nil:
 		return p.Account.Billed
+	case p.Spent != nil:
+		return p.Spent.At
 	}
 	return time.Time{}
 }

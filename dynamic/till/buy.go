@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/channels"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
@@ -58,8 +59,9 @@ type Presented struct {
 	Match func(o *Offer, accepts []rail.Requirement) (rail.Requirement, error)
 
 	rail    rail.Rail
-	payment *rail.Payment // nil where it could not be read
-	beside  []string      // nonces of what its payer had open when it came
+	payment *rail.Payment        // nil where it could not be read
+	channel *rail.ChannelPayment // of a payment by voucher, nil for others
+	beside  []string             // nonces of what its payer had open when it came
 }
 
 // Sale is the answer to an order: on what terms it is sold where no payment came, or what was
@@ -69,6 +71,11 @@ type Sale struct {
 	Purchase *Purchase
 	Body     []byte // the delivery, as it was kept
 	Replay   bool   // it was delivered to an earlier request
+	// Unspent says that the voucher which came with the request was not used: an earlier one had
+	// bought this.
+	Unspent bool
+	// Refunded is the channel whose money went back to its payer, in place of all else.
+	Refunded *channels.Row
 }
 
 // asked is what an order is about.
@@ -86,6 +93,9 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 	if p != nil {
 		t.parse(p)
 	}
+	if p != nil && p.channel != nil && p.channel.Form == rail.FormRefund {
+		return t.refundChannel(ctx, order)
+	}
 	if order.BadKey {
 		return nil, t.badKey(ctx, p)
 	}
@@ -95,7 +105,8 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 		if err != nil {
 			return nil, ledgerDown(err)
 		}
-		if found {
+		// A voucher may come again in another request, for what it bought: its channel tells.
+		if found && (p.channel == nil || p.proves(claim)) {
 			return t.repeat(ctx, claim, p)
 		}
 	}
@@ -151,6 +162,12 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 		return nil, err
 	}
 	o := &matched{asked: a, inputs: inputs, key: key, terms: req, p: p, at: time.Now().UTC(), client: order.Client}
+	if p.channel != nil {
+		if gate != nil {
+			return nil, stockRefusal(gate)
+		}
+		return t.takeVoucher(ctx, o)
+	}
 	if gate != nil {
 		// Sold out for everybody but a payer who comes back for what is theirs.
 		return t.otherwise(ctx, o, stockRefusal(gate))
@@ -216,6 +233,9 @@ type matched struct {
 
 // holder names whose idempotency slots an order opens.
 func (o *matched) holder() string {
+	if c := o.p.channel; c != nil && c.Channel.Delegated() {
+		return "channel:" + c.Channel.ID // who has its key is not its payer
+	}
 	return settle.Holder(o.p.payment.Network, o.p.payment.Payer, o.local)
 }
 
@@ -420,6 +440,10 @@ func (t *Till) parse(p *Presented) {
 		return
 	}
 	r, ok := t.byNet[p.Accepted.Network]
+	if ok && p.Accepted.Scheme == rail.SchemeVouchers {
+		t.parseVoucher(p)
+		return
+	}
 	if !ok {
 		p.Refusal = &rail.Refusal{Reason: "invalid_network",
 			Message: "this store does not take payments on that network"}

@@ -61,6 +61,7 @@ func (t *Till) known(ctx context.Context, p *Presented) (c Claim, found bool, er
 type repeated struct {
 	purchase string
 	slot     bool // found by idempotency key; the payment that came along was not used
+	unspent  bool // the same of a voucher
 }
 
 // claim takes the authorization, the idempotency slot, the stock and the reservation in one

@@ -176,7 +176,9 @@ func (t *Till) certificate(p *Purchase) (attest.Certificate, error) {
 	if p.Tip > 0 {
 		c.TipUSDC = usdc(p.Tip)
 	}
-	if p.Proof.ByOther {
+	if p.Spent != nil {
+		c.SettledVia, c.SettlementTx = p.Protocol+" voucher", "" // a deposit pays for nothing yet
+	} else if p.Proof.ByOther {
 		c.SettledVia = p.Protocol + " sent by another"
 	}
 	if p.Agent != "" {
@@ -339,7 +341,7 @@ func (t *Till) delivery(p *Purchase) (*Delivery, *attest.Key, error) {
 	}
 	d.Receipt, err = attest.SignReceipt(key, t.KeyURL(key), attest.Receipt{
 		Version: 1, Network: p.Payment.Network, ResourceURL: t.cfg.BaseURL + offer.Path, Payer: p.Payment.Payer,
-		IssuedAt: p.Proof.BlockTime.Unix(), Transaction: p.Proof.Tx,
+		IssuedAt: p.SettledAt().Unix(), Transaction: p.paidIn(),
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("signing the receipt of %s: %w", p.ID, err)
@@ -395,7 +397,8 @@ func (t *Till) handOver(ctx context.Context, p *Purchase, from State) (*Purchase
 	}
 	made := p.Made
 	return t.advance(ctx, p.ID, arrow{[]State{from}, "delivered"}, func(tx ledger.Tx, p *Purchase) error {
-		if err := errors.Join(tx.Set(ledger.BodyKey(p.ID), body), keepArtifact(tx, signed)); err != nil {
+		err := errors.Join(tx.Set(ledger.BodyKey(p.ID), body), keepArtifact(tx, signed), takeCharge(tx, p))
+		if err != nil {
 			return err
 		}
 		if d.Minted != nil {

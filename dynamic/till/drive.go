@@ -139,8 +139,11 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) (*Purchase, error) {
 		t.cfg.Log.Error("goods could not be made", "purchase", p.ID, "item", p.Item, "err", err)
 		return t.giveUp(ctx, p.ID, []State{Claimed}, Failed, settle.Ending{Reason: "goods_not_made"})
 	}
-	if p.Account != nil {
+	switch {
+	case p.Account != nil:
 		return t.bill(ctx, p, made)
+	case p.Spent != nil && p.Spent.Deposit == nil:
+		return t.charge(ctx, p, made)
 	}
 	if t.flying(p.ID) {
 		if next, err := t.begin(ctx, p, made); err == nil || errors.Is(err, errMoved) {
@@ -157,7 +160,7 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) (*Purchase, error) {
 // stays watched until its authorization can never land (M4).
 func (t *Till) giveUp(ctx context.Context, id string, from []State, to State, why settle.Ending) (*Purchase, error) {
 	return t.advance(ctx, id, arrow{from, string(to)}, func(tx ledger.Tx, p *Purchase) error {
-		if err := errors.Join(t.release(tx, p), p.unbill(tx)); err != nil {
+		if err := errors.Join(t.release(tx, p), p.unbill(tx), letGo(tx, p)); err != nil {
 			return err
 		}
 		if to == NotSettled && why.Payer {
@@ -166,6 +169,7 @@ func (t *Till) giveUp(ctx context.Context, id string, from []State, to State, wh
 			}
 		}
 		p.State, p.Reason, p.Tries = to, why.Reason, 0
+		p.Final = p.Final || p.Spent != nil && p.Spent.Deposit == nil // nothing can land
 		return nil
 	})
 }

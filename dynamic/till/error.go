@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/channels"
 	"store.example/agentstore/dynamic/rail"
 )
 
@@ -29,6 +30,7 @@ type Error struct {
 	Left    int64                // of a limit of an account, in millionths of a dollar
 	Gone    *content.RetiredGood // what is no longer sold
 	Refusal *rail.Refusal        // why a rail or a protocol did not take a payment
+	Channel *channels.Row        // of a voucher that is out of step, if its channel is known
 	Network string               // CAIP-2, or its name where Reason stands beside
 	Reason  string               // why the network takes no payment
 	// Elsewhere says that other networks take payments for the same.

@@ -8,6 +8,7 @@ import (
 
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
 )
 
@@ -16,7 +17,7 @@ import (
 func (p *Purchase) counts() bool {
 	switch p.State {
 	case Claimed, GoodsReady, Settling, Unknown:
-		return !p.Reverted && p.Account == nil
+		return !p.Reverted && p.Account == nil && (p.Spent == nil || p.Spent.Deposit != nil)
 	}
 	return false
 }
@@ -28,8 +29,10 @@ func (t *Till) list(tx ledger.Tx, p *Purchase) error {
 		return nil
 	}
 	p.listed = counts
-	counted := settle.OpenPaymentOf(p.ID, &p.Payment, p.Mark)
-	counted.Amount = p.Amount
+	counted := settle.OpenPaymentOf(p.ID, p.settles(), p.Mark)
+	if counted.Amount = p.Amount; p.Spent != nil {
+		counted.Amount = rail.Atomic(p.Spent.Deposit.Amount)
+	}
 	if !counts {
 		return settle.LeaveOpen(tx, counted)
 	}
@@ -44,9 +47,9 @@ func unit(k goods.Kind, item string) string { return cmp.Or(k.Unit, item) }
 
 // admission is an order's way past the bounds of open payments.
 func (t *Till) admission(o *matched) *settle.Admission {
-	a := &settle.Admission{Proven: t.cfg.Gas.Proven, Network: o.p.payment.Network,
-		Payer: o.p.payment.Payer,
-		Nonce: o.p.payment.Nonce, Amount: o.amount(), Local: o.local, Beside: o.p.beside}
+	pays, amount := o.settles()
+	a := &settle.Admission{Proven: t.cfg.Gas.Proven, Network: pays.Network, Payer: pays.Payer, Nonce: pays.Nonce,
+		Amount: amount, Local: o.local, Beside: o.p.beside}
 	if o.offer.Kind.Counted {
 		a.Unit = unit(o.offer.Kind, o.offer.ID)
 	}

@@ -27,7 +27,8 @@ func (t *Till) enter(ctx context.Context, o *matched) (left func(), err error) {
 		defer t.mu.Unlock()
 		t.under[network]--
 	}
-	if err := t.cfg.Gas.Take(ctx, network, o.amount(), under); err != nil {
+	_, amount := o.settles()
+	if err := t.cfg.Gas.Take(ctx, network, amount, under); err != nil {
 		left()
 		return nil, err
 	}

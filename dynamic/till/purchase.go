@@ -68,6 +68,7 @@ type Purchase struct {
 	Reverted   bool   `json:"reverted,omitzero"`   // a transaction that would have settled it reverted
 
 	Account *OnAccount `json:"on_account,omitempty"` // who is billed, where no network carries the payment
+	Spent   *Spent     `json:"spent,omitempty"`      // the channel that is charged, of a payment by voucher
 
 	Proof  *rail.Proof `json:"proof,omitzero"`
 	Number int64       `json:"number,omitzero"` // patron number
@@ -133,9 +134,17 @@ func (p *Purchase) Tx() string {
 	return ""
 }
 
+// paidIn is the transaction that paid for a settled purchase, "" where none did.
+func (p *Purchase) paidIn() string {
+	if p.Proof == nil || p.Spent != nil {
+		return ""
+	}
+	return p.Proof.Tx
+}
+
 // member is a purchase's payment as its settlement has it.
 func (p *Purchase) member() settle.Member {
-	return settle.Member{ID: p.ID, Payment: p.Payment, Mark: p.Mark}
+	return settle.Member{ID: p.ID, Payment: *p.settles(), Mark: p.Mark}
 }
 
 // settling is the settlement of a loaded purchase; one without a record is that of a payment for

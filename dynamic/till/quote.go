@@ -68,6 +68,9 @@ func (t *Till) Accepts(q *Quote) []rail.Requirement {
 			accepts = append(accepts, requirement(first, q.Offer, tier.Amount))
 		}
 	}
+	if by, ok := t.voucherTerms(q.Offer); ok && !out[by.Network] {
+		accepts = append(accepts, by) // behind all others: a client that was told nothing pays by exact
+	}
 	return accepts
 }
 
@@ -79,6 +82,9 @@ func (t *Till) terms(o *Offer) []rail.Requirement {
 		for _, tier := range o.Tiers {
 			all = append(all, requirement(r, o, tier.Amount))
 		}
+	}
+	if by, ok := t.voucherTerms(o); ok {
+		all = append(all, by)
 	}
 	return all
 }

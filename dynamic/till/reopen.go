@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"store.example/agentstore/dynamic/channels"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 )
@@ -246,7 +247,11 @@ func reopen(ctx context.Context, db ledger.DB, r rail.Rail, since time.Time, dry
 	s.FromChain = rec.FromChain
 	lctx, cancel = ledgerContext(ctx)
 	defer cancel()
-	if err := db.Update(lctx, func(tx ledger.Tx) error { return tx.Set(openedKey(info.Network), nil) }); err != nil {
+	err = db.Update(lctx, func(tx ledger.Tx) error {
+		// Payers may have spent more than the backup knows.
+		return errors.Join(tx.Set(openedKey(info.Network), nil), channels.Doubt(tx, info.Network))
+	})
+	if err != nil {
 		return s, err
 	}
 	s.Open = true

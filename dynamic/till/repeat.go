@@ -96,7 +96,11 @@ func (t *Till) answerRepeat(ctx context.Context, rep *repeated) (*Sale, error) {
 		return nil, (&Error{Code: CodeKeyInFlight, Retry: 5 * time.Second, Purchase: p}).paid("no", "after")
 	}
 	t.noteFetched(ctx, p)
-	return t.answer(p, true)
+	sale, err := t.answer(p, true)
+	if sale != nil {
+		sale.Unspent = rep.unspent
+	}
+	return sale, err
 }
 
 // await waits until a purchase is no longer on its way, or wait is over, or the client is gone. One

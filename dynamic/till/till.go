@@ -96,6 +96,8 @@
 //	M16  Transactions go out in the order of their numbers, at most 48 unmined of an account, over several accounts of a
 //	     network (package settle). A flight that only waits holds no place among those under way. A counted good is held for two minutes at most, told as
 //	     held, one unit a payer, and given back at the first revert.
+//	M17  A voucher is its own idempotency key. It is held in the transaction that claims, and charged in the one that
+//	     delivers (vouchers.go, package channels, which says what a channel can cost).
 package till
 
 import (
@@ -115,6 +117,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/budget"
 	"store.example/agentstore/dynamic/challenge"
+	"store.example/agentstore/dynamic/channels"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
@@ -183,6 +186,8 @@ type Makers struct {
 	Files goods.Files
 	// Upstreams ask the addresses whose answers are sold; nil sells none of them.
 	Upstreams goods.Upstreams
+	// Vouchers bound what is sold out of payers' channels; nil takes none.
+	Vouchers *channels.Limits
 }
 
 // Listeners are told of what happens; nil tells nobody.

@@ -133,8 +133,10 @@ func (t *Till) claimedBy(ctx context.Context, c Claim, p *rail.Payment) (string,
 	if err != nil {
 		return "", ledgerDown(err)
 	}
-	if bought.Proof != nil && bought.State != Reversed {
+	if bought.Proof != nil && bought.State != Reversed || bought.Spent != nil && bought.State == Delivered {
 		return "yes", nil
+	} else if bought.Spent != nil {
+		return "no", nil
 	}
 	return t.charged(ctx, readUsed, &bought.Payment, bought.settling().Signed(bought.ID), bought.Mark), nil
 }

@@ -27,6 +27,8 @@ func (t *Till) watch(ctx context.Context, p *Purchase) error {
 // givenUpHeard: refused | failed | not_settled → settled_late, where the money came after all.
 func (t *Till) givenUpHeard(ctx context.Context, p *Purchase, n settle.News) error {
 	switch {
+	case n.State == rail.Paid && p.Spent != nil: // money in a channel is its payer's
+		return t.lookedAt(ctx, p, func(p *Purchase) { p.Final = n.Final && n.Unfilled == nil })
 	case n.State == rail.Paid:
 		_, err := t.credit(ctx, p, []State{Refused, Failed, NotSettled}, SettledLate, n.Proof)
 		return err

@@ -39,8 +39,12 @@ type Options struct {
 	RPC     string // JSON-RPC address of the chain, for Delegate, Factory and Solana
 	AtOnce  bool   // all URLs at the same time
 	SignIn  bool   // signs in, where a door asks for that, before it pays
-	Body    string // JSON to send with POST; "" is GET
-	Bearer  string // MPP: a token that the application has in Authorization; "" is none
+	// Vouchers pay for all URLs out of one channel, by x402's batch-settlement; takes RPC. Lost are
+	// the places of URLs whose paid answer is lost on its way.
+	Vouchers bool
+	Lost     []int
+	Body     string // JSON to send with POST; "" is GET
+	Bearer   string // MPP: a token that the application has in Authorization; "" is none
 	// Timeouts are when the application gives up, for each URL; 0 or none is never.
 	Timeouts []time.Duration
 }
@@ -78,10 +82,15 @@ func (o Options) env() map[string]string {
 	for _, d := range o.Timeouts {
 		timeouts = append(timeouts, strconv.FormatInt(d.Milliseconds(), 10))
 	}
+	var lost []string
+	for _, i := range o.Lost {
+		lost = append(lost, strconv.Itoa(i))
+	}
 	return map[string]string{"KEY": o.Key, "NETWORK": o.Network, "WALLET": o.Wallet, "DELEGATE": o.Delegate,
 		"FACTORY": o.Factory, "SALTS": strings.Join(o.Salts, ","), "RPC": o.RPC, "BODY": o.Body,
 		"TIMEOUTS": strings.Join(timeouts, ","), "SPEND": where(o.SpendOff, "off"), "AT_ONCE": where(o.AtOnce, "1"),
-		"SIGN_IN": where(o.SignIn, "1"), "BEARER": o.Bearer}
+		"SIGN_IN": where(o.SignIn, "1"), "VOUCHERS": where(o.Vouchers, "1"), "LOST": strings.Join(lost, ","),
+		"BEARER": o.Bearer}
 }
 
 // where is a word where something is so.

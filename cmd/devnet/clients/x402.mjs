@@ -13,6 +13,8 @@
 // RPC      JSON-RPC address of the chain
 // AT_ONCE  buys all of them at the same time
 // SIGN_IN  signs in, where a door asks for that, before it pays
+// VOUCHERS pays for all URLs out of one channel (batch-settlement); takes RPC
+// LOST     the places of URLs, from 0 on, whose paid answer is lost on its way, separated by commas
 // BODY     JSON that is sent with POST; without it the method is GET
 // TIMEOUTS milliseconds after which the application gives up, for each URL, separated by commas; 0 or none is never
 import {wrapFetchWithPayment, x402Client, x402HTTPClient} from '@x402/fetch';
@@ -23,17 +25,26 @@ import {privateKeyToAccount} from 'viem/accounts';
 // bought says whether a URL was answered 200 and its payment settled.
 export const bought = result => result.status === 200 && result.settled;
 
-export async function buy({KEY, NETWORK, SPEND, WALLET, DELEGATE, FACTORY, SALTS, RPC, AT_ONCE, BODY, TIMEOUTS, SIGN_IN}, urls) {
+export async function buy({KEY, NETWORK, SPEND, WALLET, DELEGATE, FACTORY, SALTS, RPC, AT_ONCE, BODY, TIMEOUTS, SIGN_IN, VOUCHERS, LOST}, urls) {
   const solana = NETWORK?.startsWith('solana:');
   const owner = solana ? undefined : privateKeyToAccount(KEY);
 
   // How a URL is paid for by a signer.
+  let channel; // with the client's own count of what it spent
   async function scheme(signer) {
+    if (VOUCHERS) {
+      const {BatchSettlementEvmScheme, InMemoryClientChannelStorage} = await import('@x402/evm/batch-settlement/client');
+      const {toClientEvmSigner} = await import('@x402/evm');
+      channel ??= new BatchSettlementEvmScheme(toClientEvmSigner(signer, createPublicClient({transport: transport(RPC)})),
+        {storage: new InMemoryClientChannelStorage()});
+      return channel;
+    }
     if (!solana) return new ExactEvmScheme(signer);
     const {ExactSvmScheme} = await import('@x402/svm/exact/client');
     return new ExactSvmScheme(signer, {rpcUrl: RPC});
   }
 
+  const lost = (LOST || '').split(',').filter(Boolean).map(Number);
   const timeouts = (TIMEOUTS || '').split(',').map(Number);
   const salts = (SALTS || '').split(',');
 
@@ -78,7 +89,9 @@ export async function buy({KEY, NETWORK, SPEND, WALLET, DELEGATE, FACTORY, SALTS
     const watched = (input, init) => {
       const headers = new Headers(init?.headers ?? input.headers);
       payment = headers.get('PAYMENT-SIGNATURE') ?? payment;
-      return fetch(input, init);
+      const answer = fetch(input, init);
+      if (!payment || !lost.includes(i)) return answer;
+      return answer.then(() => { throw new Error('the answer was lost'); });
     };
     try {
       const init = BODY ? {method: 'POST', headers: {'Content-Type': 'application/json'}, body: BODY} : {};

@@ -231,3 +231,14 @@ func byteSlices(list [][]byte) []byte {
 	}
 	return append(out, bodies...)
 }
+
+// tuples encodes an array of dynamic tuples.
+func tuples(bodies [][]byte) []byte {
+	out := words(uint64(len(bodies)))
+	at := uint64(32 * len(bodies))
+	for _, b := range bodies {
+		out = append(out, words(at)...)
+		at += uint64(len(b))
+	}
+	return append(out, bytes.Join(bodies, nil)...)
+}

@@ -65,17 +65,6 @@ func aggregate(calls ...call3) []byte {
 	return call("aggregate((address,bytes)[])", words(uint64(32)), tuples(bodies))
 }
 
-// tuples encodes an array of dynamic tuples.
-func tuples(bodies [][]byte) []byte {
-	out := words(uint64(len(bodies)))
-	at := uint64(32 * len(bodies))
-	for _, b := range bodies {
-		out = append(out, words(at)...)
-		at += uint64(len(b))
-	}
-	return append(out, bytes.Join(bodies, nil)...)
-}
-
 // The devnet's own contract answers, moves and logs what Multicall3 does on real chains, for about
 // the same gas.
 func TestMulticallBehavesAsTheStockOne(t *testing.T) {

@@ -36,7 +36,12 @@ const (
 	FactoryContract   = "WalletFactory"     // deploys SmartWallets by CREATE2
 	Permit2Contract   = "Permit2"           // transfers by signature
 	ProxyContract     = "ExactPermit2Proxy" // settles x402 payments by Permit2
-	SpenderContract   = "Spender"           // makes many calls in one transaction, forges events
+	EscrowContract    = "BatchSettlement"   // keeps channels, out of which vouchers are paid
+
+	DepositContract        = "ERC3009DepositCollector" // fetches deposits for the escrow
+	DepositPermit2Contract = "Permit2DepositCollector" // the same by Permit2
+
+	SpenderContract = "Spender" // makes many calls in one transaction, forges events
 )
 
 // A Contract is one compiled contract.

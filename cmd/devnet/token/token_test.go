@@ -40,13 +40,13 @@ func TestArtifactNamesItsSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{DollarContract, MulticallContract, WalletContract, DelegateContract, FactoryContract,
-		SpenderContract, Permit2Contract, ProxyContract} {
+		SpenderContract, Permit2Contract, ProxyContract, EscrowContract, DepositContract, DepositPermit2Contract} {
 		source, err := os.ReadFile("sol/" + contracts()[name].Source)
 		if err != nil || !strings.Contains(string(source), "\ncontract "+name+" ") {
 			t.Errorf("%s is not in %q: %v", name, contracts()[name].Source, err)
 		}
 	}
-	if got, want := len(contracts()), 8; got != want {
+	if got, want := len(contracts()), 11; got != want {
 		t.Errorf("the artifact has %d contracts, want %d", got, want)
 	}
 }
@@ -58,7 +58,9 @@ func TestCallsNameMethodsOfTheContracts(t *testing.T) {
 		sig = make([]byte, 65)
 		n   common.Hash
 		who common.Address
+		ch  Channel
 	)
+	rows := []Claim{{ch, common.Big1, common.Big1, sig}, {ch, common.Big1, common.Big1, nil}}
 	a.Value = common.Big1
 	for _, tt := range []struct {
 		contract string
@@ -74,6 +76,12 @@ func TestCallsNameMethodsOfTheContracts(t *testing.T) {
 		{ProxyContract, [][]byte{SettleCall(Permit{Amount: common.Big1, Nonce: common.Big1}, sig)}},
 		{Permit2Contract, [][]byte{InvalidateCall(common.Big1)}},
 		{FactoryContract, [][]byte{DeployCall(who, n), WalletAddressCall(who, n)}},
+		{EscrowContract, [][]byte{
+			DepositCall(ch, common.Big1, who, sig), ClaimCall(rows), ClaimSignedCall(rows, sig), SweepCall(who, who),
+			WithdrawCall(ch, common.Big1), FinishCall(ch), RefundCall(ch, common.Big1),
+			RefundSignedCall(ch, common.Big1, common.Big1, sig), EscrowCalls(sig, sig), ChannelCall(n),
+			WithdrawalCall(n), RefundNonceCall(n), ReceiverCall(who, who),
+		}},
 		{WalletContract, [][]byte{ExecuteCall(who, common.Big0, sig)}},
 	} {
 		var selectors []string

@@ -13,6 +13,7 @@ import (
 
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/channels"
 	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/ledger/bolt"
@@ -236,6 +237,16 @@ func (s *shop) reopens() {
 	for _, r := range got {
 		if !r.Open {
 			s.t.Errorf("%+v, want it open", r)
+		}
+		err := s.db.View(s.t.Context(), func(tx ledger.Tx) error {
+			w, err := channels.ReadWatch(tx, r.Network)
+			if err == nil && w.Restored.IsZero() {
+				s.t.Errorf("%s: what payers spent by voucher is not doubted", r.Network)
+			}
+			return err
+		})
+		if err != nil {
+			s.t.Error(err)
 		}
 	}
 }

@@ -123,13 +123,15 @@ var (
 
 // Say implements pay.Terms. Over MCP the body says it all.
 func (t *terms) Say(to pay.Carrier, f pay.Fill, reason string, body []byte) ([]byte, error) {
-	if to.Header == nil {
-		return body, nil
+	body, err := t.correct(f, body)
+	if err != nil || to.Header == nil {
+		return body, err
 	}
 	header := t.header
 	if reason != "" {
 		r := t.required
 		r.Error, r.Extensions = reason, maps.Clone(r.Extensions)
+		r.Accepts = corrected(r.Accepts, f.Channel)
 		b, err := json.Marshal(r)
 		if err != nil {
 			return nil, err
@@ -252,11 +254,20 @@ func (protocol) Answer(to pay.Carrier, _ *pay.Presented, o pay.Outcome) error {
 	r := SettleResponse{Success: o.Success, ErrorReason: o.Reason, Payer: o.Payer, Transaction: o.Transaction,
 		Network: o.Network}
 	if o.Success {
-		receipt, err := ReceiptExtension(o.Receipt)
-		if err != nil {
-			return err
+		r.Amount = strconv.FormatInt(o.Amount, 10)
+		if o.Receipt != "" { // where something was bought
+			receipt, err := ReceiptExtension(o.Receipt)
+			if err != nil {
+				return err
+			}
+			r.Extensions = map[string]Extension{ExtOffers: receipt}
 		}
-		r.Amount, r.Extensions = strconv.FormatInt(o.Amount, 10), map[string]Extension{ExtOffers: receipt}
+		if o.Channel != nil {
+			r.Extra = extraOf(o.Channel)
+		}
+		if o.Channel != nil && o.Amount == 0 {
+			r.Amount = "" // a voucher moves nothing
+		}
 	}
 	if to.Header != nil {
 		v, err := Encode(r)

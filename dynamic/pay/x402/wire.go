@@ -67,6 +67,7 @@ type SettleResponse struct {
 	Transaction string               `json:"transaction"`
 	Network     string               `json:"network"`
 	Amount      string               `json:"amount,omitempty"`
+	Extra       *ChannelExtra        `json:"extra,omitempty"`
 	Extensions  map[string]Extension `json:"extensions,omitempty"`
 }
 

@@ -184,13 +184,15 @@ func (r *Rail) patience() time.Duration { return 3*r.cfg.Poll + 2*time.Second }
 func (r *Rail) Check(ctx context.Context) error {
 	var id hexutil.Uint64
 	var first block
-	var sep, code, several, proxy hexutil.Bytes
+	var sep, code, several, proxy, escrow, collector hexutil.Bytes
 	calls := []*call{
 		{method: "eth_chainId", out: &id}, blockCall(0, &first),
 		{method: "eth_getCode", params: []any{r.asset.Hex(), "latest"}, out: &code},
 		{method: "eth_call", params: []any{ethCall(common.Address{}, r.asset, selSeparator), "latest"}, out: &sep},
 		{method: "eth_getCode", params: []any{multicall, "latest"}, out: &several},
 		{method: "eth_getCode", params: []any{proxyAddress.Hex(), "latest"}, out: &proxy},
+		{method: "eth_getCode", params: []any{escrowAddress.Hex(), "latest"}, out: &escrow},
+		{method: "eth_getCode", params: []any{r.collector().Hex(), "latest"}, out: &collector},
 	}
 	if err := r.rpc.batch(ctx, calls...); err != nil {
 		return fmt.Errorf("checking %s: %w", r.cfg.Network, err)
@@ -219,6 +221,7 @@ func (r *Rail) Check(ctx context.Context) error {
 		return wrong("%s: the token's DOMAIN_SEPARATOR is not the configured one", r.cfg.Network)
 	}
 	r.several.Store(len(several) > 0)
+	r.escrow.Store(len(several) > 0 && len(escrow) > 0 && len(collector) > 0)
 	return r.checkWitnesses(ctx)
 }
 

@@ -50,6 +50,7 @@ type Config struct {
 	Token
 	Costs
 	Sender
+	Escrow
 	// RPC are the nodes' http(s) addresses in order of preference. They may hold API keys and are
 	// never shown.
 	RPC []string
@@ -178,6 +179,7 @@ type Rail struct {
 	index   *index
 	nudge   chan struct{} // a Send asks Run to poll now
 	several atomic.Bool   // Check has seen Multicall3
+	escrow  atomic.Bool   // and the escrow with a collector
 	alone   atomic.Uint64 // gas of the newest settlement of a payer without code
 
 	mu       sync.Mutex                   // guards what follows
@@ -350,7 +352,7 @@ func defaults(c *Config) error {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return nil
+	return escrowDefaults(c)
 }
 
 // Info implements rail.Rail.

@@ -24,6 +24,11 @@ import (
 // payer who acted in that very block had in the middle of it. Of one among several that is not
 // shown, and says nothing of the network either.
 func (r *Rail) Explain(ctx context.Context, p *rail.Payment, v rail.Revert) (rail.Cause, error) {
+	if isOwn(p) {
+		// What the escrow refuses is the doing of some channel's payer, and is no word about the
+		// network.
+		return rail.Cause{Payer: true, Reason: "the escrow refused it"}, nil
+	}
 	fail := func(err error) (rail.Cause, error) {
 		return rail.Cause{}, fmt.Errorf("finding out why %s reverted: %w", v.Tx, err)
 	}
@@ -43,7 +48,7 @@ func (r *Rail) Explain(ctx context.Context, p *rail.Payment, v rail.Revert) (rai
 		{method: "eth_getCode", params: []any{payer.Hex(), at}, out: &e.code},
 		ask(at, &e.balance, selBalanceOf, addressWord(payer)),
 	}
-	if p.Method == methodPermit2 {
+	if byPermit(p) {
 		must = append(must, ask(at, &e.allowed, selAllowance, addressWord(payer), addressWord(permit2Address)))
 	}
 	may := []*call{ask(at, &e.paused, selPaused), ask(at, &e.blocked, selBlocked, addressWord(r.payTo)),
@@ -101,7 +106,7 @@ func (e *evidence) cause(p *rail.Payment, v rail.Revert, why string) rail.Cause 
 		return rail.Cause{Payer: true, Reason: why}
 	case acquitted(v, e.code, acted, len(e.left) > 0 || len(e.came) > 0, goes):
 		return rail.Cause{Others: true}
-	case goes && v.Of <= 1 && e.placed && e.read && (p.Method == methodPermit2 || acted):
+	case goes && v.Of <= 1 && e.placed && e.read && (byPermit(p) || acted):
 		return rail.Cause{Payer: true, Reason: why}
 	case acted, len(e.left) > 0, len(e.came) > 0 && !e.placed:
 		return rail.Cause{}
@@ -117,7 +122,7 @@ func (r *Rail) again(ctx context.Context, p *rail.Payment, at string) (k *call, 
 	to, data := r.plainCall(p)
 	try := ethCall(r.relayer, to, data)
 	gas := gasCap(p, true)
-	if e, is := unfold(p.Signature); is && p.Method != methodPermit2 {
+	if e, is := unfold(p.Signature); is && !byPermit(p) {
 		var code hexutil.Bytes
 		if err := r.rpc.one(ctx, &code, "eth_getCode", common.HexToAddress(p.Payer).Hex(), at); err != nil {
 			return nil, nil, false, err

@@ -29,8 +29,11 @@ var gasCaps = []struct {
 
 // gasCap is the row of gasCaps for a payment, whose payer has code or has none.
 func gasCap(p *rail.Payment, coded bool) uint64 {
+	if isOwn(p) {
+		return claimsGas(p)
+	}
 	_, wrapped := unwrap(p.Signature)
-	wrapped = wrapped && p.Method != methodPermit2
+	wrapped = wrapped && !byPermit(p)
 	for _, c := range gasCaps {
 		if c.undeployed == (wrapped && !coded) {
 			return c.gas

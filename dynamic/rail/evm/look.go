@@ -51,7 +51,7 @@ func (r *Rail) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, 
 func (r *Rail) look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
 	now time.Time) (rail.Finding, error) {
 	s, live := r.index.state(time.Now(), r.patience())
-	if live && p.Method != methodPermit2 { // of which no event tells
+	if live && announced(p) {
 		if f, ok := r.fromIndex(s, p, signed, since, now); ok {
 			return f, nil
 		}
@@ -64,7 +64,7 @@ func (r *Rail) look(ctx context.Context, p *rail.Payment, signed []rail.Signed, 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.looked = max(r.looked, v.head.Number)
-	if live && p.Method != methodPermit2 && f.State == rail.Waiting && f.Advice == rail.Wait {
+	if live && announced(p) && f.State == rail.Waiting && f.Advice == rail.Wait {
 		if len(r.lookedAt) >= maxLooked {
 			clear(r.lookedAt)
 		}
@@ -237,7 +237,10 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 	var open hexutil.Bytes
 	var deep, final block
 	var tx struct{}
-	calls := []*call{r.stateCall(p, at, &open)}
+	var calls []*call
+	if !isOwn(p) {
+		calls = append(calls, r.stateCall(p, at, &open))
+	}
 	counted, mined := r.countCalls(at)
 	calls = append(calls, counted...)
 	if v.head.Number+1 >= r.cfg.Depth {
@@ -274,6 +277,13 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 	if fin.err == nil {
 		v.final, v.finalTime, v.used = final.Number, final.Time, used()
 	}
+	if isOwn(p) {
+		u, err := r.own(ctx, p, signed)
+		if u == nil && err == nil {
+			v.reverts, err = r.reverts(ctx, p, signed, v.mined)
+		}
+		return v, u, err
+	}
 	if len(open) != 32 {
 		return v, nil, errors.New("authorizationState has an unexpected form")
 	}
@@ -286,7 +296,7 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 	from := since.Block - min(since.Block, lookBack)
 	switch {
 	case u != nil || err != nil:
-	case p.Method == methodPermit2:
+	case byPermit(p):
 		u, err = r.searchPermit(ctx, p, from, v)
 	default:
 		u, err = r.search(ctx, p, from, v.head.Number)
@@ -296,6 +306,9 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 	}
 	return v, u, err
 }
+
+// announced reports a payment whose use the watcher's index tells of: one by EIP-3009.
+func announced(p *rail.Payment) bool { return p.Method == method || p.Method == rail.MethodDeposit }
 
 // own finds the event among our own transactions' receipts. Nodes that are still indexing cannot
 // give them; then the logs are searched.
@@ -314,8 +327,12 @@ func (r *Rail) own(ctx context.Context, p *rail.Payment, signed []rail.Signed) (
 		return nil, err
 	}
 	for i := range receipts {
-		if u, ok := r.useIn(p, receipts[i].Logs); ok && receipts[i].Status == 1 {
+		c := &receipts[i]
+		if u, ok := r.useIn(p, c.Logs); ok && c.Status == 1 {
 			return r.dated(ctx, u)
+		} else if isOwn(p) && c.Status == 1 {
+			return r.dated(ctx, use{tx: c.Tx, block: uint64(c.Block), blockHash: c.BlockHash,
+				to: common.HexToAddress(p.PayTo), value: p.Amount})
 		}
 	}
 	return nil, nil

@@ -40,7 +40,10 @@ func spentBy(nonce string, answer []byte) bool {
 // useIn finds among the logs of a transaction of our own what it did with a payment's
 // authorization.
 func (r *Rail) useIn(p *rail.Payment, logs []entry) (use, bool) {
-	if p.Method != methodPermit2 {
+	if isOwn(p) {
+		return use{}, false
+	}
+	if !byPermit(p) {
 		u, ok := uses(r.asset, logs)[authorizationOf(p)]
 		return u, ok
 	}

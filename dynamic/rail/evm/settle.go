@@ -153,7 +153,7 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 			return nil, ref
 		}
 	}
-	if len(code) == 0 {
+	if len(code) == 0 && !isOwn(p) && !isDeposit(p) {
 		r.alone.Store(uint64(gas))
 	}
 	if err := r.choose(ctx, d, pending(), has()); err != nil {

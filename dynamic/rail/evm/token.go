@@ -121,6 +121,9 @@ func transferCall(p *rail.Payment) []byte {
 
 // plainCall is the call that settles p, where its payer needs no deployment.
 func (r *Rail) plainCall(p *rail.Payment) (to common.Address, data []byte) {
+	if isOwn(p) || isDeposit(p) {
+		return escrowAddress, p.Wire
+	}
 	if p.Method == methodPermit2 {
 		return proxyAddress, settlePermitCall(p)
 	}

@@ -247,7 +247,7 @@ func worthDeploying(p *rail.Payment, price rail.Price) *rail.Refusal {
 func (d *draft) aim(ctx context.Context, p *rail.Payment) error {
 	d.to, d.data = d.r.plainCall(p)
 	e, is := unfold(p.Signature)
-	if !is || p.Method == methodPermit2 {
+	if !is || byPermit(p) {
 		return nil
 	}
 	var code hexutil.Bytes

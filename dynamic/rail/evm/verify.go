@@ -102,11 +102,15 @@ func (r *Rail) Verify(ctx context.Context, p *rail.Payment, want rail.Requiremen
 
 // Signed implements rail.Rail, by recovery.
 func (r *Rail) Signed(p *rail.Payment) bool {
-	hash := digest(r.separator, p)
-	if p.Method == methodPermit2 {
-		hash = r.permitDigest(p)
+	switch {
+	case isOwn(p):
+		return true
+	case isDeposit(p):
+		return false // its channel says what was signed, which is not here
+	case p.Method == methodPermit2:
+		return recovers(p, r.permitDigest(p))
 	}
-	return recovers(p, hash)
+	return recovers(p, digest(r.separator, p))
 }
 
 // recovers reports whether the signature of a payment recovers to its payer.
