@@ -253,6 +253,12 @@ var storeDocuments = []Document{
 		Tags:        []string{tagSigning}, Files: pages("/spec/sign-in/v1", HTML, Markdown),
 	},
 	{
+		Name: "delivery_receipt_v1", Path: "/spec/delivery-receipt/v1",
+		Summary:     "The signed statement which body answered which payment, version 1.",
+		Description: "What is hashed, what a repeat changes, how the right of the key is shown, and vectors.",
+		Tags:        []string{tagSigning}, Files: pages("/spec/delivery-receipt/v1", HTML, Markdown),
+	},
+	{
 		Name: "find", Path: "/search", Summary: "The search over goods, pages and hosts.",
 		Description: "With `q` the goods and pages that say its words in a title, a heading or their prose. " +
 			"Without it a list of them, which is what a static copy answers to either.",

@@ -69,6 +69,7 @@ type Answer struct {
 	Body    []byte
 	Carrier pay.Carrier // what stands beside it, also beside an error
 	Replay  bool        // it was given to an earlier request
+	of      *till.Purchase
 }
 
 // payment is one that came with a request, and its protocol; the zero value is none.
@@ -197,7 +198,7 @@ func (c *Counter) delivered(a *Answer, came payment, sale *till.Sale) error {
 			return err
 		}
 	}
-	a.Body, a.Replay = sale.Body, sale.Replay
+	a.Body, a.Replay, a.of = sale.Body, sale.Replay, p
 	if a.Replay {
 		a.Body = Replayed(sale.Body, p.DeliveredAt, anotherOne)
 	}
@@ -261,6 +262,13 @@ func (c *Counter) sell(w http.ResponseWriter, r *http.Request, item string,
 	a.Type = api.JSON
 	if err := form(r, h, &a); err != nil {
 		return err
+	}
+	if a.Type != api.JSON { // which has its receipt in itself
+		receipt, err := c.till.Bind(a.of, "text/markdown", a.Body)
+		if err != nil {
+			return err
+		}
+		h.Set(headerDelivery, receipt)
 	}
 	if a.Replay {
 		h.Set("Idempotent-Replayed", "true")

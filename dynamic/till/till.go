@@ -183,6 +183,9 @@ type Makers struct {
 	Files goods.Files
 	// Upstreams ask the addresses whose answers are sold; nil sells none of them.
 	Upstreams goods.Upstreams
+	// KeyPlace says where the log of the record shows an identity key, by its kid; nil where it
+	// does not yet. A nil function says that of all.
+	KeyPlace func(kid string) *attest.KeyPlace
 }
 
 // Listeners are told of what happens; nil tells nobody.
