@@ -29,6 +29,7 @@ const (
 	headerChallenge  = "Www-Authenticate" // as net/http spells it
 	headerCredential = "Authorization"
 	headerReceipt    = "Payment-Receipt"
+	headerDelivery   = "X-Delivery-Receipt"
 	schemePayment    = "Payment"
 )
 
