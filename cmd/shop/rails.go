@@ -74,9 +74,9 @@ func (n NetworkConfig) Nodes() ([]string, error) {
 	return strings.Fields(string(b)), nil
 }
 
-// chain is how a configured network of the EVM is read.
-func (n NetworkConfig) chain() (cfg evm.Config, err error) {
-	cfg, known := evm.Preset(n.ID)
+// chain is how a configured network of the EVM is read; preset is what is known of it in advance.
+func (n NetworkConfig) chain(preset func(string) (evm.Config, bool)) (cfg evm.Config, err error) {
+	cfg, known := preset(n.ID)
 	if !known {
 		return cfg, errUnknownNetwork
 	}
@@ -105,7 +105,7 @@ func (n NetworkConfig) chain() (cfg evm.Config, err error) {
 
 // openEVM makes the rail of a network of the EVM.
 func (s *Shop) openEVM(n NetworkConfig) (rail.Rail, error) {
-	cfg, err := n.chain()
+	cfg, err := n.chain(evm.Preset)
 	if err != nil {
 		return nil, err
 	}

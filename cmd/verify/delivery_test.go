@@ -13,8 +13,8 @@ import (
 	"store.example/agentstore/corpus/attest"
 )
 
-// The vectors of /spec/delivery-receipt/v1 are what the program and the npm package say of them, and
-// the specimen's log shows the key that signed them.
+// The vectors of /spec/delivery-receipt/v1 are what the program and the npm package say of them,
+// and the specimen's log shows the key that signed them.
 func TestDeliveryVectors(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../content/pages/spec/delivery-receipt-v1.md")

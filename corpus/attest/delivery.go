@@ -112,7 +112,7 @@ func PutDelivery(answer []byte, sign func(bound []byte) (string, error)) ([]byte
 	return slices.Concat(answer[:at], fmt.Appendf(nil, `,%q:%q`, DeliveryMember, jws), answer[at:]), nil
 }
 
-// IsDelivery reports whether a text is of the form of a delivery receipt; nothing in it is verified.
+// IsDelivery reports whether a text has the form of a delivery receipt. Nothing in it is verified.
 func IsDelivery(compact string) bool {
 	j, err := ParseJWS(compact)
 	var d struct {

@@ -168,8 +168,9 @@ func TestKeyPlaces(t *testing.T) {
 		"a handover":                {7, identity, next.KID(), true},
 		"of which it is the first":  {7, identity, old.KID(), false},
 		"a handover of another use": {7, log, next.KID(), false},
-		"a forged handover":         {7, []byte(strings.Replace(string(identity), "planned", "Planned", 1)), next.KID(), false},
-		"no JSON":                   {0, []byte("x"), old.KID(), false},
+		"a forged handover": {7, []byte(strings.Replace(string(identity), "planned", "Planned", 1)), next.KID(),
+			false},
+		"no JSON": {0, []byte("x"), old.KID(), false},
 	} {
 		p := KeyPlace{Leaf: c.leaf, EntrySHA256: sha256.Sum256(c.entry)}
 		if err := p.Shows(c.entry, c.kid); (err == nil) != c.shows {

@@ -19,8 +19,8 @@ func (t *Till) bindAnswer(p *Purchase, d *Delivery) ([]byte, error) {
 	return attest.PutDelivery(body, func(bound []byte) (string, error) { return t.Bind(p, "application/json", bound) })
 }
 
-// Bind signs that a body answered the payment of a purchase (attest.Delivery), by the key that is in
-// force now. Of JSON it is the part that is bound.
+// Bind signs that a body answered the payment of a purchase (attest.Delivery), by the key that is
+// in force now. Of JSON it is the part that is bound.
 func (t *Till) Bind(p *Purchase, contentType string, body []byte) (string, error) {
 	offer, err := t.offerOf(p)
 	if err != nil {
