@@ -64,7 +64,7 @@ func TestInflowsWhereNothingIsSold(t *testing.T) {
 	n.MustSeal()
 	until := time.Unix(int64(n.MustSeal().Time), 0)
 	world := ArrivalsConfig{ID: "eip155:480", RPC: []string{n.URL}, GenesisHash: "any"}
-	in, err := OpenInflows(&Config{Observing: Observing{Arrivals: []ArrivalsConfig{world}}})
+	in, err := OpenInflows(&Config{Arrivals: []ArrivalsConfig{world}})
 	if err != nil {
 		t.Fatal(err)
 	}
