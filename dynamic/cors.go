@@ -23,7 +23,7 @@ var (
 	exposeHeaders = []string{strings.TrimPrefix(fields("", termsAndAnswers), ", ") +
 		", X-PAYMENT-RESPONSE, Idempotent-Replayed, Retry-After, " +
 		"RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Deprecation, Sunset, " +
-		"ETag, Link, X-Request-Id, X-Purchase-Id, X-Status-Url"}
+		"ETag, Link, X-Request-Id, X-Purchase-Id, X-Status-Url, X-Delivery-Receipt"}
 )
 
 // fields appends to a list of header fields those of every protocol.

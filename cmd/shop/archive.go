@@ -194,6 +194,19 @@ func (s *Shop) issuedIn() func(context.Context, till.CertRecord) (*counter.Issue
 	}
 }
 
+// keyPlace says where the log shows an identity key; nil where it does not, or cannot be read.
+func (s *Shop) keyPlace(kid string) *attest.KeyPlace {
+	state := s.archive.Now()
+	if state == nil {
+		return nil
+	}
+	p, err := state.KeyPlace(kid)
+	if err != nil {
+		s.Log.Error("where the log shows the signing key cannot be read", "err", err)
+	}
+	return p
+}
+
 func inclusion(id string, g archive.Signed) *counter.Inclusion {
 	in := &counter.Inclusion{ID: id, Kind: g.Class, Leaf: g.Leaf, LogSize: g.Size, Entry: string(g.Entry),
 		Proof: string(g.Proof.Text()),

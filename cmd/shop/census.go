@@ -102,6 +102,9 @@ func (c *Config) checkCensus() error {
 		fail("census.walkers needs twins, beside which the folder of their files is, and census.control, by which a " +
 			"walker shows that its own path is whole")
 	}
+	for i, a := range c.Arrivals {
+		errs = append(errs, a.check(c, i))
+	}
 	names := map[string]bool{sourceDeclared: true, sourceList: true, sourceWellKnown: true, sourceRevisits: true}
 	for i, d := range c.Discovery {
 		u, err := url.Parse(d.URL)
@@ -273,7 +276,7 @@ func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folde
 			return cfg, nil, err
 		}
 		// Who seals counts what arrived at the addresses of the week.
-		if len(c.Networks) > 0 {
+		if len(c.arrivals()) > 0 {
 			in, err := OpenInflows(c)
 			if err != nil {
 				return cfg, nil, err

@@ -139,6 +139,10 @@ func TestWalkersMayHaveAKeyOfTheirOwn(t *testing.T) {
 }
 
 func TestCensusConfigIsChecked(t *testing.T) {
+	world := ArrivalsConfig{ID: "eip155:480", RPC: []string{"https://rpc.example"}, GenesisHash: "any"}
+	if c := Example(); world.check(&c, 0) != nil {
+		t.Error("World Chain is refused")
+	}
 	for name, change := range map[string]func(*Config){
 		"a negative cap":         func(c *Config) { c.Census.Cap = -1 },
 		"a negative lease":       func(c *Config) { c.Census.Lease = -1 },
@@ -146,6 +150,23 @@ func TestCensusConfigIsChecked(t *testing.T) {
 		"a day for a source":     func(c *Config) { c.Census.SourceTime = Duration(24 * time.Hour) },
 		"a control without TLS":  func(c *Config) { c.Census.Control = "http://control.test/" },
 		"a source without a URL": func(c *Config) { c.Discovery = []DiscoveryConfig{{Name: "x"}} },
+		"arrivals twice":         func(c *Config) { c.Arrivals = []ArrivalsConfig{world, world} },
+		"arrivals that are sold on": func(c *Config) {
+			c.Arrivals = []ArrivalsConfig{{ID: c.Networks[0].ID, RPC: world.RPC}}
+		},
+		"arrivals on no chain named": func(c *Config) { c.Arrivals = []ArrivalsConfig{{ID: world.ID, RPC: world.RPC}} },
+		"arrivals without a node": func(c *Config) {
+			c.Arrivals = []ArrivalsConfig{{ID: world.ID, GenesisHash: "any"}}
+		},
+		"arrivals of no known coin": func(c *Config) {
+			c.Arrivals = []ArrivalsConfig{{ID: "eip155:10", RPC: world.RPC, GenesisHash: "any"}}
+		},
+		"arrivals of another kind": func(c *Config) {
+			c.Arrivals = []ArrivalsConfig{{ID: "cosmos:hub", RPC: world.RPC}}
+		},
+		"arrivals of a genesis of another form": func(c *Config) {
+			c.Arrivals = []ArrivalsConfig{{ID: world.ID, RPC: world.RPC, GenesisHash: "0x"}}
+		},
 		"a slash at the end": func(c *Config) {
 			c.Discovery = []DiscoveryConfig{{Name: "x",
 				URL: "https://x.test/"}}

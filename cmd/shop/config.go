@@ -68,6 +68,7 @@ type Folders struct {
 type Observing struct {
 	Instruments InstrumentsConfig `toml:"instruments" doc:"The free instruments: how strangers' doors are reached, and how often."`
 	Census      CensusConfig      `toml:"census" doc:"The weekly census: which hosts are walked, and how. store serve runs it on Sundays where seal_hour says so; store census runs it, in as many processes as you like."`
+	Arrivals    []ArrivalsConfig  `toml:"arrivals" doc:"Further networks, on which nothing is sold, where the census counts what arrives in USDC at the addresses that doors advertise. Those of network are counted without a word here."`
 	Discovery   []DiscoveryConfig `toml:"discovery" doc:"Bazaar-style discovery APIs that name doors to the census, in the order of their weight."`
 	Timestamps  TimestampsConfig  `toml:"timestamps" doc:"Proofs of when a round existed, which store stamp makes. Run it after each census and now and then until no proof is pending."`
 	Witnesses   []WitnessConfig   `toml:"witness" doc:"Witnesses that store witness shows the head of the record's log, so that nobody can be shown another log than everybody else."`

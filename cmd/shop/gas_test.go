@@ -16,6 +16,7 @@ import (
 
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/evm"
 )
 
 // quiet is a log that many may write to.
@@ -196,7 +197,7 @@ func TestCostKeysAreChecked(t *testing.T) {
 // as fit.
 func TestTogetherIsTheKeepersChoice(t *testing.T) {
 	for n := range 3 {
-		cfg, err := NetworkConfig{ID: "eip155:8453", Together: n}.chain()
+		cfg, err := NetworkConfig{ID: "eip155:8453", Together: n}.chain(evm.Preset)
 		if err != nil || cfg.Together != n {
 			t.Errorf("together = %d opens %d, %v", n, cfg.Together, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/big"
 	"store.example/agentstore/dynamic/roster"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +53,33 @@ func TestInflowsNameWhatCouldNotBeRead(t *testing.T) {
 	}
 	if reason != "connect: connection refused" {
 		t.Errorf("a network that is down is unread because %q", reason)
+	}
+}
+
+// Arrivals are counted also where nothing is sold, on every network whose USDC the stock client's
+// table or the one beside it knows, and on no chain but the one that its keeper named.
+func TestInflowsWhereNothingIsSold(t *testing.T) {
+	n := chaintest.New(t, chaintest.Options{Networks: []uint64{480}, Manual: true})
+	to := chaintest.NewKey(t).Address
+	n.Send(n.Relayer, n.Asset, n.SignTransfer(n.Buyers[0], to, 500_000).Call())
+	n.MustSeal()
+	until := time.Unix(int64(n.MustSeal().Time), 0)
+	world := ArrivalsConfig{ID: "eip155:480", RPC: []string{n.URL}, GenesisHash: "any"}
+	in, err := OpenInflows(&Config{Arrivals: []ArrivalsConfig{world}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	got, err := in.Count(t.Context(), time.Unix(0, 0), until, map[string][]string{"eip155:480": {to.Hex()}})
+	want := []record.NetworkInflow{{Network: "eip155:480", Read: true, Transfers: 1, Addresses: 1, USDC: "0.5"}}
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, d)
+	}
+	for _, token := range networks.Known() {
+		a := ArrivalsConfig{ID: token.Network, RPC: []string{n.URL}, GenesisHash: "any"}
+		if err := a.check(&Config{}, 0); strings.HasPrefix(token.Symbol, "USDC") && err != nil {
+			t.Error(err)
+		}
 	}
 }
 

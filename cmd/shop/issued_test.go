@@ -77,6 +77,9 @@ func TestCertificatesAreFoundInTheLog(t *testing.T) {
 		t.Errorf("before the shop knows the record: %+v", in)
 	}
 	s.look(t)
+	if p := s.keyPlace(attest.SpecimenKey().KID()); p == nil || p.Leaf != 0 {
+		t.Errorf("the log shows the identity at %+v", p)
+	}
 	for _, rec := range certs[:4] {
 		answer := counter.Verification{Proof: &rec.Proof, Certificate: &rec.Certificate, Issued: in(rec)}
 		raw, err := json.Marshal(answer)

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"store.example/agentstore/corpus/wallet"
-	"store.example/agentstore/dynamic/roster"
 	"strings"
 	"time"
 
@@ -76,9 +74,9 @@ func (n NetworkConfig) Nodes() ([]string, error) {
 	return strings.Fields(string(b)), nil
 }
 
-// chain is how a configured network of the EVM is read.
-func (n NetworkConfig) chain() (cfg evm.Config, err error) {
-	cfg, known := evm.Preset(n.ID)
+// chain is how a configured network of the EVM is read; preset is what is known of it in advance.
+func (n NetworkConfig) chain(preset func(string) (evm.Config, bool)) (cfg evm.Config, err error) {
+	cfg, known := preset(n.ID)
 	if !known {
 		return cfg, errUnknownNetwork
 	}
@@ -107,7 +105,7 @@ func (n NetworkConfig) chain() (cfg evm.Config, err error) {
 
 // openEVM makes the rail of a network of the EVM.
 func (s *Shop) openEVM(n NetworkConfig) (rail.Rail, error) {
-	cfg, err := n.chain()
+	cfg, err := n.chain(evm.Preset)
 	if err != nil {
 		return nil, err
 	}
@@ -231,48 +229,4 @@ func (n NetworkConfig) checkSolana() error {
 		errs = append(errs, fmt.Errorf("network %s: pay_to is the mint of USDC: name a wallet of yours", n.ID))
 	}
 	return errors.Join(errs...)
-}
-
-// observing makes the observer of a network, by the namespace of CAIP-2.
-var observing = map[string]func(NetworkConfig) (roster.Observer, error){
-	wallet.NamespaceEVM: func(n NetworkConfig) (roster.Observer, error) {
-		cfg, err := n.chain()
-		if err != nil {
-			return nil, err
-		}
-		return evm.NewObserver(cfg)
-	},
-	wallet.NamespaceSolana: func(n NetworkConfig) (roster.Observer, error) {
-		cfg, known := solana.Preset(n.ID)
-		if !known {
-			return nil, errors.New("is not a cluster this store knows; it is one row in the table of networks")
-		}
-		cfg.RPC, cfg.Poll, cfg.AnyGenesis = n.RPC, time.Duration(n.Poll), n.GenesisHash == "any"
-		if n.RPCFile != "" {
-			b, err := ReadSecret(n.RPCFile)
-			if err != nil {
-				return nil, fmt.Errorf("reading rpc_file: %w", err)
-			}
-			cfg.RPC = strings.Fields(string(b))
-		}
-		return solana.NewObserver(cfg)
-	},
-}
-
-// OpenInflows makes an observer of each configured network.
-func OpenInflows(c *Config) (roster.Inflows, error) {
-	in := roster.Inflows{}
-	for _, n := range c.Networks {
-		namespace, _, _ := strings.Cut(n.ID, ":")
-		open, known := observing[namespace]
-		if !known {
-			return nil, fmt.Errorf("network %s: nothing is known of networks of its kind", n.ID)
-		}
-		o, err := open(n)
-		if err != nil {
-			return nil, fmt.Errorf("network %s: %w", n.ID, err)
-		}
-		in[n.ID] = o
-	}
-	return in, nil
 }

@@ -254,10 +254,16 @@ var storeDocuments = []Document{
 	},
 	{
 		Name: "mpp_usdc_v1", Path: "/spec/mpp-usdc/v1",
-		Summary:     "How the MPP method usdc is offered and paid, version 1.",
+		Summary: "How the MPP method usdc is offered and paid, version 1.",
 		Description: "What is offered where, what is signed, with vectors, one order, the field of a credential, " +
 			"refusals.",
-		Tags:        []string{tagSigning}, Files: pages("/spec/mpp-usdc/v1", HTML, Markdown),
+		Tags: []string{tagSigning}, Files: pages("/spec/mpp-usdc/v1", HTML, Markdown),
+	},
+	{
+		Name: "delivery_receipt_v1", Path: "/spec/delivery-receipt/v1",
+		Summary:     "The signed statement which body answered which payment, version 1.",
+		Description: "What is hashed, what a repeat changes, how the right of the key is shown, and vectors.",
+		Tags:        []string{tagSigning}, Files: pages("/spec/delivery-receipt/v1", HTML, Markdown),
 	},
 	{
 		Name: "find", Path: "/search", Summary: "The search over goods, pages and hosts.",

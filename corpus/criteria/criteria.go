@@ -17,8 +17,10 @@ type Criteria struct {
 	VerdictVocabulary    []Word          `json:"verdict_vocabulary"`
 	ArtifactClasses      []ArtifactClass `json:"artifact_classes"`
 	ResultClasses        []Word          `json:"result_classes"`
-	ReproducibilityRule  string          `json:"reproducibility_rule"`
-	Limit                string          `json:"limit"`
+	// Clients are those that are replayed at a door, and what each signs.
+	Clients             []probe.KnownClient `json:"clients"`
+	ReproducibilityRule string              `json:"reproducibility_rule"`
+	Limit               string              `json:"limit"`
 }
 
 // Criterion is one check as the criteria show it.
@@ -77,6 +79,7 @@ func Current() Criteria {
 			{probe.ClassNotComparable, "one of the two is no judgement"},
 			{"no_such_round", "the round that was asked for is not in the chain"},
 		},
+		Clients: probe.KnownClients(),
 		ReproducibilityRule: "The class follows from six values alone: verdict, set of failed checks and battery, of " +
 			"the reading on record and of the new one.",
 		Limit: "A look pays nothing, happens once and comes from one place. It sees terms, not delivery.",

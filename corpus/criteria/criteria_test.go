@@ -17,6 +17,11 @@ func TestCurrent(t *testing.T) {
 	if len(c.VerdictVocabulary) != 4 || len(c.ResultClasses) != 5 {
 		t.Errorf("%d verdicts, %d classes", len(c.VerdictVocabulary), len(c.ResultClasses))
 	}
+	for _, k := range c.Clients {
+		if k.Client == "" || k.Package == "" || k.Configured == "" || k.Signs == "" {
+			t.Errorf("client %+v", k)
+		}
+	}
 	ids := map[string]bool{}
 	for _, a := range c.ArtifactClasses {
 		if ids[a.ID] || a.ID == "" || a.Name == "" || a.TrustModel == "" || a.Signs == "" || a.DoesNotProve == "" ||

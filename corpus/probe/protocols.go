@@ -162,13 +162,27 @@ type ClientRow struct {
 	Checked    bool   `json:"checked"`         // the model was run beside the program itself
 }
 
+// Does is what the client does at the door, as a table says it: signs and what, or throws or ? and
+// why.
+func (c ClientRow) Does() (word, what string) {
+	switch {
+	case c.Outcome == stockclient.WouldSign && c.Index != nil:
+		return "signs", fmt.Sprintf("accepts[%d], %s on %s", *c.Index, c.Amount, c.Network)
+	case c.Outcome == stockclient.WouldSign:
+		return "signs", c.Why
+	case c.Outcome == stockclient.WouldThrow:
+		return "throws", c.Why
+	}
+	return "?", c.Why
+}
+
 // clients are the rows of a report: x402 over HTTP, then MPP, then what pays no doors of HTTP.
 func (v *View) clients() []ClientRow {
 	if v.Evidence.Status != http.StatusPaymentRequired {
 		return []ClientRow{}
 	}
 	models := stockclient.Models()
-	out := make([]ClientRow, 0, len(models)+2)
+	out := make([]ClientRow, 0, len(models)+len(others))
 	for _, m := range models {
 		row := ClientRow{Client: m.Name, Package: m.Package, Configured: m.Configured, Checked: m.Checked}
 		a := v.buys(m)
@@ -178,20 +192,61 @@ func (v *View) clients() []ClientRow {
 		}
 		out = append(out, row)
 	}
-	mppx := ClientRow{Client: "mppx/0.11.0", Package: "mppx 0.11.0, method evm",
-		Configured: stockclient.ConfiguredDefault,
-		Outcome:    stockclient.CannotSimulate, Why: "the door speaks no MPP", Checked: true}
-	if len(v.mpp) > 0 {
-		p := v.spokenMPP()
-		mppx.Why = p.Why
-		switch p.Verdict {
-		case Ready:
-			mppx.Outcome = stockclient.WouldSign
-		case NotReady:
-			mppx.Outcome, mppx.Stage = stockclient.WouldThrow, stockclient.StageChallenge
+	for _, o := range others {
+		row := ClientRow{Client: o.Client, Package: o.Package, Configured: o.Configured, Checked: o.Checked,
+			Outcome: stockclient.CannotSimulate, Why: o.Why}
+		if o.Client == clientMPPX && len(v.mpp) > 0 {
+			row.judgeMPP(v.spokenMPP())
 		}
+		out = append(out, row)
 	}
-	return append(out, mppx, ClientRow{Client: "x402-mcp/2.10.0", Package: "@x402/mcp 2.10.0, read from its sources",
+	return out
+}
+
+// judgeMPP is what mppx does where a door speaks MPP.
+func (r *ClientRow) judgeMPP(p Protocol) {
+	r.Why = p.Why
+	switch p.Verdict {
+	case Ready:
+		r.Outcome = stockclient.WouldSign
+	case NotReady:
+		r.Outcome, r.Stage = stockclient.WouldThrow, stockclient.StageChallenge
+	}
+}
+
+// A KnownClient is a client of which reports tell what it does at a door (ClientRow).
+type KnownClient struct {
+	Client     string `json:"client"`
+	Package    string `json:"package"`
+	Configured string `json:"configured"` // default or unlimited
+	Signs      string `json:"signs"`      // which entry it signs, in words
+	Checked    bool   `json:"checked"`    // the model was run beside the program itself
+	Why        string `json:"-"`          // what is said of it where it does not pay the door
+}
+
+const clientMPPX = "mppx/0.11.0"
+
+// others are the clients that pay by other ways than x402 over HTTP, or of which too little was
+// read to replay them.
+var others = []KnownClient{
+	{Client: clientMPPX, Package: "mppx 0.11.0, method evm", Configured: stockclient.ConfiguredDefault,
+		Signs: "the first evm charge whose credentialTypes list authorization; none where one challenge of the " +
+			"answer cannot be read", Checked: true, Why: "the door speaks no MPP"},
+	{Client: "x402-mcp/2.10.0", Package: "@x402/mcp 2.10.0, read from its sources",
+		Configured: stockclient.ConfiguredDefault, Signs: "terms of a tool of MCP; no door of HTTP",
+		Why: "it pays tools of MCP, and no door of HTTP"},
+	{Client: "pay", Package: "pay of solana-foundation, read in part from its sources",
 		Configured: stockclient.ConfiguredDefault,
-		Outcome:    stockclient.CannotSimulate, Why: "it pays tools of MCP, and no door of HTTP"})
+		Signs:      "on Solana, the main network before others; which of several entries was not read",
+		Why:        "it pays on Solana; which of several entries it signs was not read"},
+}
+
+// KnownClients returns the clients of which reports tell, in the order of Report.Clients.
+func KnownClients() []KnownClient {
+	var out []KnownClient
+	for _, m := range stockclient.Models() {
+		out = append(out, KnownClient{Client: m.Name, Package: m.Package, Configured: m.Configured, Signs: m.Signs,
+			Checked: m.Checked})
+	}
+	return append(out, others...)
 }

@@ -20,7 +20,9 @@ type Model struct {
 	Whole bool
 	// NodeHTTP says that it asks by node:http and not by fetch.
 	NodeHTTP bool
-	Profile  Profile
+	// Signs says in words which entry it signs.
+	Signs   string
+	Profile Profile
 }
 
 // How a modelled client is configured.
@@ -54,24 +56,40 @@ func (d *Door) Abroad(a Answer) Answer {
 	return Answer{Outcome: CannotSimulate, ThrowsWith: "what it does at such an offer was not read in its sources"}
 }
 
+// What the clients of JavaScript sign of version 2, and of version 1.
+const (
+	signsDefault = "the first entry with a scheme and network that are registered, in a default asset of its table, " +
+		"of at most $1; an authorization before other payment flows"
+	signsUnlimited = signsFirst + "; an authorization before other payment flows"
+	signsFirst     = "the first entry with a scheme and network that are registered, in any asset and of any amount"
+	signsAbroad    = signsFirst + "; later versions have limits, which were not read here"
+	signsV1        = "the first entry of the body in USDC of its table, else the first, of at most 100000 atomic units"
+	signsV1NoEnd   = "the first entry of the body in USDC of its table, else the first, of any amount"
+)
+
 var models = []Model{
-	{Name: "x402-fetch/2.27.0", Package: "@x402/fetch 2.27.0", Configured: ConfiguredDefault, Checked: true},
+	{Name: "x402-fetch/2.27.0", Package: "@x402/fetch 2.27.0", Configured: ConfiguredDefault, Checked: true,
+		Signs: signsDefault},
 	{Name: "x402-fetch/2.27.0", Package: "@x402/fetch 2.27.0", Configured: ConfiguredUnlimited, Checked: true,
-		Profile: Profile{SpendControlsDisabled: true}},
+		Signs: signsUnlimited, Profile: Profile{SpendControlsDisabled: true}},
 	// It brings along a client of its own version, which knows no spend controls.
 	{Name: "x402-axios/2.11.0", Package: "@x402/axios 2.11.0 with @x402/core 2.11.0",
-		Configured: ConfiguredUnlimited, Checked: true, Whole: true, NodeHTTP: true,
+		Configured: ConfiguredUnlimited, Checked: true, Whole: true, NodeHTTP: true, Signs: signsFirst,
 		Profile: Profile{Client: "x402-js/2.21.0"}},
 	{Name: "x402-js/2.21.0", Package: "@x402/core 2.21.0", Configured: ConfiguredUnlimited, Checked: true,
-		Profile: Profile{Client: "x402-js/2.21.0"}},
-	{Name: "x402-fetch/1.2.0", Package: "x402-fetch 1.2.0", Configured: ConfiguredDefault, Checked: true, V1: true},
-	{Name: "x402-fetch/1.2.0", Package: "x402-fetch 1.2.0", Configured: ConfiguredUnlimited, Checked: true, V1: true},
+		Signs: signsFirst, Profile: Profile{Client: "x402-js/2.21.0"}},
+	{Name: "x402-fetch/1.2.0", Package: "x402-fetch 1.2.0", Configured: ConfiguredDefault, Checked: true, V1: true,
+		Signs: signsV1},
+	{Name: "x402-fetch/1.2.0", Package: "x402-fetch 1.2.0", Configured: ConfiguredUnlimited, Checked: true, V1: true,
+		Signs: signsV1NoEnd},
 	// It has no limit to lift.
 	{Name: "x402-axios/0.7.2", Package: "x402-axios 0.7.2 with x402 0.7.3", Configured: ConfiguredUnlimited,
-		Checked: true, V1: true, NodeHTTP: true},
+		Checked: true, V1: true, NodeHTTP: true, Signs: signsV1NoEnd},
 	// Versions after these have limits, which nobody here has read.
 	{Name: "x402-python/2.8.0", Package: "x402 2.8.0 of PyPI, read from its sources",
-		Configured: ConfiguredUnlimited, Foreign: true, Whole: true, Profile: Profile{Client: "x402-js/2.21.0"}},
+		Configured: ConfiguredUnlimited, Foreign: true, Whole: true, Signs: signsAbroad,
+		Profile: Profile{Client: "x402-js/2.21.0"}},
 	{Name: "x402-go/2.9.0", Package: "github.com/x402-foundation/x402/go 2.9.0, read from its sources",
-		Configured: ConfiguredUnlimited, Foreign: true, Whole: true, Profile: Profile{Client: "x402-js/2.21.0"}},
+		Configured: ConfiguredUnlimited, Foreign: true, Whole: true, Signs: signsAbroad,
+		Profile: Profile{Client: "x402-js/2.21.0"}},
 }

@@ -425,6 +425,29 @@ func TestSignedThingsAreFoundById(t *testing.T) {
 			}
 		}
 	}
+	for kid, leaf := range map[string]int64{w.Identity.KID(): 0, attest.SpecimenKeyFor(attest.PurposeGit).KID(): -1} {
+		if p, err := s.KeyPlace(kid); err != nil || (p != nil) != (leaf == 0) || p != nil && (p.Leaf != 0 ||
+			p.Origin != s.Rounds[0].Origin) {
+			t.Errorf("the log shows %s at %+v, %v", kid, p, err)
+		}
+	}
+	next := attest.SpecimenFormerLogKey()
+	handed, err := w.Ring.Handover(attest.Change{Purpose: attest.PurposeIdentity, Effective: "2026-11-23",
+		Reason: "a test"}, w.Identity, next.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Ring, w.Identity = handed, next
+	o, err := w.Observe(t.Context(), record.Observation{At: "2026-11-23T12:00:00Z",
+		Kind: record.ObservationKeyEvent, Handover: &handed.Handovers[len(handed.Handovers)-1]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, _ := openArchive(t, w)
+	if p, err := after.Now().KeyPlace(next.KID()); err != nil || p == nil || p.Leaf == 0 ||
+		p.ID != fmt.Sprintf("observation_%d", o[0].Number) {
+		t.Errorf("the log shows the next key at %+v, %v", p, err)
+	}
 	var rows int64
 	for _, r := range s.Rounds {
 		rows += r.Rows

@@ -3,6 +3,7 @@ package archive
 import (
 	"bytes"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/json/v2"
 	"errors"
 	"fmt"
@@ -80,6 +81,33 @@ func (s *State) Signed(id string) (Signed, bool, error) {
 		out.Raw = out.Entry
 	}
 	return out, true, out.open(s.Record.Ring())
+}
+
+// KeyPlace says where the log shows an identity key: at the event that handed over to it, or at
+// leaf 0 if that is signed by it. It is nil where the log does not show it yet.
+func (s *State) KeyPlace(kid string) (*attest.KeyPlace, error) {
+	if held, ok := s.places.Load(kid); ok {
+		return held.(*attest.KeyPlace), nil
+	}
+	ids := []string{ClassRow + "_0", ClassObservation + "_1"} // of which one may be leaf 0
+	for _, o := range s.Feed {
+		if o.Handover != nil && o.Handover.ToKID == kid {
+			ids = append(ids, fmt.Sprintf("%s_%d", ClassObservation, o.Number))
+		}
+	}
+	for _, id := range ids {
+		g, ok, err := s.Signed(id)
+		if err != nil {
+			return nil, err
+		}
+		p := attest.KeyPlace{EntrySHA256: sha256.Sum256(g.Entry), ID: id, Leaf: g.Leaf,
+			Origin: s.Record.Log.Head().Origin}
+		if ok && p.Shows(g.Entry, kid) == nil {
+			s.places.Store(kid, &p)
+			return &p, nil
+		}
+	}
+	return nil, nil
 }
 
 // roundOf is the round of which a leaf is a row.

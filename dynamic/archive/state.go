@@ -2,6 +2,7 @@ package archive
 
 import (
 	"slices"
+	"sync"
 
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/hostindex"
@@ -21,6 +22,8 @@ type State struct {
 	notes    map[record.PayTo]int32 // place of the newest note by an address
 	words    map[string]int32       // place of each retired word
 	evidence map[string]int32       // place of each refresh, by the digest of its evidence
+
+	places sync.Map // of *attest.KeyPlace, by kid
 
 	derive.Prover // of the record
 }

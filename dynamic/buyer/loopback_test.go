@@ -40,7 +40,9 @@ type signingDoor struct {
 	// offer and receipt may be bent before they are signed.
 	offer   func(*attest.Offer)
 	receipt func(*attest.Receipt)
-	noDID   bool
+	// delivery may be bent too; nil gives none.
+	delivery func(*attest.Delivery)
+	noDID    bool
 }
 
 func newSigningDoor(t *testing.T) *signingDoor {
@@ -104,6 +106,18 @@ func (d *signingDoor) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(x402.HeaderResponse,
 			b64(x402.SettleResponse{Success: true, Payer: pay.Authorization.From, Transaction: "0xabc",
 				Network: "eip155:8453", Extensions: map[string]x402.Extension{x402.ExtOffers: ext}}))
+		if d.delivery != nil {
+			dr := attest.Delivery{Amount: "500000", Asset: baseUSD, Decimals: 6, IssuedAt: time.Now().Unix(),
+				Network: "eip155:8453", Payer: pay.Authorization.From, ResourceURL: resource,
+				SettledAt: time.Now().Unix(), Transaction: "0xabc"}
+			dr.Bind("text/plain", []byte("the good"))
+			d.delivery(&dr)
+			bound, err := attest.SignDelivery(d.key, kid, dr)
+			if err != nil {
+				panic(err)
+			}
+			w.Header().Set(headerDelivery, bound)
+		}
 		w.Write([]byte("the good"))
 	}
 }
@@ -141,6 +155,17 @@ func TestOffersAndReceiptsAreVerified(t *testing.T) {
 		{"receipt for another resource",
 			func(d *signingDoor) { d.receipt = func(r *attest.Receipt) { r.ResourceURL = "https://x.example/" } },
 			"verified with", "", "another resource", false},
+		{"bound", func(d *signingDoor) { d.delivery = func(*attest.Delivery) {} }, "verified with", "",
+			"delivery receipt binds the body", true},
+		{"bound to another body",
+			func(d *signingDoor) { d.delivery = func(r *attest.Delivery) { r.Bind("text/plain", nil) } },
+			"verified with", "", "not what the delivery receipt was signed for", false},
+		{"bound to another payment",
+			func(d *signingDoor) { d.delivery = func(r *attest.Delivery) { r.Transaction = "0xdef" } },
+			"verified with", "", "of another payment", false},
+		{"a receipt of another make",
+			func(d *signingDoor) { d.delivery = func(r *attest.Delivery) { r.Type = "other" } },
+			"verified with", "", "verified with", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -32,6 +32,7 @@ const (
 	headerApart      = "Payment-Authorization" // where a challenge names it
 	headerReceipt    = "Payment-Receipt"
 	headerAccept     = "Accept-Payment"
+	headerDelivery   = "X-Delivery-Receipt"
 	schemePayment    = "Payment"
 	// acceptPayment is what is paid by MPP. Stock doors have more to choose from in the first.
 	acceptPayment = "evm/charge, usdc/charge;q=0.9"

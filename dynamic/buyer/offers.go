@@ -8,6 +8,7 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"fmt"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -230,6 +231,9 @@ type Receipt struct {
 	JWS      string `json:"jws,omitempty"` // empty: the door gave none that is a JWS
 	Verified bool   `json:"verified"`
 	Note     string `json:"note"`
+	// Binds says by which digest a delivery receipt beside it binds the body (attest.BodyRaw or
+	// BodyJCS); empty where there is none.
+	Binds string `json:"binds,omitempty"`
 }
 
 // checkReceipt verifies the receipt of a settlement and compares it with what was bought.
@@ -268,6 +272,37 @@ func (b *Buyer) checkReceipt(ctx context.Context, p *purchase, s *x402.SettleRes
 		r.Note = "it names another transaction: " + printable(got.Transaction, 80)
 	default:
 		r.Verified, r.Note = true, "verified with the key in the door's did.json"
+		b.checkDelivery(ctx, p, s, keys, &r)
 	}
 	return r
+}
+
+// checkDelivery holds the delivery receipt that stands beside a receipt against the body: one that
+// does not bind it, or is of another payment, takes the receipt's word away.
+func (b *Buyer) checkDelivery(ctx context.Context, p *purchase, s *x402.SettleResponse, keys *keyring, r *Receipt) {
+	a := p.Answer
+	if a.Truncated {
+		return // nobody has the body that it binds
+	}
+	jws := a.Header.Get(headerDelivery)
+	if mediaType, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); mediaType == "application/json" {
+		jws, _ = attest.DeliveryOf(a.Body) // what is no object of JSON has none
+	}
+	if !attest.IsDelivery(jws) { // another door may mean another thing by the name
+		return
+	}
+	d, err := attest.OpenDelivery(jws, func(kid string) (ed25519.PublicKey, error) { return keys.key(ctx, kid) })
+	if err == nil {
+		r.Binds, err = d.Binds(a.Body)
+	}
+	same := func(x, y string) bool { return networks.SameAddress(p.Network, x, y) }
+	if err == nil && (d.Network != p.Network || !same(d.Payer, p.Payer) || !same(d.Transaction, s.Transaction) ||
+		!same(d.Asset, p.Asset)) {
+		err = errors.New("it is of another payment")
+	}
+	if err != nil {
+		r.Verified, r.Binds, r.Note = false, "", "the delivery receipt does not hold: "+reason(err)
+		return
+	}
+	r.Note += ", and the delivery receipt binds the body"
 }

@@ -71,6 +71,7 @@ type Answer struct {
 	Carrier pay.Carrier // what stands beside it, also beside an error
 	Replay  bool        // it was given to an earlier request
 	Refund  bool        // nothing was sold: money went back
+	of      *till.Purchase
 }
 
 // payment is one that came with a request, and its protocol; the zero value is none.
@@ -209,7 +210,7 @@ func (c *Counter) delivered(a *Answer, came payment, sale *till.Sale) error {
 			return err
 		}
 	}
-	a.Body, a.Replay = sale.Body, sale.Replay
+	a.Body, a.Replay, a.of = sale.Body, sale.Replay, p
 	if a.Replay {
 		a.Body = Replayed(sale.Body, p.DeliveredAt, anotherOne)
 	}
@@ -292,6 +293,13 @@ func (c *Counter) sell(w http.ResponseWriter, r *http.Request, item string,
 	}
 	if err != nil {
 		return err
+	}
+	if a.Type != api.JSON { // which has its receipt in itself
+		receipt, err := c.till.Bind(a.of, "text/markdown", a.Body)
+		if err != nil {
+			return err
+		}
+		h.Set(headerDelivery, receipt)
 	}
 	if a.Replay {
 		h.Set("Idempotent-Replayed", "true")

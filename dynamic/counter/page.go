@@ -24,7 +24,7 @@ func pages(doors spoken) []face {
 		responses := doorResponses(doors)
 		for i := range responses {
 			if responses[i].Status == http.StatusOK {
-				responses[i].Headers = append(responses[i].Headers, headerPurchase, headerStatusURL)
+				responses[i].Headers = append(responses[i].Headers, headersOfText...)
 			}
 		}
 		out = append(out, face{
@@ -36,7 +36,7 @@ func pages(doors spoken) []face {
 				"delivery, with the salt that shows that the index committed to this text. It mints nothing.",
 			Params: params,
 			Responses: append([]api.Response{{Status: http.StatusOK, ContentType: api.Markdown,
-				Headers:     []string{headerPurchase, headerStatusURL, "Idempotent-Replayed", "Cache-Control"},
+				Headers:     append(headersOfText, "Idempotent-Replayed", "Cache-Control"),
 				Description: "The " + p.One}}, responses...),
 			ValidateLate: true,
 			Handle: func(c *Counter, w http.ResponseWriter, r *http.Request) error {
@@ -47,12 +47,15 @@ func pages(doors spoken) []face {
 	return out
 }
 
-// The fields by which who took the text alone comes back to the purchase. The token of its status
-// stands in JSON only.
+// The fields by which who took the text alone comes back to the purchase, and by which it is bound.
+// The token of its status stands in JSON only.
 const (
 	headerPurchase  = "X-Purchase-Id"
 	headerStatusURL = "X-Status-Url"
+	headerDelivery  = "X-Delivery-Receipt"
 )
+
+var headersOfText = []string{headerPurchase, headerStatusURL, headerDelivery}
 
 // asMarkdown makes the answer of a page for who did not ask for JSON.
 func asMarkdown(r *http.Request, h http.Header, a *Answer) error {

@@ -16,7 +16,7 @@ func porch(doors spoken) []face {
 	responses := doorResponses(doors)
 	for i := range responses {
 		if responses[i].Status == http.StatusOK {
-			responses[i].Headers = append(responses[i].Headers, headerPurchase, headerStatusURL)
+			responses[i].Headers = append(responses[i].Headers, headersOfText...)
 		}
 	}
 	return []face{{
@@ -30,7 +30,7 @@ func porch(doors spoken) []face {
 			"can be verified at /api/verify/{id}. With Accept: text/markdown the answer is the line alone.",
 		Params: buyParams(doors)[1:],
 		Responses: append(responses, api.Response{Status: http.StatusOK, ContentType: api.Markdown,
-			Headers:     []string{headerPurchase, headerStatusURL, "Idempotent-Replayed", "Cache-Control"},
+			Headers:     append(headersOfText, "Idempotent-Replayed", "Cache-Control"),
 			Description: "The line"}),
 		ValidateLate: true,
 		Handle: func(c *Counter, w http.ResponseWriter, r *http.Request) error {

@@ -72,8 +72,9 @@ func (d *Desk) beforeYouPay(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := Buyer{
 		Version: "v1", URL: url, Others: []stockclient.Answer{}, Known: knownClients(), Door: d.served(l, shared, rl),
-		RateLimit: rl, Different: "the_door says whether the terms can be paid at all; your_client says which of " +
-			"them a client would sign. A door may be ready and a client still throw, and the other way round.",
+		RateLimit: rl, Different: "the_door says whether the terms can be paid at all, and in clients what each " +
+			"client known here would sign; your_client says which of them yours would. A door may be ready and a " +
+			"client still throw, and the other way round.",
 		IsNot: []string{"advice to pay", "a look at your wallet: your balance was not asked",
 			"a promise that the seller delivers"},
 		NextSteps: []string{"A refusal at the amount-cap stage is your own client's ceiling: raise it only if you " +

@@ -397,6 +397,10 @@ func TestBeforeYouPay(t *testing.T) {
 		if named := strings.Contains(fmt.Sprint(answer["hazards"]), c.hazard); !named {
 			t.Errorf("%s: no hazard %s in %v", c.name, c.hazard, answer["hazards"])
 		}
+		if rows := doc["the_door"].(map[string]any)["clients"].([]any); len(rows) != len(probe.KnownClients()) ||
+			rows[0].(map[string]any)["outcome"] == "" {
+			t.Errorf("%s: clients at the door: %v", c.name, rows)
+		}
 		others := doc["other_clients"].([]any)
 		if len(others) != 1 || others[0].(map[string]any)["outcome"] != "would_throw" {
 			t.Errorf("%s: a Solana client at an EVM door: %v", c.name, others)

@@ -287,9 +287,9 @@ type BilledTo struct {
 }
 
 // deliveryBody is a delivery as it is kept and answered.
-func deliveryBody(p *Purchase, d *Delivery) ([]byte, error) {
+func (t *Till) deliveryBody(p *Purchase, d *Delivery) ([]byte, error) {
 	if p.Account == nil {
-		return json.Marshal(d)
+		return t.bindAnswer(p, d)
 	}
 	back := d.Recovery
 	return json.Marshal(AccountDelivery{Message: d.Message, ItemID: d.ItemID, Deliverable: d.Deliverable,

@@ -196,15 +196,18 @@ type Delivery struct {
 	ItemID      string          `json:"item_id"`
 	Deliverable json.RawMessage `json:"deliverable"` // goods.Schema describes it
 	// FileURL is where the holder of the status token fetches what is a file.
-	FileURL   string   `json:"file_url,omitempty"`
-	PaidUSDC  string   `json:"paid_usdc"`
-	TipUSDC   string   `json:"tip_usdc"`
-	*Numbered          // nil for what mints nothing
-	*Ordered           // nil for what the keeper has no hand in
-	Artifact  *Beside  `json:"artifact,omitempty"` // what is signed beside the certificate
-	*Minted            // nil for what mints nothing, or not yet
-	Receipt   string   `json:"receipt"` // compact JWS
-	Recovery  Recovery `json:"recovery"`
+	FileURL   string  `json:"file_url,omitempty"`
+	PaidUSDC  string  `json:"paid_usdc"`
+	TipUSDC   string  `json:"tip_usdc"`
+	*Numbered         // nil for what mints nothing
+	*Ordered          // nil for what the keeper has no hand in
+	Artifact  *Beside `json:"artifact,omitempty"` // what is signed beside the certificate
+	*Minted           // nil for what mints nothing, or not yet
+	Receipt   string  `json:"receipt"` // compact JWS
+	// DeliveryReceipt binds what stands before it (attest.Delivery), a compact JWS; "" in what was
+	// kept before there were any.
+	DeliveryReceipt string   `json:"delivery_receipt,omitempty"`
+	Recovery        Recovery `json:"recovery"`
 	Replayed
 }
 
@@ -279,7 +282,7 @@ func (t *Till) deliver(ctx context.Context, p *Purchase) (*Purchase, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := deliveryBody(p, d)
+	body, err := t.deliveryBody(p, d)
 	if err != nil {
 		return nil, err
 	}
@@ -384,7 +387,7 @@ func (t *Till) handOver(ctx context.Context, p *Purchase, from State) (*Purchase
 			return nil, err
 		}
 	}
-	body, err := deliveryBody(p, d)
+	body, err := t.deliveryBody(p, d)
 	if err != nil {
 		return nil, err
 	}

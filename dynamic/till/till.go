@@ -188,6 +188,9 @@ type Makers struct {
 	Upstreams goods.Upstreams
 	// Vouchers bound what is sold out of payers' channels; nil takes none.
 	Vouchers *channels.Limits
+	// KeyPlace says where the log of the record shows an identity key, by its kid; nil where it
+	// does not yet. A nil function says that of all.
+	KeyPlace func(kid string) *attest.KeyPlace
 }
 
 // Listeners are told of what happens; nil tells nobody.

@@ -31,7 +31,7 @@ var documentation = []struct {
 		"/spec/store-bundle/v1"}},
 	{"Reference", []string{"/glossary", "/docs/api", "/problems Problem codes", "/deprecation Versions and their ends",
 		"/spec/store-attestation/v1", "/spec/store-report/v1", "/spec/store-callback/v1",
-		"/spec/sign-in/v1", "/spec/mpp-usdc/v1"}},
+		"/spec/sign-in/v1", "/spec/mpp-usdc/v1", "/spec/delivery-receipt/v1"}},
 }
 
 // documented are the pages of the documentation that this store has, by group.

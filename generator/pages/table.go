@@ -75,6 +75,7 @@ func shopRows() []Output {
 		{Name: "store_callback_v1", prose: "spec/store-callback-v1"},
 		{Name: "sign_in_v1", prose: "spec/sign-in-v1"},
 		{Name: "mpp_usdc_v1", prose: "spec/mpp-usdc-v1"},
+		{Name: "delivery_receipt_v1", prose: "spec/delivery-receipt-v1"},
 		{Name: "store_report_v1", prose: "spec/store-report-v1"},
 		{Name: "find", deps: depsFind, Render: renderFind},
 		{Name: "find_index", deps: depsFindIndex, Render: renderFindIndex, bare: true},

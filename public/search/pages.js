@@ -490,7 +490,7 @@
         {
           "at": "what-you-have",
           "title": "What you have",
-          "text": "The answer holds the goods, a signed certificate, a receipt, and what recovers all of it. Everybody can verify the certificate by its id: curl -sSf \"https://store.example/api/verify/$(jq -r .cert_id bought.json)\" | jq -e '.valid and .certificate.name == \"Ada\"' Long inputs go into a body: POST to the same address takes them as a JSON object. Goods that a human makes answer with order_id, which is asked no faster than once a minute."
+          "text": "The answer holds the goods, a signed certificate, a receipt, one that binds the answer itself, and what recovers all of it. Everybody can verify the certificate by its id: curl -sSf \"https://store.example/api/verify/$(jq -r .cert_id bought.json)\" | jq -e '.valid and .certificate.name == \"Ada\"' Long inputs go into a body: POST to the same address takes them as a JSON object. Goods that a human makes answer with order_id, which is asked no faster than once a minute."
         }
       ]
     },
@@ -562,7 +562,7 @@
         {
           "at": "checking",
           "title": "Checking",
-          "text": "Nothing here asks a network. What does not hold throws Refused, whose rule is the name of a rule of the record where the format has one: import { readFileSync } from 'node:fs'; import { checkAnswer, Keys, openReceipt, Refused } from 'agentstore'; const keys = new Keys(readFileSync('keys.json')); const answer = readFileSync('bought.json', 'utf8'); const { artifacts } = checkAnswer(answer, keys); console.log(artifacts[0].class, artifa function checks checkAnswer the answer to a purchase, or of /api/verify/ID: both signatures, the class and its members, the paper beside the certificate, and where the log counts it openOffer, openReceipt a signed offer or receipt checkProof, openCheckpoint that a leaf stands in the log, and its head checkRow, checkRound, checkObservation what stands in the record, each by itself checkTree, checkManifest all files of the store, or of a clone, against its manifest Keys the keys of the store; continues says whether newer ones go on from those you hold That a record is whole, and what doors were judged by, the program verify checks."
+          "text": "Nothing here asks a network. What does not hold throws Refused, whose rule is the name of a rule of the record where the format has one: import { readFileSync } from 'node:fs'; import { checkAnswer, Keys, openReceipt, Refused } from 'agentstore'; const keys = new Keys(readFileSync('keys.json')); const answer = readFileSync('bought.json', 'utf8'); const { artifacts } = checkAnswer(answer, keys); console.log(artifacts[0].class, artifa function checks checkAnswer the answer to a purchase, or of /api/verify/ID: both signatures, the class and its members, the paper beside the certificate, and where the log counts it openOffer, openReceipt a signed offer or receipt openDelivery a delivery receipt, and that it binds a text; that of a JSON answer is checked by checkAnswer checkProof, openCheckpoint that a leaf stands in the log, and its head checkRow, checkRound, checkObservation what stands in the record, each by itself checkTree, checkManifest all files of the store, or of a clone, against its manifest Keys the keys of the store; continues says whether newer ones go on from those you hold That a record is whole, and what doors were judged by, the program verify checks."
         }
       ]
     },
@@ -2538,7 +2538,7 @@
         {
           "at": "census",
           "title": "Census",
-          "text": "store census walks what the sources name and seals the week's round. Started in several places it shares the work; killed and started again it goes on. A week that was not sealed may be sealed later with -week, until a later one is, or for thirteen weeks. store census -walk-only needs no key of the record, so walkers may stand on other machines with a PostgreSQL ledger. Hosts that declare themselves are walked at every full hour (-hourly, or hourly in the configuration) until the round is sealed; the first firing of a week makes its roster. So seal on the last day of the week: who declares after the seal waits for the next. With seal_hour one process of store serve does it, and has the round stamped and cosigned; a Sunday on which nobody served is made up for until the next. Without it let a timer run store census. GET /api/why/ and a host says why it is walked or not. The order of walking, and whom a cap leaves out, is drawn by lot: once the sources are read the roster is closed, by an observation in the log that fixes the Bitcoin block two beyond the newest, and walking begins when that is there, some twenty minutes later. Its header stands in the round, so that store verify draws the same lot. Blocks are read from timestamps.headers or two of timestamps.explorers; where none can be had in two hours the lot is the census's own, and two such rounds in a row make the later one suspect. Rows of hosts that were declared after the closing say late. -dry-run says of each host what it would do. A shop on loopback walks doors on its own machine by store census -rehearse, which prints a report and seals nothing. A walker at another place (store key walker there, store key walker -admit here, census.walkers) finds its roster in the folder vantages, walks it there by store census -vantage FILE, and what it saw is put beside the roster before the seal. Where the places disagree the row is not_ready, by fault of the path."
+          "text": "What arrives in USDC at the addresses that doors advertise is counted on every network that you sell on, and on those of [[arrivals]], where nothing is sold: [[arrivals]] id = \"eip155:480\" # World Chain rpc = [\"https://rpc.example/world\"] genesis_hash = \"0x…\" # block 0, from a node that you believe Any network will do whose USDC the stock client or store buy knows. One without a table is named in the round as not read. store census walks what the sources name and seals the week's round. Started in several places it shares the work; killed and started again it goes on. A week that was not sealed may be sealed later with -week, until a later one is, or for thirteen weeks. store census -walk-only needs no key of the record, so walkers may stand on other machines with a PostgreSQL ledger. Hosts that declare themselves are walked at every full hour (-hourly, or hourly in the configuration) until the round is sealed; the first firing of a week makes its roster. So seal on the last day of the week: who declares after the seal waits for the next. With seal_hour one process of store serve does it, and has the round stamped and cosigned; a Sunday on which nobody served is made up for until the next. Without it let a timer run store census. GET /api/why/ and a host says why it is walked or not. The order of walking, and whom a cap leaves out, is drawn by lot: once the sources are read the roster is closed, by an observation in the log that fixes the Bitcoin block two beyond the newest, and walking begins when that is there, some twenty minutes later. Its header stands in the round, so that store verify draws the same lot. Blocks are read from timestamps.headers or two of timestamps.explorers; where none can be had in two hours the lot is the census's own, and two such rounds in a row make the later one suspect. Rows of hosts that were declared after the closing say late. -dry-run says of each host what it would do. A shop on loopback walks doors on its own machine by store census -rehearse, which prints a report and seals nothing. A walker at another place (store key walker there, store key walker -admit here, census.walkers) finds its roster in the folder vantages, walks it there by store census -vantage FILE, and what it saw is put beside the roster before the seal. Where the places disagree the row is not_ready, by fault of the path."
         },
         {
           "at": "proofs-of-time-and-witnesses",
@@ -2743,7 +2743,7 @@
         {
           "at": "see-that-it-works",
           "title": "See that it works",
-          "text": "store doctor curl -sSI https://shop.example/api/buy/small_blessing | head -1 It prints HTTP/2 402, and store doctor says under proxy whether the address of the caller arrives. Without trusted_proxies all callers are one: its limits are those of everybody."
+          "text": "store doctor curl -sSI https://shop.example/api/buy/small_blessing | head -1 It prints HTTP/2 402, and store doctor says under proxy whether the address of the caller arrives. Under controllers it prints the DNS record _controllers. by which others see that the store's key signs for its host, and says whether it is there. Without trusted_proxies all callers are one: its limits are those of everybody."
         },
         {
           "at": "serving",
@@ -2801,6 +2801,51 @@
           "at": "what-is-read-and-what-is-refused",
           "title": "What is read, and what is refused",
           "text": "Make a backup, then start the new program on the same files: a ledger of any older release is read as it is. A ledger that a newer release has written is refused, with the number of its format: start the newer release again, or restore the backup that was made before the upgrade into an empty ledger. So is a published tree or a signed record: build with the newer release again, or, to stay with this one, run store build -full, which makes the whole tree anew; of the record, restore the backup that was made before the upgrade."
+        }
+      ]
+    },
+    {
+      "path": "/spec/delivery-receipt/v1",
+      "title": "delivery-receipt/v1",
+      "summary": "The signed statement which body answered which payment: what exactly is hashed, how it is checked, what a repeat changes, and how the right of its key is shown.",
+      "parts": [
+        {
+          "text": "The receipt of the x402 extension offer-receipt (version 1) says that a payment was taken, and not what was given for it. It stays as it is. Beside it stands a second one, of this store's own form, that binds the body. Answers that were kept before there were any have none, and are as good as they were."
+        },
+        {
+          "at": "where-it-stands",
+          "title": "Where it stands",
+          "text": "A JSON answer to a purchase has it in delivery_receipt, right behind receipt: over HTTP and MCP, in what a repeat or a sign-in is given, in fulfilment.body of a status and in purchases of claims. A text (a page or a porch line, text/markdown) has it in the field X-Delivery-Receipt. What was bought on account has none: there is no payment to bind. An order that is delivered later has one in its first answer, over the promise, and another in its last, over the goods. Of a file the answer has the SHA-256, so that what binds the answer binds the file."
+        },
+        {
+          "at": "what-is-signed",
+          "title": "What is signed",
+          "text": "A compact JWS as the receipt of version 1 is one: header {\"alg\":\"EdDSA\",\"kid\":…}, the kid a did:web URL of the host that sold with the thumbprint of its key, and in the payload these members and no others, in the form of RFC 8785: Member Holds amount, decimals the whole sum settled in atomic units of the token, a text, and how many of its digits stand behind the point asset, network the token and its chain (CAIP-2) canonical responseHash, responseHashAlg and responseHashEncoding as below, where the last is jcs; JSON alone has it, and not where RFC 8785 has no exact form of it (an integer beyond 2^53 − 1, half a surrogate pair) contentType application/json or text/markdown issuedAt when this was signed, Unix seconds keyLog where the log of the record shows the key; absent while it does not payer, transaction, settledAt the wallet that paid, the transaction that moved the money, empty where a voucher of a channel paid, and the time of its block, or of the voucher, in Unix seconds resourceUrl the door, without the query responseHash 0x and the SHA-256 in lower-case hex of the bound body responseHashAlg sha256 responseHashEncoding raw type store-delivery/v1: no receipt of x402 has this member, so that neither is taken for the other The three names are those of a proposal for receipts of version 2. They mean the same here but for which part of a JSON body is bound."
+        },
+        {
+          "at": "the-bound-body",
+          "title": "The bound body",
+          "text": "Bytes are those that are there when every Content-Encoding is undone. Of a text all bytes are bound, also in a repeat, whose receipt is signed anew. A JSON answer cannot hold the digest of all of itself. Its bound body is every member of the answer but the receipt itself and these, which stand behind it and nowhere else: Not bound Why recovery its status_token is the buyer's secret: an answer is shown to others without it, and is as well bound idempotent_replay, first_served_at, charged_now, to_buy_another they are what a repeat says otherwise than the first answer: all repeats have the same receipt receipt, the certificate and whatever else is signed stand before it and are bound with it. raw: take the bytes of the answer up to and without the last ,\"delivery_receipt\":\", and put } behind them. The SHA-256 of that is responseHash. What is cut off has to hold, with delivery_receipt, members of the table alone. jcs: parse the answer, refuse a name that stands twice, take delivery_receipt and the members of the table out, write the rest in the form of RFC 8785. The SHA-256 of that is canonical.responseHash. It holds where a program on the way wrote the JSON anew: in a status, in claims, over MCP. One of the two is enough. Neither says that a member is true."
+        },
+        {
+          "at": "the-right-of-the-key",
+          "title": "The right of the key",
+          "text": "The signature shows who holds the key. That it was the store's key at issuedAt is shown by the ring at /.well-known/store-signing-key, between whose since and retired_on that date lies, and by two things that the store cannot take back: keyLog {\"entrySha256\", \"id\", \"leaf\", \"origin\"} names a leaf of the log origin. It is the observation of kind key_event that holds the handover to the key, or leaf 0, which the first key signed itself; entrySha256 is over the bytes of the leaf, and /api/verify/ID has them with the proof. Who saw that log at any size beyond leaf, a witness or a clone, has seen the key. _controllers. and the host of the store is a DNS name whose TXT record is v=1;controller=did:web:…, as the extension says (section 4.5.1). store doctor prints it and looks for it. DNSSEC should sign it. Keep what you looked up with its date: a record that is gone later undoes no receipt of before."
+        },
+        {
+          "at": "checking-one",
+          "title": "Checking one",
+          "text": "store verify -ring KEYS -artifact FILE checks a saved answer with its receipt, and with -record DIR that the log of a clone shows the key where keyLog says. In JavaScript checkAnswer does the first, and openDelivery a text. store buy and check -pay check it at any door that gives one. What is refused: a key that is not of the host of resourceUrl, not of purpose identity, or not in force on the day of issuedAt; another form; another body; a member behind the receipt that the table does not have."
+        },
+        {
+          "at": "vectors",
+          "title": "Vectors",
+          "text": "Signed by the specimen's key of store.example, whose ring is that of the specimen. The answer, one line: {\"message\":\"Grüß Gott \\u0026 good morning.\",\"item_id\":\"hello\",\"deliverable\":{\"kind\":\"text\",\"text\":\"Mind the step.\"},\"paid_usdc\":\"0.5\",\"tip_usdc\":\"0\",\"receipt\":\"eyJhbGciOiJFZERTQSIsImtpZCI6ImRpZDp3ZWI6c3RvcmUuZXhhbXBsZSNRU2tKV0IzMG1lal9NNXIxY3VGQkh1SGdCN2NHb3d3MUE5YkdCOVVkSGtVIn0.eyJpc3N1ZWRBdCI6MT Its bound body has SHA-256 0xf9b561e3e904042560e41da8e47ada3aba52d302f2f92d14f3d2903ef48aecf8, and in the form of RFC 8785 0x507b678180f92d1d7d17842a898f945daaad8c4345c86b90d2b053f78945150b. The payload: {\"amount\":\"500000\",\"asset\":\"0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913\",\"canonical\":{\"responseHash\":\"0x507b678180f92d1d7d17842a898f945daaad8c4345c86b90d2b053f78945150b\",\"responseHashAlg\":\"sha256\",\"responseHashEncoding\":\"jcs\"},\"contentType\":\"application/json\",\"decimals\":6,\"issuedAt\":1795600790,\"keyLo The text of the two paragraphs # A page and Mind the step., with an empty line between them and a line feed at its end, came with: eyJhbGciOiJFZERTQSIsImtpZCI6ImRpZDp3ZWI6c3RvcmUuZXhhbXBsZSNRU2tKV0IzMG1lal9NNXIxY3VGQkh1SGdCN2NHb3d3MUE5YkdCOVVkSGtVIn0.eyJhbW91bnQiOiI1MDAwMDAiLCJhc3NldCI6IjB4ODMzNTg5ZkNENmVEYjZFMDhmNGM3QzMyRDRmNzFiNTRiZEEwMjkxMyIsImNvbnRlbnRUeXBlIjoidGV4dC9tYXJrZG93biIsImRlY2ltYWxzIjo2LCJpc3N1ZWRBdCI6MTc5NTYwMDc5"
+        },
+        {
+          "at": "what-it-does-not-prove",
+          "title": "What it does not prove",
+          "text": "That the goods are any good, that the bytes arrived, or that the store signed no second, different answer for the same payment. Whoever has two that differ can show both."
         }
       ]
     },
@@ -3216,6 +3261,10 @@
           "text": "# The weekly census: which hosts are walked, and how. store serve runs it on Sundays where seal_hour # says so; store census runs it, in as many processes as you like. [census] # File of doors of your own choice: a URL a line, or the name of a host whose /.well-known/x402 is # read. Empty is none. l"
         },
         {
+          "at": "arrivals",
+          "title": "arrivals"
+        },
+        {
           "at": "discovery",
           "title": "discovery",
           "text": "# Bazaar-style discovery APIs that name doors to the census, in the order of their weight. [[discovery]] # What rounds call it: rows that it listed name it as their catalog. It is for ever. name = \"bazaar\" # Address before /discovery/resources. url = \"https://facilitator.example/platform/v2/x402\""
@@ -3568,7 +3617,7 @@
         {
           "at": "signing",
           "title": "Signing",
-          "text": "What is needed to verify what the store signed. GET /.well-known/http-message-signatures-directory 20 published files"
+          "text": "What is needed to verify what the store signed. GET /.well-known/http-message-signatures-directory 21 published files"
         },
         {
           "at": "storefront",

@@ -1,6 +1,7 @@
 // Answers of the store in which something is signed: to a purchase, or of /api/verify/{id}.
 import { digest, fromHex, signed, text as decoded, toHex, utf8 } from "./bytes.js";
 import { canonical, exact, jcs, parse, plain } from "./json.js";
+import { openDelivery } from "./jws.js";
 import { rootAbove } from "./merkle.js";
 import { checkProof } from "./note.js";
 import { classes, fits } from "./papers.js";
@@ -12,9 +13,10 @@ const most = 4 << 20, mostReport = 256 << 10;
 const sha256 = (text) => "sha256:" + toHex(digest(utf8(text)));
 
 // checkAnswer checks everything that is signed in an answer, a text or its bytes, by the keys of
-// the store: {artifacts, issued?}. Each artifact is {class, id, date, public_key, retired_on?, sha256,
-// fields}, the certificate first; issued says where the log counts the certificate, if the answer
-// shows that. An answer that holds nothing signed is refused.
+// the store: {artifacts, issued?, delivery?}. Each artifact is {class, id, date, public_key,
+// retired_on?, sha256, fields}, the certificate first; issued says where the log counts the
+// certificate, if the answer shows that, and delivery is the delivery receipt that binds the answer,
+// if it has one. An answer that holds nothing signed is refused.
 export function checkAnswer(answer, keys) {
   const raw = decoded(answer);
   need(utf8(raw).length <= most, `the file of an artifact has at most ${most} bytes`);
@@ -24,7 +26,9 @@ export function checkAnswer(answer, keys) {
     p instanceof Map && p.get("signed_payload") ? p : undefined);
   const [top, beside] = proofs;
   const artifacts = proofs.filter(Boolean).map((p) => checkArtifact(p, keys));
-  need(artifacts.length > 0, "the file holds no signed_payload: save the answer of /api/verify/{id}");
+  const receipt = v.get("delivery_receipt");
+  const delivery = receipt === undefined ? {} : { delivery: openDelivery(receipt, keys, raw) };
+  need(artifacts.length > 0 || delivery.delivery, "the file holds no signed_payload: save the answer of /api/verify/{id}");
   if (v.get("certificate") instanceof Map)
     need(top && jcs(v.get("certificate")) === jcs(parse(top.get("signed_payload"))),
       "the certificate that is shown is not the one that was signed");
@@ -34,7 +38,8 @@ export function checkAnswer(answer, keys) {
   }
   const issued = v.get("issued");
   return top && issued instanceof Map
-    ? { artifacts, issued: checkIssued(issued, top.get("signed_payload"), keys) } : { artifacts };
+    ? { artifacts, ...delivery, issued: checkIssued(issued, top.get("signed_payload"), keys) }
+    : { artifacts, ...delivery };
 }
 
 // refers demands that a certificate names what was signed beside it.

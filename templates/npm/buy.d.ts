@@ -1,5 +1,5 @@
 import type { SchemeRegistration } from "@x402/fetch";
-import type { Artifact, Keys, Receipt } from "./verify.js";
+import type { Artifact, Delivery, Keys, Receipt } from "./verify.js";
 
 /** A purchase as it is kept: an object for JSON with an id. What else is in it is the buyer's own. */
 export interface Purchase {
@@ -54,6 +54,8 @@ export interface Bought {
   artifacts: Artifact[];
   /** The signed receipt, checked. */
   receipt: Receipt;
+  /** The receipt that binds the answer, checked; absent in answers of before there were any. */
+  delivery?: Delivery;
 }
 
 /** There is no answer to a purchase. */

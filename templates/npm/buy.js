@@ -195,7 +195,10 @@ export class Buyer {
     need(answer.signed_payload || !answer.certificate && !answer.cert_id,
       "the certificate that is shown is not signed");
     const isSigned = ["signed_payload", "artifact", "monthly_note"].some((m) => answer[m]);
-    const artifacts = isSigned ? checkAnswer(p.answer, this.keys).artifacts : [];
+    const { artifacts, delivery } = isSigned || answer.delivery_receipt
+      ? checkAnswer(p.answer, this.keys) : { artifacts: [] };
+    need(!delivery || delivery.transaction === receipt.transaction && delivery.resourceUrl === receipt.resourceUrl,
+      "the delivery receipt is of another purchase than the receipt");
     const [certificate] = artifacts, f = certificate?.fields;
     if (certificate?.class === "certificate") {
       need(f.item === answer.item_id && f.payer === receipt.payer && f.settlement_tx === receipt.transaction,
@@ -204,7 +207,8 @@ export class Buyer {
         millionths(f.paid_usdc, "paid_usdc") === BigInt(p.cost),
       "the certificate is of another payment than was signed");
     }
-    return { order: p.order, billed: "yes", replay: answer.idempotent_replay === true, answer, artifacts, receipt };
+    return { order: p.order, billed: "yes", replay: answer.idempotent_replay === true, answer, artifacts, receipt,
+      ...delivery && { delivery } };
   }
 
   #receipt(answer, p) {

@@ -54,7 +54,35 @@ export interface Issued {
 }
 
 /** Checks all that is signed in an answer to a purchase, or of `/api/verify/{id}`. */
-export function checkAnswer(answer: Exact, keys: Keys): { artifacts: [Artifact, ...Artifact[]]; issued?: Issued };
+export function checkAnswer(answer: Exact, keys: Keys):
+  { artifacts: [Artifact, ...Artifact[]]; issued?: Issued; delivery?: Delivery };
+
+/** Which body answered which payment (/spec/delivery-receipt/v1). */
+export interface Delivery {
+  /** The whole sum settled, in atomic units of `decimals`. */
+  amount: string;
+  asset: string;
+  decimals: number;
+  network: string;
+  payer: string;
+  transaction: string;
+  resourceUrl: string;
+  contentType: string;
+  /** Unix seconds. */
+  issuedAt: number;
+  settledAt: number;
+  /** `0x` and the SHA-256 of the bytes. */
+  responseHash: string;
+  responseHashAlg: "sha256";
+  responseHashEncoding: "raw";
+  /** Of JSON, in the form of RFC 8785. */
+  canonical?: { responseHash: string; responseHashAlg: "sha256"; responseHashEncoding: "jcs" };
+  /** Where the log of the store shows the key. */
+  keyLog?: { entrySha256: string; id: string; leaf: number; origin: string };
+  kid: string;
+  /** By which digest the body was found to be bound. */
+  binds: "raw" | "jcs";
+}
 
 export interface Offer {
   amount: string;
@@ -84,6 +112,8 @@ export interface Receipt {
 export function openOffer(compact: string, keys: Keys, host?: string): Offer;
 /** Checks a signed receipt, as openOffer does an offer. */
 export function openReceipt(compact: string, keys: Keys, host?: string): Receipt;
+/** Checks a delivery receipt, and that it binds a body: a text that was bought, or a whole JSON answer. */
+export function openDelivery(compact: string, keys: Keys, body: Exact, host?: string): Delivery;
 
 export interface Checkpoint {
   origin: string;

@@ -63,8 +63,20 @@ func one(b *bytes.Buffer, f found) {
 	if r.Verdict == probe.MethodUnresolved {
 		show(b, "\n  fix: %s\n", methodFix(r))
 	}
+	clientsText(b, r.Clients)
 	boughtText(b, f.bought)
 	show(b, "\n  evidence %s\n", r.Evidence.Digest)
+}
+
+// clientsText writes what each known client would do at the door.
+func clientsText(b *bytes.Buffer, all []probe.ClientRow) {
+	for i, c := range all {
+		if i == 0 {
+			b.WriteString("\n  clients, and what each would sign here:\n")
+		}
+		word, what := c.Does()
+		show(b, "  %-6s  %-18s %-9s  %s\n", word, c.Client, c.Configured, what)
+	}
 }
 
 // otherMethod is the advisory of a door that may take another method than GET.

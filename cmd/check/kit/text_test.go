@@ -22,12 +22,17 @@ func TestTextHidesNothing(t *testing.T) {
 				probe.VectorEntry{Name: s, State: state, BlockedBy: s})
 		}
 		r.Advisories = []probe.Note{{Name: s, Detail: s}}
+		r.Clients = []probe.ClientRow{{Client: s, Configured: s, Outcome: "would_throw", Why: s},
+			{Outcome: "would_sign", Index: new(1), Network: s, Amount: s}}
 		return r
 	}
 	got := string(text([]found{{report: report("x\x1b[8m\nREADY\r\u202e\x9b"), private: true}}))
 	like := string(text([]found{{report: report("x"), private: true}}))
 	if strings.Count(got, "\n") != strings.Count(like, "\n") {
 		t.Errorf("it has other lines than\n%s:\n%q", like, got)
+	}
+	if !strings.Contains(like, "  throws  x ") || !strings.Contains(like, "accepts[1], x on x\n") {
+		t.Errorf("what clients do is not told:\n%s", like)
 	}
 	if strings.ContainsFunc(got, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
 		t.Errorf("what a screen obeys came through: %q", got)

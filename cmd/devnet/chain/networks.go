@@ -37,13 +37,20 @@ var Networks = []Network{
 	{"Avalanche C-Chain", 43114, common.HexToAddress("0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E"), "bbea2003"},
 }
 
-// ByID returns the network with the given chain id.
+// unsold are networks on which nothing is sold. Their token here has the name of the others, so it
+// is one to count transfers of, and not to sign for.
+var unsold = []Network{
+	{"World Chain", 480, common.HexToAddress("0x79A02482A880bCE3F13e09Da970dC34db4CD24d1"), "936533d5"},
+}
+
+// ByID returns the network with the given chain id, also one on which nothing is sold.
 func ByID(chainID uint64) (Network, bool) {
-	i := slices.IndexFunc(Networks, func(n Network) bool { return n.ChainID == chainID })
+	all := slices.Concat(Networks, unsold)
+	i := slices.IndexFunc(all, func(n Network) bool { return n.ChainID == chainID })
 	if i < 0 {
 		return Network{}, false
 	}
-	return Networks[i], true
+	return all[i], true
 }
 
 // ID returns the CAIP-2 id, such as eip155:8453.

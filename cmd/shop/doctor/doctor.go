@@ -29,7 +29,9 @@ type Doctor struct {
 	Client *http.Client
 	// Lookup finds the addresses of a name; nil asks the system.
 	Lookup func(ctx context.Context, host string) ([]string, error)
-	Now    func() time.Time
+	// LookupTXT finds the TXT records of a name; nil asks the system.
+	LookupTXT func(ctx context.Context, name string) ([]string, error)
+	Now       func() time.Time
 }
 
 // State is what a finding comes to.
@@ -68,6 +70,7 @@ var aspects = []aspect{
 	{"network", (*Doctor).networks},
 	{"clock", (*Doctor).clock},
 	{"address", (*Doctor).address},
+	{"controllers", (*Doctor).controllers},
 	{"proxy", (*Doctor).proxy},
 	{"certificate", (*Doctor).certificate},
 	{"process", (*Doctor).process},

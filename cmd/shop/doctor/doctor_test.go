@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -80,8 +81,22 @@ func newPatient(t *testing.T, n *chaintest.Net) *patient {
 	}
 	f := &front{base: c.BaseURL, key: k.KID()}
 	return &patient{c: c, net: n, front: f, dir: dir, Doctor: &Doctor{Config: c, Backups: dir, Now: time.Now,
-		Client: &http.Client{Transport: f},
-		Lookup: func(context.Context, string) ([]string, error) { return []string{"192.0.2.1"}, nil }}}
+		Client:    &http.Client{Transport: f},
+		Lookup:    func(context.Context, string) ([]string, error) { return []string{"192.0.2.1"}, nil },
+		LookupTXT: txt(own)}}
+}
+
+// own is the record by which the store signs for its host, as the extension writes it.
+const own = "v=1;controller=did:web:shop.example"
+
+// txt answers for the records of the store's host alone.
+func txt(records ...string) func(context.Context, string) ([]string, error) {
+	return func(_ context.Context, name string) ([]string, error) {
+		if name != "_controllers.shop.example" || len(records) == 0 {
+			return nil, &net.DNSError{IsNotFound: true}
+		}
+		return records, nil
+	}
 }
 
 // says is whether something of a check is of a state and holds these words.
@@ -189,6 +204,29 @@ func TestDoctorNamesWhatIsWrong(t *testing.T) {
 		{"goods that all ask for inputs", func(_ *testing.T, p *patient) {
 			p.c.Content, p.c.Stock = "../../../generator/starter/content", "../../../generator/starter/stock"
 		}, "address of goods", Fine, "a 402 comes"},
+		{"nothing", func(*testing.T, *patient) {}, "controllers", Fine,
+			`_controllers.shop.example. TXT "` + own + `"`},
+		{"no record", func(_ *testing.T, p *patient) { p.LookupTXT = txt() }, "controllers", Warning,
+			`add to the zone of the host, and have DNSSEC sign it: _controllers.shop.example. TXT "` + own + `"`},
+		{"a name server that is away", func(_ *testing.T, p *patient) {
+			p.LookupTXT = func(context.Context, string) ([]string, error) { return nil, errors.New("refused") }
+		}, "controllers", Warning, "cannot be looked up"},
+		{"a record of another form", func(_ *testing.T, p *patient) {
+			p.LookupTXT = txt(strings.Replace(own, "1", "2", 1), strings.TrimPrefix(own, "v=1;"), "v=1;controller=x")
+		}, "controllers", Warning, "names a controller"},
+		{"a record of others", func(_ *testing.T, p *patient) {
+			p.LookupTXT = txt("v=1;controller=did:web:thief.example")
+		}, "controllers", Fault, "did:web:thief.example"},
+		{"a controller beside", func(_ *testing.T, p *patient) {
+			p.LookupTXT = txt("v=1; controller=did:web:shop.example ;controller=did:pkh:eip155:1:0x\x1b[2J")
+		}, "controllers", Warning, "also lets others sign"},
+		{"records beside", func(_ *testing.T, p *patient) { p.LookupTXT = txt("v=1;controller=did:jwk:e30", own) },
+			"controllers", Warning, "did:jwk:e30"},
+		{"more records than are looked at", func(_ *testing.T, p *patient) {
+			p.LookupTXT = txt(append(slices.Repeat([]string{"spam"}, maxControllers), own)...)
+		}, "controllers", Warning, "names a controller"},
+		{"a store on this machine", func(_ *testing.T, p *patient) { p.c.BaseURL = "http://127.0.0.1:4020" },
+			"controllers", Fine, "none is needed"},
 		{"a proxy nobody named", func(*testing.T, *patient) {}, "proxy", Warning, "trusted_proxies"},
 		{"no backup", func(*testing.T, *patient) {}, "backup", Warning, "none in"},
 		{"an old backup", func(t *testing.T, p *patient) {
@@ -215,8 +253,8 @@ func TestDoctorNamesWhatIsWrong(t *testing.T) {
 				t.Errorf("nothing of %s is a %s with %q in %+v", c.check, c.state, c.words, found)
 			}
 			for _, f := range found {
-				if strings.Contains(f.Found+f.Do, "mysecretkey") {
-					t.Errorf("tells the address of a node: %+v", f)
+				if strings.Contains(f.Found+f.Do, "mysecretkey") || strings.ContainsRune(f.Found, '\x1b') {
+					t.Errorf("tells the address of a node, or writes to a terminal: %+v", f)
 				}
 				if (f.State == Fine) != (f.Do == "") {
 					t.Errorf("says nothing to do, or too much: %+v", f)

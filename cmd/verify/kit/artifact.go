@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/corpus/verify"
 )
@@ -22,7 +23,9 @@ const maxArtifact = 4 << 20
 // ArtifactReport is what was found of the signed artifacts in one file.
 type ArtifactReport struct {
 	Artifacts []ArtifactFinding `json:"artifacts"`
-	Problems  []string          `json:"problems"`
+	// Delivery says for which payment the answer was given, where it brings its delivery receipt.
+	Delivery *DeliveryFinding `json:"delivery,omitempty"`
+	Problems []string         `json:"problems"`
 	// Trusted says that the keys are those of -ring. Otherwise a signature shows that the bytes are
 	// as somebody signed them, and not who that was.
 	Trusted bool `json:"trusted"`
@@ -38,6 +41,16 @@ type ArtifactFinding struct {
 	SHA256    string `json:"artifact_hash"`
 	// Issued says where the log counts a certificate, where the file shows that.
 	Issued *IssuedFinding `json:"issued,omitempty"`
+}
+
+// DeliveryFinding is a delivery receipt that binds the answer it came in.
+type DeliveryFinding struct {
+	attest.Delivery
+	Binds string `json:"binds"`      // attest.BodyRaw or attest.BodyJCS
+	KID   string `json:"kid"`        // of the key that signed it
+	State string `json:"key_status"` // current or retired
+	// Logged says that the log of a clone shows the key at the leaf that keyLog names.
+	Logged bool `json:"key_in_log"`
 }
 
 // Sound implements Report.
@@ -64,6 +77,17 @@ func (r ArtifactReport) Print(w io.Writer, name string) {
 		if i := a.Issued; i != nil {
 			fmt.Fprintf(w, "  In the log, under its head of %d leaves: certificate %d of those through %s, whose tree "+
 				"observation %d of %s has\n", i.LogSize, i.Index, i.Through, i.Observation, i.At)
+		}
+	}
+	if d := r.Delivery; d != nil {
+		fmt.Fprintf(w, "  the answer itself (%s), given for %s of %s on %s by %s in %s, signed by %s (%s)\n", d.Binds,
+			screen.Text(d.Amount), screen.Text(d.Asset), screen.Text(d.Network), screen.Text(d.Payer),
+			screen.Text(d.Transaction), d.KID, d.State)
+		if p := d.KeyLog; d.Logged {
+			fmt.Fprintf(w, "  leaf %d of the log %s shows that key\n", p.Leaf, screen.Text(p.Origin))
+		} else if p != nil {
+			fmt.Fprintf(w, "  which says that leaf %d of the log %s shows that key: -record DIR looks there\n", p.Leaf,
+				screen.Text(p.Origin))
 		}
 	}
 	for _, p := range r.Problems {
@@ -95,7 +119,8 @@ func CheckArtifact(raw []byte, ring *attest.Ring) (ArtifactReport, error) {
 			r.check(*p, ring)
 		}
 	}
-	if len(r.Artifacts)+len(r.Problems) == 0 {
+	r.delivered(raw, ring)
+	if len(r.Artifacts)+len(r.Problems) == 0 && r.Delivery == nil {
 		return r, errors.New("the file holds no signed_payload: save the answer of /api/verify/{id}")
 	}
 	if file.Issued != nil && ring != nil && r.begins(file.SignedPayload) {
@@ -112,6 +137,28 @@ func CheckArtifact(raw []byte, ring *attest.Ring) (ArtifactReport, error) {
 		r.refers(file.Proof, *file.Artifact)
 	}
 	return r, nil
+}
+
+// delivered checks the delivery receipt of an answer, by the keys that are trusted.
+func (r *ArtifactReport) delivered(raw []byte, ring *attest.Ring) {
+	jws, err := attest.DeliveryOf(raw)
+	if jws == "" && err == nil || ring == nil {
+		return
+	}
+	d := DeliveryFinding{}
+	var by attest.Signer
+	if err == nil {
+		d.Delivery, by, err = ring.OpenDelivery(jws)
+	}
+	if err == nil {
+		d.Binds, err = d.Delivery.Binds(raw)
+	}
+	if err != nil {
+		r.Problems = append(r.Problems, err.Error())
+		return
+	}
+	d.KID, d.State = by.Key, by.Status
+	r.Delivery = &d
 }
 
 // begins reports whether the first artifact that holds is the one of a payload.
@@ -161,8 +208,9 @@ func digest(payload string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// artifact checks a file with the keys to trust, in either form of a ring; nil for none.
-func artifact(name string, keys []byte) (Report, error) {
+// artifact checks a file with the keys to trust, in either form of a ring; nil for none. The key of
+// a delivery receipt is looked up in the log of a clone, where one is named.
+func artifact(name string, keys []byte, clone string) (Report, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -179,5 +227,40 @@ func artifact(name string, keys []byte) (Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return CheckArtifact(raw, &ring)
+	r, err := CheckArtifact(raw, &ring)
+	if err == nil && clone != "" {
+		err = r.lookUp(clone, ring)
+	}
+	return r, err
+}
+
+// lookUp looks for the key of a delivery receipt at the leaf that it names.
+func (r *ArtifactReport) lookUp(clone string, ring attest.Ring) error {
+	if r.Delivery == nil || r.Delivery.KeyLog == nil {
+		return errors.New("the file has no delivery receipt with keyLog, which -record is for")
+	}
+	p := r.Delivery.KeyLog
+	found, ok := verify.FindRecord(verify.Plain(os.DirFS(clone)))
+	if !ok {
+		return fmt.Errorf("%s holds no record", clone)
+	}
+	rec, err := record.Open(found, ring)
+	if err != nil {
+		return err
+	}
+	entry, err := rec.Log.Entry(p.Leaf)
+	if err != nil {
+		return err
+	}
+	if origin := rec.Log.Head().Origin; origin != p.Origin {
+		err = fmt.Errorf("the record is of the log %s, and keyLog names %s", origin, p.Origin)
+	} else {
+		err = p.Shows(entry, r.Delivery.KID)
+	}
+	if err != nil {
+		r.Problems = append(r.Problems, err.Error())
+		return nil
+	}
+	r.Delivery.Logged = true
+	return nil
 }

@@ -45,10 +45,10 @@ func (s *settings) followFlags(flags *flag.FlagSet) {
 // wellCalled reports whether flags and arguments go together.
 func (s *settings) wellCalled(flags *flag.FlagSet) bool {
 	if s.follow == "" {
-		return flags.NArg() == 1 && len(s.hosts) == 0 && s.exec == ""
+		return flags.NArg() == 1 && len(s.hosts) == 0 && s.exec == "" && (s.record == "" || s.single && s.ring != "")
 	}
 	return flags.NArg() == 0 && s.remember != "" && s.proof == "" && s.leaf == "" && len(s.exports) == 0 && !s.single &&
-		!s.noJudge && len(s.witnesses) == 0
+		s.record == "" && !s.noJudge && len(s.witnesses) == 0
 }
 
 // step goes on from what the file of -remember holds, and keeps there what is to be remembered

@@ -61,6 +61,7 @@ is none), or the file of a signed artifact, such as a certificate.
 // settings are the flags.
 type settings struct {
 	ring, remember, out string
+	record              string
 	asOf, proof, leaf   string
 	exports             []string
 	witnesses           []tlog.Witness
@@ -101,6 +102,8 @@ func Run(ctx context.Context, p Program, words []string, stdout, stderr io.Write
 	flags.BoolVar(&s.single, "artifact", false, "FILE is a signed artifact as the store gave it: a certificate, a "+
 		"context "+
 		"anchor, a pass, an order, or the answer to a purchase; without -ring it is unproven whose signature it is")
+	flags.StringVar(&s.record, "record", "", "with -artifact and -ring, the folder of a clone: the key of a delivery "+
+		"receipt is looked up at the leaf of its log that the receipt names")
 	flags.BoolVar(&s.noJudge, "no-judge", false, "leave out judging verdicts again, and exit with 0 all the same")
 	flags.Func("export", "put a host, a row or an artifact into a bundle; may be given several times",
 		func(v string) error {
@@ -212,7 +215,7 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 	}
 	var report Report
 	if s.single {
-		report, err = artifact(name, o.Ring)
+		report, err = artifact(name, o.Ring, s.record)
 	} else if isProof(name) {
 		report, err = s.checkProof(name, o.Ring)
 	} else if info.IsDir() {

@@ -4,6 +4,7 @@ package tilltest
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"testing"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/problem"
@@ -182,7 +184,7 @@ func AnswersPayment(r Reply, x402 bool) error {
 		return errors.New("the answer may be cached")
 	}
 	if r.Status < 400 {
-		return nil
+		return BindsAnswer(r)
 	}
 	var errs []error
 	if r.Status == 402 {
@@ -219,6 +221,29 @@ func AnswersPayment(r Reply, x402 bool) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// BindsAnswer demands that the delivery receipt of what was bought, in a JSON answer or beside a
+// text, binds exactly the bytes that came.
+func BindsAnswer(r Reply) error {
+	jws := r.Header.Get("X-Delivery-Receipt")
+	if r.Header.Get("Content-Type") == "application/json" {
+		var err error
+		if jws, err = attest.DeliveryOf(r.Raw); err != nil {
+			return err
+		}
+	}
+	d, err := attest.OpenDelivery(jws, func(string) (ed25519.PublicKey, error) {
+		return attest.SpecimenKey().Public(), nil
+	})
+	if err != nil {
+		return fmt.Errorf("a delivery without its receipt: %w", err)
+	}
+	how, err := d.Binds(r.Raw)
+	if err == nil && how != attest.BodyRaw {
+		err = errors.New("the bytes are not those that its receipt binds")
+	}
+	return err
 }
 
 // SameTerms holds a 402 against what every 402 says: a note, the ceiling's warning and a key to

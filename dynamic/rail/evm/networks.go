@@ -83,6 +83,30 @@ func Preset(network string) (Config, bool) {
 	return Config{}, false
 }
 
+// Observed is what is known in advance of a network whose arrivals are counted (NewObserver): the
+// row of Known, or for a network on which nothing is sold the USDC of package networks, bridged
+// where there is no other. The latter has no genesis hash, which a keeper reads from a node that he
+// believes.
+func Observed(network string) (Config, bool) {
+	if c, ok := Preset(network); ok {
+		return c, true
+	}
+	chain, known := networks.Find(network)
+	id, err := wallet.ParseChainID(network)
+	if err != nil || !known {
+		return Config{}, false
+	}
+	for _, t := range networks.Known() {
+		if t.Network == network && (t.Symbol == "USDC" || t.Symbol == "USDC.e") && t.Decimals == 6 {
+			c := Config{Network: network, Name: chain.Name, Asset: t.Address, AssetName: t.Name,
+				AssetVersion: t.Version, Depth: 1, Poll: time.Second}
+			c.ChainID, err = id.EVM()
+			return c, err == nil
+		}
+	}
+	return Config{}, false
+}
+
 // gasPriceOracle is where every chain of the OP Stack has it.
 const gasPriceOracle = "0x420000000000000000000000000000000000000F"
 

@@ -30,7 +30,8 @@ function through(change, more) {
 }
 
 async function buy(order, payments, buyer) {
-  const { replay, artifacts, receipt } = await buyer.buy(order, "/api/buy/hello", { agent_name: order });
+  const { replay, artifacts, receipt, delivery } = await buyer.buy(order, "/api/buy/hello", { agent_name: order });
+  must(delivery?.transaction === receipt.transaction, { order, delivery });
   console.log(JSON.stringify({ order, payments: [...payments], replay, certificate: artifacts[0].id,
     transaction: receipt.transaction }));
 }
