@@ -153,3 +153,84 @@ func currentPass(all []Issued, at time.Time) bool {
 	}
 	return false
 }
+
+// usdcDecimals are those of every amount of a till, which content.FormatUSDC writes.
+const usdcDecimals = 6
+
+// bindAnswer writes a delivery as it is kept, with the receipt that binds what stands before it.
+func (t *Till) bindAnswer(p *Purchase, d *Delivery) ([]byte, error) {
+	body, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	return attest.PutDelivery(body, func(bound []byte) (string, error) { return t.Bind(p, "application/json", bound) })
+}
+
+// Bind signs that a body answered the payment of a purchase (attest.Delivery), by the key that is
+// in force now. Of JSON it is the part that is bound.
+func (t *Till) Bind(p *Purchase, contentType string, body []byte) (string, error) {
+	offer, err := t.offerOf(p)
+	if err != nil {
+		return "", err
+	}
+	key := t.signer()
+	d := attest.Delivery{Amount: fmt.Sprint(p.Amount), Asset: p.Payment.Asset, Decimals: usdcDecimals,
+		IssuedAt: t.cfg.Now().Unix(), Network: p.Payment.Network, Payer: p.Payment.Payer,
+		ResourceURL: t.cfg.BaseURL + offer.Path, SettledAt: p.SettledAt().Unix(), Transaction: p.paidIn()}
+	if t.cfg.KeyPlace != nil {
+		d.KeyLog = t.cfg.KeyPlace(key.KID())
+	}
+	d.Bind(contentType, body)
+	jws, err := attest.SignDelivery(key, t.KeyURL(key), d)
+	if err != nil {
+		return "", fmt.Errorf("signing what was delivered for %s: %w", p.ID, err)
+	}
+	return jws, nil
+}
+
+// Certificate finds a certificate by its id, with the word that its purchase retired, "" for none.
+// ok is false where there is no such certificate.
+func (t *Till) Certificate(ctx context.Context, id string) (rec CertRecord, word string, ok bool, err error) {
+	err = t.view(ctx, func(tx ledger.Tx) (err error) {
+		word = ""
+		if rec, err = ledger.GetJSON[CertRecord](tx, ledger.CertKey(id)); err != nil {
+			return err
+		}
+		p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(rec.Purchase))
+		if errors.Is(err, errNotFound) {
+			return nil // what was not bought here left nothing behind
+		}
+		word = p.Word
+		return err
+	})
+	return certificateRead(rec, word, err)
+}
+
+// Patron finds the certificate of a patron number.
+func (t *Till) Patron(ctx context.Context, n int64) (rec CertRecord, ok bool, err error) {
+	err = t.view(ctx, func(tx ledger.Tx) error {
+		id, err := tx.Get(ledger.PatronKey(n))
+		if err != nil {
+			return err
+		}
+		rec, err = ledger.GetJSON[CertRecord](tx, ledger.CertKey(string(id)))
+		return err
+	})
+	rec, _, ok, err = certificateRead(rec, "", err)
+	if rec.Pass != "" && err == nil {
+		var all []Issued
+		all, err = t.Artifacts(ctx, rec.Pass)
+		rec.Nicer = currentPass(all, t.cfg.Now())
+	}
+	return rec, ok, err
+}
+
+func certificateRead(rec CertRecord, word string, err error) (CertRecord, string, bool, error) {
+	if errors.Is(err, errNotFound) {
+		return CertRecord{}, "", false, nil
+	}
+	if err != nil {
+		return CertRecord{}, "", false, ledgerDown(err)
+	}
+	return rec, word, true, nil
+}
