@@ -258,6 +258,7 @@ func Example() Config {
 			"https://b.pool.opentimestamps.org", "https://a.pool.eternitywall.com"},
 			Upgrades: calendar.Public(), Headers: "var/bitcoin-headers.txt",
 			Explorers: []string{"https://esplora.example/api", "https://other.example/api"}},
+		Arrivals: []ArrivalsConfig{{ID: "eip155:42161", RPC: []string{"https://arbitrum.rpc.example"}}},
 		Witnesses: []WitnessConfig{{URL: "https://witness.example/prefix",
 			Key: "witness.example/w1+0ad7d35e+BIqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c"}},
 		Facilitator: FacilitatorConfig{PayTo: []string{}, Wait: Duration(30 * time.Second)},

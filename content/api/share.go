@@ -27,8 +27,8 @@ const (
 )
 
 // worthSharing is the length in bytes from which a part that stands twice is said once: a reference
-// has about half of it.
-const worthSharing = 100
+// has about 45.
+const worthSharing = 70
 
 // share moves what stands in more than one answer of the operations into components, and returns
 // these by kind. Paths are as BuildOpenAPI has them.

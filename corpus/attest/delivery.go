@@ -98,20 +98,6 @@ func (d *Delivery) Bind(contentType string, body []byte) {
 // SignDelivery returns the compact JWS of a delivery receipt.
 func SignDelivery(k *Key, kid string, d Delivery) (string, error) { return signSorted(k, kid, d) }
 
-// PutDelivery puts a delivery receipt behind the part of an answer that it binds. The answer has
-// nothing behind that part but members that may stand there, the first of them recovery.
-func PutDelivery(answer []byte, sign func(bound []byte) (string, error)) ([]byte, error) {
-	at := bytes.LastIndex(answer, []byte(`,"recovery":`))
-	if at < 0 {
-		return nil, errors.New("binding an answer: it has no recovery")
-	}
-	jws, err := sign(append(bytes.Clone(answer[:at]), '}'))
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(answer[:at], fmt.Appendf(nil, `,%q:%q`, DeliveryMember, jws), answer[at:]), nil
-}
-
 // IsDelivery reports whether a text has the form of a delivery receipt. Nothing in it is verified.
 func IsDelivery(compact string) bool {
 	j, err := ParseJWS(compact)

@@ -1,10 +1,12 @@
 package till
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"store.example/agentstore/corpus/attest"
@@ -163,7 +165,7 @@ func (t *Till) bindAnswer(p *Purchase, d *Delivery) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return attest.PutDelivery(body, func(bound []byte) (string, error) { return t.Bind(p, "application/json", bound) })
+	return putDelivery(body, func(bound []byte) (string, error) { return t.Bind(p, "application/json", bound) })
 }
 
 // Bind signs that a body answered the payment of a purchase (attest.Delivery), by the key that is
@@ -233,4 +235,18 @@ func certificateRead(rec CertRecord, word string, err error) (CertRecord, string
 		return CertRecord{}, "", false, ledgerDown(err)
 	}
 	return rec, word, true, nil
+}
+
+// putDelivery puts a delivery receipt behind the part of an answer that it binds. The answer has
+// nothing behind that part but members that may stand there, the first of them recovery.
+func putDelivery(answer []byte, sign func(bound []byte) (string, error)) ([]byte, error) {
+	at := bytes.LastIndex(answer, []byte(`,"recovery":`))
+	if at < 0 {
+		return nil, errors.New("binding an answer: it has no recovery")
+	}
+	jws, err := sign(append(bytes.Clone(answer[:at]), '}'))
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(answer[:at], fmt.Appendf(nil, `,%q:%q`, attest.DeliveryMember, jws), answer[at:]), nil
 }

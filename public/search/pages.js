@@ -3262,7 +3262,8 @@
         },
         {
           "at": "arrivals",
-          "title": "arrivals"
+          "title": "arrivals",
+          "text": "# Further networks, on which nothing is sold, where the census counts what arrives in USDC at the # addresses that doors advertise. Those of network are counted without a word here. [[arrivals]] # CAIP-2 id, such as eip155:480 for World Chain: of a network whose USDC this store knows. id = \"eip155:4"
         },
         {
           "at": "discovery",
