@@ -64,6 +64,7 @@ func one(b *bytes.Buffer, f found) {
 		show(b, "\n  fix: %s\n", methodFix(r))
 	}
 	boughtText(b, f.bought)
+	driftText(b, f.drift)
 	show(b, "\n  evidence %s\n", r.Evidence.Digest)
 }
 
