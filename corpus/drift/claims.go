@@ -35,16 +35,19 @@ func listed(d *document, door *url.URL) []claim {
 	var out []claim
 	for _, name := range []string{"resources", "items", "endpoints", "services"} {
 		for _, entry := range d.value.get(name).items() {
-			c := claimOf(d, entry)
-			ref := reference(entry)
+			ref, method := reference(entry), said{}
 			if text, ok := entry.value.(string); ok {
 				ref = strings.TrimSpace(text)
 				if m, rest, ok := strings.Cut(ref, " "); ok {
-					c.method, ref = asMethod(said{m, entry.at}), rest
+					method, ref = asMethod(said{m, entry.at}), rest
 				}
 			}
 			if !names(ref, d, door) {
 				continue
+			}
+			c := claimOf(d, entry)
+			if method.text != "" {
+				c.method = method
 			}
 			if len(c.terms) == 0 {
 				c.terms = termsOf(d.value)

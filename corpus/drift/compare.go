@@ -126,7 +126,7 @@ func otherMethod(c claim, live Live) (said, string) {
 
 // otherInputs compares what either side requires with what the other knows.
 func otherInputs(c claim, live Live) (said, string) {
-	if c.inputs == nil || live.inputs == nil ||
+	if !c.inputs.comparable() || !live.inputs.comparable() ||
 		len(lacking(live.inputs.required, c.inputs.known))+len(lacking(c.inputs.required, live.inputs.known)) == 0 {
 		return said{}, ""
 	}

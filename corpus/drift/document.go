@@ -70,17 +70,44 @@ func event(stream []byte) []byte {
 // line is where a value, or its name, stands.
 func (d *document) line(at jsontext.Pointer) int {
 	dec := jsontext.NewDecoder(bytes.NewReader(d.raw[d.from:]))
-	end := d.from
-	for {
-		if _, err := dec.ReadToken(); err != nil {
-			break
-		}
-		end = d.from + int(dec.InputOffset())
-		if dec.StackPointer() == at {
+	for token := range at.Tokens() {
+		if !descend(dec, token) {
 			break
 		}
 	}
-	return 1 + bytes.Count(d.raw[:end], []byte("\n"))
+	if within, _ := dec.StackIndex(dec.StackDepth()); within == '[' || dec.StackDepth() == 0 {
+		dec.ReadToken() // an element has no name that was read
+	}
+	return 1 + bytes.Count(d.raw[:d.from+int(dec.InputOffset())], []byte("\n"))
+}
+
+// descend goes to a member, of which it reads the name, or to an element, of which it reads
+// nothing; false where there is none. It takes time in the length of the text alone.
+func descend(dec *jsontext.Decoder, token string) bool {
+	t, err := dec.ReadToken()
+	switch {
+	case err != nil:
+	case t.Kind() == '{':
+		for dec.PeekKind() == '"' {
+			name, err := dec.ReadToken()
+			if err != nil {
+				return false
+			}
+			if name.String() == token {
+				return true
+			}
+			if dec.SkipValue() != nil {
+				return false
+			}
+		}
+	case t.Kind() == '[':
+		n, err := strconv.Atoi(token)
+		for ; err == nil && n > 0; n-- {
+			err = dec.SkipValue()
+		}
+		return err == nil
+	}
+	return false
 }
 
 // A node is a value in a document, and where it stands.
@@ -121,10 +148,14 @@ func (n node) items() []node {
 	return out
 }
 
-// members are the values of an object by their names, or nothing.
+// members are the values of an object by their names, or nothing. A name longer than an address is
+// that of nothing here, and would stand in the place of each value below it.
 func (n node) members() []node {
 	var out []node
 	for name, v := range n.object().All() {
+		if len(name) > exchange.MaxURL {
+			continue
+		}
 		out = append(out, node{v, n.at.AppendToken(name)})
 	}
 	return out

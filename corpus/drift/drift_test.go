@@ -125,6 +125,7 @@ func TestDeclarationsAgainstTheDoor(t *testing.T) {
 		{"x402", X402, file, "{\"items\":[\n" + challenge + "]}", nil, five(3, 4, 5, 8, 7)},
 		{"x402 in words", X402, file, "{\"version\":1,\n\"payTo\":\"PAYTO\",\n\"resources\":[\"/x\",\n" +
 			"\"METHOD /paid\"]}", nil, []string{"payTo 2", "method 4"}},
+		{"x402 in a word", X402, file, "{\"resources\":[\n\"METHOD /paid\"]}", nil, []string{"method 2"}},
 		{"openapi", OpenAPI, "/openapi.json", strings.Replace(openAPI, "INFO", `{"price":{"mode":"fixed","currency":"USD",
 "amount":"DOLLARS"},"protocols":[{"x402":{
 "network":"NETWORK",
@@ -188,6 +189,8 @@ func TestNoLieWithoutProof(t *testing.T) {
 		"another host":       {live, file, `{"items":[{"url":"https://else.example/paid","price":"9"}]}`, ""},
 		"a range":            {live, file, `{"items":[{"url":"/paid","price":{"min":"0.001","max":"1"}}]}`, ""},
 		"a method untried":   {untried, file, `{"resources":["GET /paid"]}`, ""},
+		"a name as long as the text": {live, "/openapi.json", `{"paths":{"/{` + strings.Repeat("x", 1<<20) +
+			`}":{"get":{"x-payment-info":{"price":"9"},"a":[` + strings.Repeat("[],", 200_000) + `[]]}}}}`, ""},
 		"composed inputs": {live, "/openapi.json", `{"paths":{"/paid":{"post":{"responses":{"402":{}},"requestBody":
 {"content":{"application/json":{"schema":{"allOf":[{}]}}}}}}}}`, ""},
 	} {

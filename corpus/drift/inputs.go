@@ -4,6 +4,8 @@ import (
 	"encoding/json/jsontext"
 	"slices"
 	"strings"
+
+	"store.example/agentstore/corpus/exchange"
 )
 
 // inputs are the names of what a door is asked with.
@@ -101,6 +103,11 @@ func list(names []string) string {
 	return strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", ")
 }
 
+// maxInputs bounds the names that are compared: what lists more is not compared.
+const maxInputs = 1000
+
+func (in *inputs) comparable() bool { return in != nil && len(in.known) <= maxInputs }
+
 // maxRefs bounds the references of an OpenAPI description that are followed one after another.
 const maxRefs = 8
 
@@ -108,7 +115,7 @@ const maxRefs = 8
 func (n node) resolve(root node) node {
 	for range maxRefs {
 		ref, ok := n.get("$ref").value.(string)
-		if !ok {
+		if !ok || len(ref) > exchange.MaxURL {
 			return n
 		}
 		path, ok := strings.CutPrefix(ref, "#/")
