@@ -72,7 +72,7 @@ func (s *stall) passesCheck(t *testing.T) {
 	for name, c := range map[string]struct {
 		args  []string
 		least int
-	}{"declared": {[]string{"-discover", s.url}, declarations.MaxOwn}, "goods": {each, 55}} {
+	}{"declared": {[]string{"-drift", "-discover", s.url}, declarations.MaxOwn}, "goods": {each, 55}} {
 		var out, errs bytes.Buffer
 		code := kit.Run(t.Context(), "check", append([]string{"-local", "-json"}, c.args...), &out, &errs)
 		var reports []probe.Report

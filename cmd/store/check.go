@@ -13,7 +13,7 @@ func runCheck(ctx context.Context, c *call) error {
 		return nil
 	case kit.ExitUsage:
 		return errUsage
-	case kit.ExitFound:
+	case kit.ExitFound, kit.ExitDrift:
 		return errNo
 	default:
 		return errFailed

@@ -93,6 +93,9 @@ func Kinds() []Kind {
 			Body: `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"00000000-0000-4000-8000-000000000000"}}`},
 		{Name: "a2a-stream", Method: http.MethodPost,
 			Body: `{"jsonrpc":"2.0","id":2,"method":"message/stream","params":{}}`},
+		// It lists the tools of an MCP endpoint, and calls none.
+		{Name: "mcp-tools-list", Method: http.MethodPost,
+			Body: `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`},
 	}
 }
 

@@ -94,15 +94,15 @@ func describesPost(file *exchange.Object, door string) bool {
 	for template, item := range obj(file, "paths").All() {
 		path, _ := item.(*exchange.Object)
 		if obj(path, "post") != nil && slices.ContainsFunc(bases,
-			func(base string) bool { return fitsTemplate(base+template, u.Path) }) {
+			func(base string) bool { return FitsTemplate(base+template, u.Path) }) {
 			return true
 		}
 	}
 	return false
 }
 
-// fitsTemplate reports whether a path is one of a template's, whose variables are whole segments.
-func fitsTemplate(template, path string) bool {
+// FitsTemplate reports whether a path is one of a template's, whose variables are whole segments.
+func FitsTemplate(template, path string) bool {
 	want, have := strings.Split(template, "/"), strings.Split(path, "/")
 	if len(want) != len(have) {
 		return false

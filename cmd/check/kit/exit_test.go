@@ -17,6 +17,10 @@ func walked(t *testing.T) (base string, answers map[string]string) {
 	t.Helper()
 	answers = map[string]string{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if file, ok := answers[r.Host+r.URL.Path]; ok {
+			w.Write([]byte(file))
+			return
+		}
 		practiceDoor(w, r, "http", answers[r.URL.Path])
 	}))
 	t.Cleanup(s.Close)
@@ -31,7 +35,10 @@ func TestEveryExitCode(t *testing.T) {
 	file, nowhere := filepath.Join(dir, "baseline.json"), filepath.Join(dir, "none", "file")
 	a, b, refused := base+"/a", base+"/b", "https://10.0.0.1/"
 	answers["/a"], answers["/b"] = "testnet-network", "dust-correct"
-	_, out, errs := run(t, "-local", "-json", a, b)
+	host := strings.TrimPrefix(base, "http://")
+	answers[host+"/.well-known/x402"] = `{"resources":[{"url":"/b","network":"base","payTo":"` + "0x" +
+		strings.Repeat("1", 40) + `"}]}`
+	_, out, errs := run(t, "-local", "-drift", "-json", a, b)
 	if err := os.WriteFile(file, []byte(out), 0o600); err != nil || errs != "" {
 		t.Fatal(err, errs)
 	}
@@ -48,6 +55,13 @@ func TestEveryExitCode(t *testing.T) {
 		{"trouble first", "testnet-network dust-correct", []string{refused, b}, kit.ExitTrouble},
 		{"both", "testnet-network dust-correct", []string{a, refused}, kit.ExitBoth},
 		{"both, trouble first", "testnet-network dust-correct", []string{refused, a, b}, kit.ExitBoth},
+		{"drift", "testnet-network dust-correct", []string{"-drift", b}, kit.ExitDrift},
+		{"drift and more", "testnet-network dust-correct", []string{"-drift", a, b}, kit.ExitFound},
+		{"drift and trouble", "testnet-network dust-correct", []string{"-drift", b, refused}, kit.ExitBoth},
+		{"drift, not asked of", "testnet-network dust-correct", []string{"-drift", "-fail-on", "never", b},
+			kit.ExitFine},
+		{"drift, as before", "testnet-network dust-correct", []string{"-drift", "-baseline", file, a, b}, kit.ExitFine},
+		{"drift of a recording", "testnet-network dust-correct", []string{"-drift", "-exchange", file}, kit.ExitUsage},
 		{"all refused", "testnet-network dust-correct", []string{refused}, kit.ExitTrouble},
 		{"usage", "testnet-network dust-correct", []string{"-colour", a}, kit.ExitUsage},
 		{"found, and not written", "testnet-network dust-correct", []string{"-sarif", nowhere, a}, kit.ExitBoth},
@@ -86,7 +100,7 @@ func TestEveryExitCode(t *testing.T) {
 		}
 		reached[code] = true
 	}
-	for code := kit.ExitFine; code <= kit.ExitBoth; code++ {
+	for code := kit.ExitFine; code <= kit.ExitDrift; code++ {
 		if !reached[code] {
 			t.Errorf("nothing leads to exit %d", code)
 		}

@@ -28,7 +28,7 @@ func failOn(list string) ([]string, error) {
 			named = append(named, w)
 		}
 	}
-	known := []string{advisory, anyPurchase}
+	known := []string{advisory, anyPurchase, anyDrift}
 	for _, c := range Checks() {
 		known = append(known, c.Name)
 	}

@@ -92,6 +92,11 @@ func junit(all []found, failed map[string][]string, base map[string]paidReport) 
 				add(c.Name, nil, nil)
 			}
 		}
+		if f.drift != nil {
+			for _, d := range f.drift.Findings {
+				fails(driftName(d), driftSays(d), driftFix, before.Drift.Has(d))
+			}
+		}
 		out.Suites = append(out.Suites, suite)
 	}
 	b, err := xml.MarshalIndent(out, "", "  ")

@@ -22,6 +22,7 @@ import (
 
 	"store.example/agentstore/cmd/args"
 
+	"store.example/agentstore/corpus/drift"
 	"store.example/agentstore/corpus/probe"
 )
 
@@ -33,6 +34,7 @@ const (
 	ExitUsage   = 2
 	ExitFound   = 3 // something that -fail-on names was found
 	ExitBoth    = 4 // found, and of another door it could not be found out
+	ExitDrift   = 5 // nothing was found but declarations that contradict their doors
 )
 
 const usage = `usage: %s [flags] URL…
@@ -46,7 +48,8 @@ battery of checks.
 
 const exits = `
 Exit codes: 0 nothing that -fail-on names; 1 it could not be found out; 2 called wrongly; 3 found;
-4 found, and of another door it could not be found out.
+4 found, and of another door it could not be found out; 5 nothing found but declarations that contradict
+their doors.
 `
 
 // page is where the batteries are explained.
@@ -65,6 +68,7 @@ type settings struct {
 	named []string // of -fail-on
 	find  findings
 	base  map[string]paidReport // nil without a baseline
+	files *hostFiles            // of -drift
 }
 
 // asking is what is asked and how.
@@ -74,7 +78,7 @@ type asking struct {
 	headers                                       http.Header
 	timeout                                       time.Duration
 	hostsFile                                     string
-	local                                         bool
+	local, drift                                  bool
 }
 
 // paying is how a purchase is made, where one is.
@@ -92,7 +96,8 @@ type told struct {
 type found struct {
 	report  probe.Report
 	private bool
-	bought  []Row // nil where nothing was to be bought
+	bought  []Row         // nil where nothing was to be bought
+	drift   *drift.Report // nil where nothing was to be compared
 }
 
 // Run is the whole command; name is how it was called. It returns the exit code.
@@ -117,6 +122,7 @@ func Run(ctx context.Context, name string, words []string, stdout, stderr io.Wri
 			before := s.base[f.report.URL]
 			names = append(worse(f.report, before.Report, s.find), worseRows(f.bought, before.Purchase, s.named)...)
 		}
+		names = append(names, badDrift(f.drift, s.base[f.report.URL].Drift, s.named)...)
 		if len(names) > 0 {
 			bad[f.report.URL] = names
 		}
@@ -134,6 +140,8 @@ func Run(ctx context.Context, name string, words []string, stdout, stderr io.Wri
 		return ExitBoth
 	case err != nil:
 		return ExitTrouble
+	case onlyDrift(bad):
+		return ExitDrift
 	case len(bad) > 0:
 		return ExitFound
 	}
@@ -157,9 +165,10 @@ func (s *settings) flags(name string, stderr io.Writer) *flag.FlagSet {
 		{&s.discoverHost, "discover", "", "read every door that this host, or origin, names in /.well-known/x402 " +
 			"and, with answer 402, in /openapi.json"},
 		{&s.baselineFile, "baseline", "", "file that -json wrote before: only what got worse since is found"},
-		{&s.failOn, "fail-on", "not_ready,unreachable,method_unresolved,purchase", "what makes the exit code 3: " +
-			"verdicts, names of checks (also when one before them failed) or advisories, advisory for any of them, " +
-			"names of what -pay sees to or purchase for any of it, never; separated by commas"},
+		{&s.failOn, "fail-on", "not_ready,unreachable,method_unresolved,purchase,drift", "what makes the exit code " +
+			"3: verdicts, names of checks (also when one before them failed) or advisories, advisory for any of " +
+			"them, names of what -pay sees to or purchase for any of it, drift for what -drift finds, which alone " +
+			"makes it 5, never; separated by commas"},
 		{&s.pay, "pay", "", "file (0600) with the key of a wallet, 32 bytes of hex on EVM networks or what " +
 			"solana-keygen writes: buy at the one URL, see good, settlement and receipt, and lose the answer to a " +
 			"payment in seven ways"},
@@ -187,6 +196,9 @@ func (s *settings) flags(name string, stderr io.Writer) *flag.FlagSet {
 	fs.BoolVar(&s.json, "json", false, "print the reports as JSON: one object for one URL, a list for several")
 	fs.BoolVar(&s.local, "local", false, "read doors on this machine: http, localhost at any port, and names of its "+
 		"hosts file; nothing else")
+	fs.BoolVar(&s.drift, "drift", false, "hold what the host declares of each door against the door: "+
+		"/.well-known/x402, x-payment-info and MPP's offers in /openapi.json, its MCP server card and tools, its "+
+		"agent card; at most six more requests to a host")
 	fs.Func("header", "`Name: value` that is sent to your own networks, such as a token of a staging server; may be "+
 		"given several times, and needs -local or -allow-network", s.addHeader)
 	fs.DurationVar(&s.timeout, "timeout", 0, "of one request; 0 is the 8 seconds of the battery")
@@ -236,6 +248,8 @@ func (s *settings) check(urls []string) (err error) {
 		return fmt.Errorf("-battery %s: there is %s", s.battery, strings.Join(probe.Versions(), " and "))
 	case s.save != "" && len(urls) != 1:
 		return errors.New("-save takes one URL")
+	case s.drift && s.exchange != "":
+		return errors.New("-drift asks a live host, and -exchange makes no request: give one of them")
 	case s.json && s.sarif == "-":
 		return errors.New("-json and -sarif - both want standard output")
 	case len(s.headers) > 0 && !s.local && s.networks == "":

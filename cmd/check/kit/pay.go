@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"store.example/agentstore/corpus/drift"
 	"store.example/agentstore/corpus/probe"
 )
 
@@ -103,18 +104,20 @@ func badRows(rows []Row, named []string) (bad []string) {
 	return bad
 }
 
-// paidReport is what -json writes of a door at which something was bought.
+// paidReport is what -json writes of a door at which something was bought, or whose host's
+// declarations were compared with it.
 type paidReport struct {
 	probe.Report
-	Purchase []Row `json:"purchase"`
+	Purchase []Row         `json:"purchase,omitzero"`
+	Drift    *drift.Report `json:"drift,omitzero"`
 }
 
 // shown is a report as -json writes it.
 func (f found) shown() any {
-	if f.bought == nil {
+	if f.bought == nil && f.drift == nil {
 		return f.report
 	}
-	return paidReport{f.report, f.bought}
+	return paidReport{f.report, f.bought, f.drift}
 }
 
 // boughtText writes the rows of a purchase.

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"store.example/agentstore/corpus/accounts"
+	"store.example/agentstore/corpus/drift"
+	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
@@ -45,9 +47,16 @@ func (s *settings) read(ctx context.Context, urls []string, stderr io.Writer) ([
 	if host != "" {
 		urls = []string{host}
 	}
-	client, err := s.client(urls)
+	client, err := s.client(urls, 0)
 	if err != nil {
 		return nil, err
+	}
+	if s.drift {
+		files, err := s.client(urls, drift.MaxDocument)
+		if err != nil {
+			return nil, err
+		}
+		s.files = &hostFiles{files, map[string][]exchange.Exchange{}}
 	}
 	if host != "" {
 		if err := s.reachable(host); err != nil {
@@ -114,8 +123,12 @@ func (s *settings) readOne(ctx context.Context, client *fetch.Client, d door) (f
 	checker.ReadsAccounts(accounts.Reader{}, nodes.Networks()...)
 	report, recording, err := fetch.Walk(ctx, client, checker, fetch.WalkStart{URL: d.url, PlainHTTP: s.local,
 		PostBody: string(s.body), Nodes: nodes})
+	f := found{report: report, private: recording.Private}
+	if err == nil && s.drift {
+		f.drift, err = s.compare(ctx, recording.Start, recording.Exchanges)
+	}
 	if err != nil || s.save == "" {
-		return found{report: report, private: recording.Private}, err
+		return f, err
 	}
 	raw, err := recording.Encode()
 	if err != nil {
@@ -124,7 +137,7 @@ func (s *settings) readOne(ctx context.Context, client *fetch.Client, d door) (f
 	if err := os.WriteFile(s.save, raw, 0o600); err != nil {
 		return found{}, fmt.Errorf("saving the recording: %w", err)
 	}
-	return found{report: report, private: recording.Private}, nil
+	return f, nil
 }
 
 // nodes are those that are asked for accounts: the seller's own, if there is one.
@@ -163,9 +176,11 @@ func (s *settings) rejudge(stderr io.Writer) (found, error) {
 	return found{report: report, private: recording.Private}, err
 }
 
-// client makes the guarded client. It is nobody's, so it signs nothing.
-func (s *settings) client(urls []string) (*fetch.Client, error) {
-	cfg := fetch.Config{UserAgent: "store-check/1 (+" + s.contact + ")", Unsigned: true, Timeout: s.timeout}
+// client makes the guarded client. It is nobody's, so it signs nothing. Where it reads documents,
+// most bounds their bytes, and what it reads is not kept.
+func (s *settings) client(urls []string, most int64) (*fetch.Client, error) {
+	cfg := fetch.Config{UserAgent: "store-check/1 (+" + s.contact + ")", Unsigned: true, Timeout: s.timeout,
+		MaxBytes: most, Unrecorded: most > 0}
 	if s.networks == "" && s.ports == "" && s.ca == "" && !s.local {
 		return fetch.New(cfg)
 	}

@@ -48,6 +48,8 @@ type (
 		Level     string          `json:"level"` // error for a check, note for an advisory
 		Message   sarifText       `json:"message"`
 		Locations []sarifLocation `json:"locations"`
+		// the document of a declaration, where Locations name a file of the repository
+		Related []sarifLocation `json:"relatedLocations,omitzero"`
 		// of door and rule, so that a finding is known again
 		Fingerprints map[string]string `json:"partialFingerprints"`
 	}
@@ -99,7 +101,24 @@ func sarif(all []found, battery, at string) sarifLog {
 	for _, c := range Checks() {
 		rule(c.Name, "error", probe.Doc{Title: c.Title, Reason: c.Reason}, c.Fix)
 	}
+	rule(anyDrift, "error", probe.Doc{Title: "What the host declares of the door is what the door says",
+		Reason: "Directories and agents choose by the declaration, and pay by the door's answer."}, driftFix)
+	rule(unreadDrift, "note", probe.Doc{Title: "What the host declares can be read",
+		Reason: "It was not compared with the door."}, driftFix)
 	for _, f := range all {
+		// inDocument shows the newest result at a line of the document of a declaration.
+		inDocument := func(url string, line int, which string) {
+			r := &run.Results[len(run.Results)-1]
+			where := sarifLocation{Logical: r.Locations[0].Logical}
+			where.Physical.Artifact.URI, where.Physical.Region.StartLine = url, max(line, 1)
+			if at == "" {
+				r.Locations = []sarifLocation{where}
+			} else {
+				r.Related = []sarifLocation{where}
+			}
+			sum := sha256.Sum256([]byte(f.report.URL + "\n" + r.RuleID + "\n" + which))
+			r.Fingerprints = map[string]string{"doorAndRule/v1": hex.EncodeToString(sum[:])}
+		}
 		add := func(name, level, detail string) {
 			sum := sha256.Sum256([]byte(f.report.URL + "\n" + name))
 			where := sarifLocation{Logical: []sarifLogical{{f.report.URL, "resource"}}}
@@ -124,6 +143,16 @@ func sarif(all []found, battery, at string) sarifLog {
 		for _, r := range f.bought {
 			if r.State == probe.Fail {
 				add(r.Name, "error", r.Detail)
+			}
+		}
+		if f.drift != nil {
+			for _, d := range f.drift.Findings {
+				add(anyDrift, "error", driftSays(d))
+				inDocument(d.URL, d.Line, driftName(d))
+			}
+			for _, u := range f.drift.Unread {
+				add(unreadDrift, "note", unreadSays(u))
+				inDocument(u.URL, u.Line, u.Declaration)
 			}
 		}
 		for _, n := range f.report.Advisories {

@@ -58,3 +58,87 @@ func TestAMissingMethodIsToldOnce(t *testing.T) {
 		}
 	}
 }
+
+// Each form tells a declaration that contradicts its door with both values, and SARIF with the line
+// of the document; a description that is larger than an answer of a door is read all the same, and
+// one document is asked for once for all doors of a host.
+func TestDriftInEachForm(t *testing.T) {
+	const agreeing = `{"url":"/dust-correct","network":"base"}`
+	asked := map[string]int{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked[r.URL.Path]++
+		switch r.URL.Path {
+		case "/openapi.json":
+			w.Write([]byte("{\"x\":\"" + strings.Repeat("x", 300<<10) + "\",\n" +
+				"\"paths\":{\"/dust-correct\":{\"get\":\n{\"x-payment-info\":{\n\"network\":\"eip155:137\\u001b\"}}}}}"))
+		case "/.well-known/x402":
+			w.Write([]byte(`{"resources":[` + agreeing + `]}`))
+		case "/.well-known/agent-card.json":
+			w.Write([]byte("<!doctype html>"))
+		default:
+			practiceDoor(w, r, "http", strings.TrimPrefix(r.URL.Path, "/"))
+		}
+	}))
+	t.Cleanup(s.Close)
+	dir := t.TempDir()
+	door, junit := s.URL+"/dust-correct", filepath.Join(dir, "a.xml")
+	const says = "declares network eip155:137"
+	for _, at := range []string{"", "README.md"} {
+		file := filepath.Join(dir, "a.sarif"+at)
+		code, out, errs := run(t, "-local", "-drift", "-sarif", file, "-at", at, "-junit", junit, door, door+"?a=b")
+		raw, err := os.ReadFile(file)
+		var log struct {
+			Runs []struct {
+				Results []struct {
+					RuleID              string
+					Message             struct{ Text string }
+					Locations           []sarifPlace
+					RelatedLocations    []sarifPlace
+					PartialFingerprints map[string]string
+				}
+			}
+		}
+		if err != nil || json.Unmarshal(raw, &log) != nil || code != kit.ExitDrift || errs != "" {
+			t.Fatalf("exit %d, %v %s\n%s", code, err, errs, out)
+		}
+		drifted, unread := 0, 0
+		for _, r := range log.Runs[0].Results {
+			place := append(r.RelatedLocations, r.Locations...)[0].PhysicalLocation
+			switch r.RuleID {
+			case "drift":
+				if drifted++; place.ArtifactLocation.URI != s.URL+"/openapi.json" || place.Region.StartLine != 4 ||
+					!strings.Contains(r.Message.Text, says) {
+					t.Errorf("at %q: %+v", at, r)
+				}
+			case "declaration-unread":
+				unread++
+			}
+		}
+		if drifted != 2 || unread != 2 || !strings.Contains(out, says) || strings.Contains(out, "\x1b") ||
+			!strings.Contains(out, "says nothing else than the door: x402") ||
+			!strings.Contains(out, "agent-card.json") {
+			t.Errorf("at %q: %d and %d results\n%s", at, drifted, unread, out)
+		}
+	}
+	if asked["/openapi.json"] != 2 {
+		t.Errorf("two runs asked %d times", asked["/openapi.json"])
+	}
+	if xml, err := os.ReadFile(junit); err != nil || !strings.Contains(string(xml), `name="drift openapi network"`) {
+		t.Errorf("JUnit: %v\n%s", err, xml)
+	}
+	_, out, _ := run(t, "-local", "-drift", "-json", door)
+	var report struct {
+		Drift struct{ Findings []map[string]any }
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil || len(report.Drift.Findings) != 1 ||
+		report.Drift.Findings[0]["live"] != "eip155:8453" || report.Drift.Findings[0]["line"] != 4.0 {
+		t.Errorf("JSON: %v\n%s", err, out)
+	}
+}
+
+type sarifPlace struct {
+	PhysicalLocation struct {
+		ArtifactLocation struct{ URI string }
+		Region           struct{ StartLine int }
+	}
+}

@@ -65,6 +65,7 @@ func one(b *bytes.Buffer, f found) {
 	}
 	clientsText(b, r.Clients)
 	boughtText(b, f.bought)
+	driftText(b, f.drift)
 	show(b, "\n  evidence %s\n", r.Evidence.Digest)
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode"
 
+	"store.example/agentstore/corpus/drift"
 	"store.example/agentstore/corpus/probe"
 )
 
@@ -26,8 +27,13 @@ func TestTextHidesNothing(t *testing.T) {
 			{Outcome: "would_sign", Index: new(1), Network: s, Amount: s}}
 		return r
 	}
-	got := string(text([]found{{report: report("x\x1b[8m\nREADY\r\u202e\x9b"), private: true}}))
-	like := string(text([]found{{report: report("x"), private: true}}))
+	compared := func(s string) *drift.Report {
+		return &drift.Report{Compared: []string{s + s}, Unread: []drift.Unread{{Declaration: s, URL: s, Reason: s}},
+			Findings: []drift.Finding{{Declaration: s, Member: s, Declared: s, Live: s, URL: s}}}
+	}
+	got := string(text([]found{{report: report("x\x1b[8m\nREADY\r\u202e\x9b"), private: true,
+		drift: compared("x\x1b[8m\nREADY\r\u202e\x9b")}}))
+	like := string(text([]found{{report: report("x"), private: true, drift: compared("x")}}))
 	if strings.Count(got, "\n") != strings.Count(like, "\n") {
 		t.Errorf("it has other lines than\n%s:\n%q", like, got)
 	}
