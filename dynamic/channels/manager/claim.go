@@ -157,7 +157,8 @@ func (r *round) cost(ctx context.Context, p *rail.Payment) (int64, error) {
 
 // sweep moves what was claimed to payTo.
 func (r *round) sweep(ctx context.Context) error {
-	sum, err := r.net.Due(ctx)
+	claimed, moved, err := r.net.Claimed(ctx)
+	sum := claimed - moved
 	if err != nil || sum < r.cfg.Sweep || r.sweeps {
 		return err
 	}
