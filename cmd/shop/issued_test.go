@@ -93,8 +93,10 @@ func TestCertificatesAreFoundInTheLog(t *testing.T) {
 		}
 	}
 	page, err := s.certificatePage(certs[0].Certificate.CertID, counter.Verification{Valid: true,
-		Proof: &certs[0].Proof, Certificate: &certs[0].Certificate, Issued: in(certs[0])})
-	if err != nil || !strings.Contains(string(page), "one of the 4 certificates") {
+		Proof: &certs[0].Proof, Certificate: &certs[0].Certificate, Issued: in(certs[0]),
+		Voucher: &till.Paid{Channel: "0xchannel", Sum: "0.5", ClaimTx: "0xclaim"}})
+	if err != nil || !strings.Contains(string(page), "one of the 4 certificates") ||
+		!strings.Contains(string(page), "Transaction 0xclaim claimed it.") {
 		t.Errorf("%s, %v", page, err)
 	}
 	id := in(certs[0]).Observation.ID

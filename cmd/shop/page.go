@@ -71,6 +71,16 @@ func (s *Shop) certificatePage(id string, v counter.Verification) ([]byte, error
 	if v.Reason == "no_published_key" {
 		view.Says = append(view.Says, "No key that this store has published made this signature.")
 	}
+	if paid := v.Voucher; paid != nil {
+		says := "It was paid by voucher out of channel " + paid.Channel + ", of which " + paid.Sum +
+			" USDC were spent in all by then. "
+		if paid.ClaimTx != "" {
+			says += "Transaction " + paid.ClaimTx + " claimed it."
+		} else {
+			says += "No final transaction has claimed it yet."
+		}
+		view.Says = append(view.Says, says)
+	}
 	if v.PredatesPayment {
 		view.Says = append(view.Says, "Certificates of before 2026-07-31 were issued without the payment fields; "+
 			"their absence is no defect.")

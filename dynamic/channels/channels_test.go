@@ -31,6 +31,24 @@ func state(id string, block uint64, balance, claimed int64) rail.ChannelState {
 	return rail.ChannelState{ID: id, Block: block, Balance: balance, Claimed: claimed}
 }
 
+// The claim of a voucher is the first that claimed as much, of this channel alone.
+func TestClaimOf(t *testing.T) {
+	err := ledger.NewMem(ledger.MemOptions{}).Update(t.Context(), func(tx ledger.Tx) error {
+		err := errors.Join(channels.Claimed(tx, network, "a", 100, "one"),
+			channels.Claimed(tx, network, "a", 300, "two"),
+			channels.Claimed(tx, network, "b", 900, "other"))
+		for sum, want := range map[int64]string{1: "one", 100: "one", 101: "two", 300: "two", 301: ""} {
+			if got, readErr := channels.ClaimOf(tx, network, "a", sum); got != want || readErr != nil {
+				t.Errorf("the claim of %d is %q, want %q; %v", sum, got, want, readErr)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // steps run in order over one ledger. Each says what it returns: a type of error or an error, nil
 // for none.
 func TestSteps(t *testing.T) {

@@ -56,6 +56,20 @@ func Looked(tx ledger.Tx, network string, block uint64, at time.Time) error {
 	return ledger.SetJSON(tx, ledger.ChannelWatchKey(network), w)
 }
 
+// Claimed notes the transaction by which a channel was claimed up to a sum, once it is final.
+func Claimed(tx ledger.Tx, network, id string, sum int64, in string) error {
+	return tx.Set(ledger.ChannelClaimKey(network, id, sum), []byte(in))
+}
+
+// ClaimOf is the transaction by which a voucher for a sum was claimed, "" while there is none: the
+// first that claimed so much or more.
+func ClaimOf(tx ledger.Tx, network, id string, sum int64) (string, error) {
+	for e, err := range tx.Scan(ledger.ChannelClaims(network, id, sum)) {
+		return string(e.Value), err
+	}
+	return "", nil
+}
+
 // Doubt says that the ledger was restored: what payers sign for may be more than is known here.
 func Doubt(tx ledger.Tx, network string) error {
 	w, err := ReadWatch(tx, network)

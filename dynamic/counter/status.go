@@ -22,6 +22,7 @@ type PurchaseStatus struct {
 	Terms      rail.Requirement `json:"terms"` // the original ones
 	CreatedAt  string           `json:"created_at"`
 	Settlement settlementView   `json:"settlement"`
+	Voucher    *till.Paid       `json:"voucher,omitempty"` // what it was paid by, out of a channel
 	Fulfilment fulfilmentView   `json:"fulfilment"`
 	OwedUSDC   string           `json:"owed_usdc,omitempty"`
 	// DebtURL is where what is owed stands, with the authorization that pays it, once that is
@@ -93,7 +94,8 @@ var nextSteps = map[till.State]string{
 func (c *Counter) statusView(p till.Status) PurchaseStatus {
 	v := PurchaseStatus{
 		PurchaseID: p.ID, State: p.State, Billed: p.Billed(), ItemID: p.Item, Terms: p.Terms,
-		CreatedAt: stamp(p.Created), Settlement: settlementOf(p.Purchase), NextStep: nextSteps[p.State],
+		CreatedAt: stamp(p.Created), Settlement: settlementOf(p.Purchase), Voucher: p.Paid,
+		NextStep: nextSteps[p.State],
 	}
 	switch {
 	case p.Open():

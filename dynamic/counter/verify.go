@@ -38,6 +38,7 @@ type Verification struct {
 	SignedBy        *attest.Signer `json:"signed_by,omitempty"`
 	NotCovered      []string       `json:"not_covered"`
 	ArtifactHash    string         `json:"artifact_hash,omitempty"` // SHA-256 of signed_payload, hex
+	Voucher         *till.Paid     `json:"voucher,omitempty"`       // what it was paid by, out of a channel
 	PredatesPayment bool           `json:"predates_payment_fields,omitempty"`
 	DoesNotProve    string         `json:"does_not_prove,omitempty"`
 	HowTo           string         `json:"how_to_check,omitempty"`
@@ -206,6 +207,9 @@ func (c *Counter) certificate(ctx context.Context, id string) (*Verification, er
 	}
 	v, err := c.verified(rec)
 	if err != nil {
+		return nil, err
+	}
+	if v.Voucher, err = c.till.PaidBy(ctx, rec.Purchase); err != nil {
 		return nil, err
 	}
 	// The certificate is good or not without the record, which must not stand in its way.

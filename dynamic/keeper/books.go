@@ -19,7 +19,9 @@ import (
 //	chain = ledger + explained + difference
 //
 // holds. What is explained is what the ledger is not meant to hold: a gift, what arrived before the
-// store was open, what is not final yet. A difference has a kind, which says what it means. What
+// store was open, what is not final yet. What was sold by voucher is revenue when it is delivered,
+// and receivable: it is explained away until the escrow moves it to payTo, which is explained in
+// turn. A difference has a kind, which says what it means. What
 // blocks are final is the chain's word; the month is that of the block's time, UTC.
 type Books struct {
 	Month       string         `json:"month"`
@@ -37,6 +39,8 @@ type NetworkBooks struct {
 	// Sums are by category; Total is of all.
 	Sums  []Sum `json:"sums"`
 	Total Sum   `json:"total"`
+	// Channels is what was sold by voucher, as it stands now; nil where none are taken.
+	Channels *ChannelBooks `json:"channels,omitzero"`
 	// Error says why the chain could not be read; then there are no lines of the network.
 	Error string `json:"error,omitzero"`
 }
@@ -81,6 +85,8 @@ const (
 	Tiny    Category = "small"   // less than the cheapest good
 	Gift    Category = "gift"    // a transfer without an authorization
 	Before  Category = "before"  // from before there were terms
+	Voucher Category = "voucher" // a sale out of a channel
+	Moved   Category = "moved"   // what was claimed of channels, moved by the escrow
 	Nothing Category = "nothing" // a difference alone
 )
 
@@ -120,6 +126,9 @@ var Kinds = map[Kind]string{
 	"payout_of_nothing":   "It was paid back, and the chain had taken back what it was owed for.",
 	"paid_twice":          "The debt is noted as paid by hand, and its payout was redeemed as well.",
 	"account_differs":     "What an account owes is not the sum of its lines and of what is under way.",
+	"channel_differs":     "What was spent out of a channel is not what was sold out of it and what is believed.",
+	"channel_lost":        "A channel holds less than was sold out of it: what is missing is lost.",
+	"claimed_unknown":     "More was claimed of channels than the ledger knows of: a purchase may be missing.",
 	"not_configured":      "The purchase was paid on a network that is not configured: nobody can look.",
 }
 
@@ -171,6 +180,12 @@ func (d *Inbox) books(ctx context.Context, month string) (Books, error) {
 				n.Error = err.Error()
 			}
 			lines = append(lines, paid...)
+		}
+		if n.Channels, err = d.channels(ctx, r); err != nil {
+			n.Error = err.Error()
+		}
+		if n.Channels != nil {
+			b.Differences += len(n.Channels.Kinds)
 		}
 		n.sum(lines)
 		b.Networks, b.Lines = append(b.Networks, n), append(b.Lines, lines...)
@@ -232,6 +247,8 @@ func usdc(atomic int64) string { return content.FormatUSDC(atomic) + " USDC" }
 // brought reports whether the ledger holds a purchase for money that arrived, and as what.
 func brought(p *till.Purchase) (Category, bool) {
 	switch {
+	case p.Spent != nil:
+		return Voucher, charged(p)
 	case sold(p):
 		return Sale, true
 	case p.Owed():

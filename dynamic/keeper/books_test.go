@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/channels"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
@@ -53,6 +54,11 @@ func (w *world) books() Books {
 func (b Books) kinds() (all []Kind) {
 	for _, l := range b.Lines {
 		all = append(all, l.Kinds...)
+	}
+	for _, n := range b.Networks {
+		if n.Channels != nil {
+			all = append(all, n.Channels.Kinds...)
+		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -138,6 +144,17 @@ var plants = map[Kind]func(w *world, p *till.Purchase){
 	},
 	"small_differs": func(w *world, _ *till.Purchase) { w.stranger(3, "0xtiny") },
 	"tip":           func(w *world, p *till.Purchase) { p.Tip = p.Amount + 1; w.save(p) },
+	"channel_differs": func(w *world, _ *till.Purchase) {
+		w.forget(ledger.PurchaseKey(w.voucher(7, 500_000, false).ID))
+	},
+	"channel_lost": func(w *world, _ *till.Purchase) {
+		p := w.voucher(7, 500_000, true)
+		w.write(func(tx ledger.Tx) error {
+			s := rail.ChannelState{ID: p.Spent.Channel.ID, Block: 2, Balance: 500_006}
+			return channels.Observe(tx, base, s, false)
+		})
+	},
+	"claimed_unknown": func(w *world, _ *till.Purchase) { w.net.claimed++ },
 	"not_configured": func(w *world, p *till.Purchase) {
 		away := *p
 		away.ID, away.CertID, away.Payment.Network = w.id("pur_"), "", "eip155:1"
@@ -218,6 +235,10 @@ func TestWhatIsExplained(t *testing.T) {
 	w := newWorld(t)
 	w.swept()
 	w.stranger(123_456, "") // a gift
+	w.voucher(1000, 500_000, true)
+	w.voucher(0, 20_001, false)
+	w.stranger(300_000, "")
+	w.last().Payer = escrow // which moves what was claimed
 	w.stranger(3, "0xtiny")
 	w.set(ledger.BudgetKey("uncredited", "small", base, noon.Format(time.DateOnly)), till.Small{Transfers: 1,
 		Amount: 3})
@@ -234,8 +255,13 @@ func TestWhatIsExplained(t *testing.T) {
 		sums[s.Name] = s.Chain
 	}
 	if b.Differences != 0 || sums["gift"] != 123_456 || sums["small"] != 3 || sums["owed"] != 500_000 ||
-		sums["waiting"] != 600_000 || b.Networks[0].Total.Difference != 0 {
+		sums["waiting"] != 600_000 || sums["moved"] != 300_000 || sums["voucher"] != 0 ||
+		b.Networks[0].Total.Difference != 0 {
 		t.Errorf("%v: %+v", b.kinds(), b)
+	}
+	if c := b.Networks[0].Channels; c.Sold != 520_001 || c.Believed != 1000 || c.Unclaimed != 521_001 || c.Lost != 0 ||
+		c.Channels != 2 {
+		t.Errorf("the channels: %+v", c)
 	}
 	w.net.fails = errAway
 	if b := w.books(); !strings.Contains(b.Networks[0].Error, errAway.Error()) {

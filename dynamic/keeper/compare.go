@@ -21,6 +21,7 @@ type half struct {
 	byID    map[string]*entry
 	byAuth  map[string]*entry
 	onChain map[till.Spot]bool
+	escrow  string // that keeps channels' money; "" where no vouchers are taken
 	credits map[till.Spot]string
 	till.Uncollected
 }
@@ -56,6 +57,9 @@ func (d *Inbox) compare(ctx context.Context, r rail.Rail, from, to time.Time) (l
 	h, err := d.half(ctx, info, from, to)
 	if err != nil {
 		return nil, mark.Block, err
+	}
+	if _, terms, ok := takesVouchers(r); ok {
+		h.escrow = terms.Escrow
 	}
 	small := map[string]till.Small{}
 	h.onChain = map[till.Spot]bool{}
@@ -135,11 +139,9 @@ func creditAt(tx ledger.Tx, e ledger.Entry) (till.Spot, string, error) {
 func (d *Inbox) enter(tx ledger.Tx, h *half, e *entry, from, to time.Time) error {
 	h.byID[e.ID], h.byAuth[e.Payment.ClaimKey()] = e, e
 	_, in := brought(&e.Purchase)
-	at := e.Created
-	if e.Proof != nil {
-		at = e.Proof.BlockTime
-	}
-	if e.Proof == nil && !sold(&e.Purchase) || !in && e.State != till.Reversed || at.Before(from) || !at.Before(to) {
+	at := countedAt(&e.Purchase)
+	if e.Proof == nil && !sold(&e.Purchase) && !charged(&e.Purchase) || !in && e.State != till.Reversed ||
+		at.Before(from) || !at.Before(to) {
 		return nil
 	}
 	h.rows = append(h.rows, e)
@@ -149,6 +151,18 @@ func (d *Inbox) enter(tx ledger.Tx, h *half, e *entry, from, to time.Time) error
 		return nil
 	}
 	return errors.Join(e.claimed(tx), e.certified(tx), e.indebted(tx, d.cfg.Till), e.credited(h))
+}
+
+// countedAt is when the books count a purchase: by the block of its transfer, and one by voucher
+// when it was delivered.
+func countedAt(p *till.Purchase) time.Time {
+	switch {
+	case p.Spent != nil:
+		return p.DeliveredAt
+	case p.Proof != nil:
+		return p.Proof.BlockTime
+	}
+	return p.Created
 }
 
 func lineOf(p *till.Purchase) Line {
@@ -191,9 +205,12 @@ func (e *entry) certified(tx ledger.Tx) error {
 	if err != nil {
 		return err
 	}
-	c := rec.Certificate
+	c, paidIn := rec.Certificate, ""
+	if e.Proof != nil && e.Spent == nil { // a deposit pays for nothing yet
+		paidIn = e.Proof.Tx
+	}
 	if rec.Purchase != e.ID || c.PaidUSDC != content.FormatUSDC(e.Amount) || c.Payer != e.Payment.Payer ||
-		e.Proof == nil || c.SettlementTx != e.Proof.Tx || c.PatronNumber != e.Number {
+		e.Proof == nil && e.Spent == nil || c.SettlementTx != paidIn || c.PatronNumber != e.Number {
 		e.line.finds("certificate_differs", "")
 	}
 	id, err := tx.Get(ledger.PatronKey(e.Number))
@@ -216,8 +233,12 @@ func (e *entry) indebted(tx ledger.Tx, t *till.Till) error {
 	return err
 }
 
-// credited judges whether its transfer is marked as used.
+// credited judges whether its transfer is marked as used: of a purchase by voucher that of the
+// deposit, which never comes to payTo.
 func (e *entry) credited(h *half) error {
+	if e.Proof == nil && e.Spent != nil && e.Spent.Deposit == nil {
+		return nil
+	}
 	if e.Proof == nil {
 		e.line.finds("no_proof", "")
 		return nil
@@ -308,6 +329,8 @@ func (h *half) uncollected(l Line, tr rail.Transfer, pay rail.Payment, spot till
 	switch {
 	case h.Swept.Earlier(tr):
 		l.Category, l.Explained = Before, l.Chain
+	case h.escrow != "" && tr.Payer == h.escrow:
+		l.Category, l.Explained = Moved, l.Chain
 	case tr.Nonce == "" || l.Chain == 0:
 		l.Category, l.Explained = Gift, l.Chain
 	case h.Unsure[spot] || tr.Block > h.Swept.Block || e != nil && (e.Open() || !e.Final) && e.Proof == nil:
@@ -339,6 +362,8 @@ func (h *half) unseen(e *entry, final uint64) Line {
 	}
 	l.Category, l.Ledger = cat, e.Amount
 	switch {
+	case e.Spent != nil:
+		l.Explained = -e.Amount // receivable
 	case e.Proof == nil:
 	case e.Proof.Block > final && !e.Final:
 		l.Category, l.Explained = Pending, -e.Amount
@@ -376,12 +401,13 @@ func (d *Inbox) strays(ctx context.Context, known map[string]bool, from, to time
 			if err != nil {
 				return err
 			}
-			if _, in := brought(&p); !in || known[p.Payment.Network] || p.Proof == nil ||
-				p.Proof.BlockTime.Before(from) || !p.Proof.BlockTime.Before(to) {
+			at := countedAt(&p)
+			if _, in := brought(&p); !in || known[p.Payment.Network] || p.Proof == nil && p.Spent == nil ||
+				at.Before(from) || !at.Before(to) {
 				continue
 			}
 			l := lineOf(&p)
-			l.Time, l.Ledger = p.Proof.BlockTime.UTC(), p.Amount
+			l.Time, l.Ledger = at.UTC(), p.Amount
 			l.finds("not_configured", "")
 			lines = append(lines, l.close())
 		}

@@ -15,6 +15,7 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/wallet"
+	"store.example/agentstore/dynamic/channels"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
@@ -24,6 +25,8 @@ import (
 const (
 	base  = "eip155:8453"
 	payTo = "0x00000000000000000000000000000000000000aa"
+
+	escrow = "0x0000000000000000000000000000000000000Ec5"
 )
 
 // ada is a wallet, as the ledger spells it.
@@ -35,6 +38,8 @@ var began = time.Now().UTC().Truncate(time.Second).Add(-400 * 24 * time.Hour)
 // quiet is a network of which a test says what stands on it. What no test asks it panics at.
 type quiet struct {
 	rail.Rail
+	rail.Channels
+	claimed   int64 // of channels
 	transfers []rail.Transfer
 	fuel      *big.Int
 	low       bool
@@ -46,6 +51,14 @@ type quiet struct {
 func (q *quiet) Info() rail.Info {
 	return rail.Info{Network: base, Name: "Base", Asset: "0xusdc", Symbol: "USDC", Decimals: 6, PayTo: payTo,
 		Unit: "wei", Accounts: []string{"0xrelayer"}, Timeout: time.Minute}
+}
+
+func (q *quiet) ChannelTerms() (rail.ChannelTerms, bool) {
+	return rail.ChannelTerms{Receiver: payTo, Token: "0xusdc", Escrow: escrow}, true
+}
+
+func (q *quiet) Claimed(context.Context) (claimed, moved int64, err error) {
+	return q.claimed, q.claimed, q.fails
 }
 
 func (q *quiet) Fuel(context.Context) (*big.Int, bool, error) { return q.fuel, q.low, q.fails }
@@ -106,6 +119,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.write(func(tx ledger.Tx) error { return channels.Looked(tx, base, 1, tx.Now()) })
 	w.desk = New(Config{Till: w.till, DB: w.db, Rails: []rail.Rail{w.net}, Refusals: NewRefusals()})
 	return w
 }
@@ -148,6 +162,35 @@ func (w *world) sold(item string, state till.State, amount int64, at time.Time) 
 	return p
 }
 
+// voucher sells out of a channel of its own, of which something was spent elsewhere. With a deposit
+// it has the proof of that.
+func (w *world) voucher(elsewhere, amount int64, deposit bool) *till.Purchase {
+	w.t.Helper()
+	p := &till.Purchase{ID: w.id("pur_"), Version: 1, State: till.Delivered, Created: noon, Updated: noon,
+		Item: "hello", Final: true, Protocol: "x402", Amount: amount, DeliveredAt: noon, CertID: w.id("cert_"),
+		Date: noon.Format(time.RFC3339)}
+	c := rail.Channel{ID: fmt.Sprintf("0x%064x", w.n), Payer: ada, Signer: ada, Receiver: payTo, Token: "0xusdc",
+		Delay: 1 << 30}
+	p.Number, p.Spent = int64(w.n), &till.Spent{Channel: c, Max: elsewhere + amount, At: noon}
+	p.Payment = rail.Payment{Network: base, Asset: "0xusdc", Method: rail.MethodVoucher, Payer: ada,
+		Nonce: fmt.Sprintf("%s/%d", c.ID, p.Spent.Max), PayTo: payTo, Amount: big.NewInt(amount)}
+	if deposit {
+		p.Spent.Deposit = &rail.Payment{Network: base, Method: rail.MethodDeposit, Amount: big.NewInt(1 << 40)}
+		p.Proof = &rail.Proof{Tx: c.ID, LogIndex: uint64(w.n), Block: 1, BlockHash: "0xb", BlockTime: noon}
+	}
+	w.write(func(tx ledger.Tx) error {
+		_, err := channels.Limits{Channel: 1 << 40, Day: 1 << 50}.Reserve(tx, channels.Bid{Network: base,
+			Channel: c, Voucher: rail.Voucher{Max: p.Spent.Max}, Amount: amount,
+			Purchase: p.ID, Seen: rail.ChannelState{ID: c.ID, Block: 1, Balance: 1 << 40}})
+		if err == nil {
+			_, err = channels.Take(tx, base, c.ID, p.ID, 0)
+		}
+		return err
+	})
+	w.save(p)
+	return p
+}
+
 // save writes a purchase and what points to it.
 func (w *world) save(p *till.Purchase) {
 	w.t.Helper()
@@ -169,7 +212,10 @@ func (w *world) save(p *till.Purchase) {
 	}
 	cert := attest.Certificate{CertID: p.CertID, Item: p.Item, PatronNumber: p.Number, Date: p.Date,
 		PaidUSDC: content.FormatUSDC(p.Amount), Payer: p.Payment.Payer, Network: p.Payment.Network,
-		SettlementTx: p.Proof.Tx}
+		SettlementTx: p.Tx()}
+	if p.Spent != nil {
+		cert.SettlementTx = ""
+	}
 	proof, err := attest.SignPayload(attest.SpecimenKey(), cert)
 	if err != nil {
 		w.t.Fatal(err)

@@ -120,7 +120,12 @@ func (b Books) Plain() []any {
 			parts = append(parts, "The chain cannot be read: "+n.Error)
 			continue
 		}
-		parts = append(parts, append(slices.Clone(n.Sums), n.Total))
+		if parts = append(parts, append(slices.Clone(n.Sums), n.Total)); n.Channels != nil {
+			parts = append(parts, "\nChannels on "+n.Network, []ChannelBooks{*n.Channels})
+			for _, s := range n.Channels.Says {
+				parts = append(parts, s)
+			}
+		}
 	}
 	if odd := slices.DeleteFunc(slices.Clone(b.Lines), func(l Line) bool { return len(l.Kinds) == 0 }); len(odd) > 0 {
 		parts = append(parts, "\nDifferences", odd)

@@ -98,6 +98,7 @@ const (
 	// channel/<network>/open/<channel id>: that it has something to be claimed;
 	// channel/<network>/refund/<channel id>: that its payer asked for what is left;
 	// channel/<network>/work/<settlement id>: a claim, a sweep or a refund under way;
+	// channel/<network>/claimed/<channel id>/<sum in all>: the transaction that claimed so much;
 	// channel/<network>/watch: up to where the chain was looked at.
 	prefixChannel = "channel"
 	// meta/<name>: facts about the ledger itself; meta/format is its format's
@@ -235,6 +236,17 @@ func ChannelWorkKey(network, id string) []byte { return Key(prefixChannel, netwo
 // ChannelWork is the range of a network's claims, sweeps and refunds under way.
 func ChannelWork(network string) (from, to []byte) {
 	return Prefix(Key(prefixChannel, network, "work"))
+}
+
+// ChannelClaimKey is channel/<network>/claimed/<channel id>/<sum in all, atomic units>.
+func ChannelClaimKey(network, id string, sum int64) []byte {
+	return Key(prefixChannel, network, "claimed", id, Number(uint64(sum)))
+}
+
+// ChannelClaims is the range of a channel's claims of a sum or more, the least first.
+func ChannelClaims(network, id string, sum int64) (from, to []byte) {
+	_, to = Prefix(Key(prefixChannel, network, "claimed", id))
+	return ChannelClaimKey(network, id, sum), to
 }
 
 // ChannelWatchKey is channel/<network>/watch.

@@ -45,8 +45,9 @@ type Channels interface {
 	// Simulate tries each of the claims alone at the newest block. A *Refusal says of one why it
 	// would revert, in its place; nil is one that goes through. err says that nothing is known.
 	Simulate(ctx context.Context, rows []VoucherClaim) (failing []error, err error)
-	// Due is what was claimed and not moved to payTo yet, at the newest block.
-	Due(ctx context.Context) (int64, error)
+	// Claimed is what was claimed for payTo in all, and what of it was moved there, at the newest
+	// block.
+	Claimed(ctx context.Context) (claimed, moved int64, err error)
 	// Sweep is the payment that moves what is due to payTo. serial tells one sweep from another.
 	Sweep(serial string, due int64) *Payment
 	// Refund is the payment that claims a voucher, unless it is claimed already, and gives amount
@@ -74,6 +75,7 @@ type ChannelTerms struct {
 	Receiver   string        // payTo
 	Authorizer string        // whose signature claims and refunds; the store's own key
 	Token      string        // the network's asset
+	Escrow     string        // the contract that keeps the money, and moves it to payTo
 	Delay      time.Duration // from the beginning of a payer's withdrawal to its end
 	MinDeposit int64         // atomic units
 	// Reasons is what stands before a reason of the scheme's on this network, such as

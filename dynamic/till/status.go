@@ -12,6 +12,7 @@ import (
 type Status struct {
 	*Purchase
 	Body []byte // nil where nothing was delivered
+	Paid *Paid  // nil where no channel was charged
 }
 
 // Status returns a purchase to the holder of its token. A wrong token and an unknown id get the
@@ -47,6 +48,13 @@ func (t *Till) status(p *Purchase) (s Status, err error) {
 			s.Body, err = t.body(p)
 		}
 	}
+	if err != nil || p.Spent == nil {
+		return s, err
+	}
+	err = t.view(context.Background(), func(tx ledger.Tx) (err error) {
+		s.Paid, err = paidBy(tx, p)
+		return err
+	})
 	return s, err
 }
 

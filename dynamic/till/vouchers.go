@@ -378,6 +378,42 @@ func takeCharge(tx ledger.Tx, p *Purchase) error {
 	return nil
 }
 
+// Paid is what a purchase by voucher was paid by, as who checks its certificate may see it. The
+// chain has all of it once the voucher is claimed.
+type Paid struct {
+	Network string `json:"network"`
+	Channel string `json:"channel_id"`
+	Sum     string `json:"sum_usdc"`           // what was spent of the channel in all, by this purchase's voucher
+	ClaimTx string `json:"claim_tx,omitempty"` // that claimed it, once that is final
+}
+
+// PaidBy is what a purchase was paid by out of a channel; nil for one that was not, and for what
+// was not bought here.
+func (t *Till) PaidBy(ctx context.Context, id string) (paid *Paid, err error) {
+	err = t.view(ctx, func(tx ledger.Tx) error {
+		paid = nil
+		p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id))
+		if err == nil {
+			paid, err = paidBy(tx, &p)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, errNotFound) {
+		return nil, ledgerDown(err)
+	}
+	return paid, nil
+}
+
+func paidBy(tx ledger.Tx, p *Purchase) (*Paid, error) {
+	if p.Spent == nil || p.DeliveredAt.IsZero() {
+		return nil, nil
+	}
+	paid := &Paid{Network: p.Payment.Network, Channel: p.Spent.Channel.ID, Sum: usdc(p.Spent.Max)}
+	var err error
+	paid.ClaimTx, err = channels.ClaimOf(tx, paid.Network, paid.Channel, p.Spent.Max)
+	return paid, err
+}
+
 // letGo releases the channel of a purchase by voucher that takes nothing.
 func letGo(tx ledger.Tx, p *Purchase) error {
 	if p.Spent == nil {

@@ -116,7 +116,7 @@ func (r *round) claim(ctx context.Context, list []due) error {
 	urgent := []due{}
 	for _, d := range list {
 		vouchers, brings = append(vouchers, d.VoucherClaim), brings+d.brings
-		w.Channels = append(w.Channels, d.Channel.ID)
+		w.Channels, w.Totals = append(w.Channels, d.Channel.ID), append(w.Totals, d.Total)
 		if d.urgent {
 			urgent = append(urgent, d)
 		}
@@ -157,7 +157,8 @@ func (r *round) cost(ctx context.Context, p *rail.Payment) (int64, error) {
 
 // sweep moves what was claimed to payTo.
 func (r *round) sweep(ctx context.Context) error {
-	sum, err := r.net.Due(ctx)
+	claimed, moved, err := r.net.Claimed(ctx)
+	sum := claimed - moved
 	if err != nil || sum < r.cfg.Sweep || r.sweeps {
 		return err
 	}
@@ -203,7 +204,8 @@ func (r *round) refund(ctx context.Context, row *channels.Row) error {
 	}
 	cost, err := r.cost(ctx, p)
 	if err == nil {
-		err = r.begin(ctx, work{Kind: rail.MethodRefund, Channels: []string{id}}, p, func(tx ledger.Tx) error {
+		w := work{Kind: rail.MethodRefund, Channels: []string{id}, Totals: []int64{v.Total}}
+		err = r.begin(ctx, w, p, func(tx ledger.Tx) error {
 			return errors.Join(r.cfg.Limits.Spend(tx, r.id, id, cost), channels.Show(tx, r.id, id, v.Voucher.Max))
 		})
 	}

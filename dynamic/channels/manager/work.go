@@ -18,6 +18,7 @@ type work struct {
 	Settlement string    `json:"settlement"`
 	Kind       string    `json:"kind"` // method of the payment
 	Channels   []string  `json:"channels,omitzero"`
+	Totals     []int64   `json:"totals,omitzero"` // up to which each is claimed; 0 for one that is not
 	Since      time.Time `json:"since"`
 	// Ended says of a refund that its channel was opened again: another one of it is another work.
 	Ended bool `json:"ended,omitzero"`
@@ -114,6 +115,14 @@ func (r *round) drive(ctx context.Context, w work, s *settle.Settlement) error {
 	}
 	if landed && o.news.Final || over {
 		return r.write(ctx, func(tx ledger.Tx) error {
+			for i, total := range w.Totals {
+				if !landed || total == 0 {
+					continue
+				}
+				if err := channels.Claimed(tx, r.id, w.Channels[i], total, o.news.Proof.Tx); err != nil {
+					return err
+				}
+			}
 			return tx.Delete(ledger.ChannelWorkKey(r.id, w.Settlement))
 		})
 	}

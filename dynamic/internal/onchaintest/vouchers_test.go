@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/big"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,7 @@ import (
 	"store.example/agentstore/dynamic/channels/manager"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/internal/tilltest"
+	"store.example/agentstore/dynamic/keeper"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
@@ -316,7 +318,7 @@ func (s *voucherShop) manage() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	m, err := manager.New(manager.Config{DB: s.db, Rails: s.rails, Settles: d, Log: slog.Default()})
+	m, err := manager.New(manager.Config{DB: s.db, Rails: s.rails, Settles: d, Log: slog.Default(), Sweep: 1})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -334,11 +336,12 @@ func (s *voucherShop) manage() {
 }
 
 // A payer has what is left given back at the door, once a day, and buys on in the same channel.
+// What that claims is told beside the certificate, comes to payTo, and is owed to nobody.
 func TestVouchersAreRefunded(t *testing.T) {
 	t.Parallel()
 	s := newVoucherShop(t, channels.Limits{})
 	s.manage()
-	const line, paid = "/porch/line", "PAYMENT-RESPONSE"
+	const line, hello, paid = "/porch/line", "/api/buy/hello", "PAYMENT-RESPONSE"
 	refund := func(max int64) tilltest.Reply {
 		header := s.voucher(line, max, 0)["PAYMENT-SIGNATURE"]
 		raw, err := base64.StdEncoding.DecodeString(header)
@@ -350,19 +353,60 @@ func TestVouchersAreRefunded(t *testing.T) {
 		return s.do("GET", line, map[string]string{"PAYMENT-SIGNATURE": header})
 	}
 	s.holds("of no channel", refund(0), 402, "PAYMENT-REQUIRED", "channel_not_found")
-	if r := s.do("GET", line, s.voucher(line, 1000, 1_000_000)); r.Status != 200 {
-		t.Fatalf("%d %s", r.Status, r.Raw)
+	card := s.do("GET", hello, s.voucher(hello, 500_000, 1_000_000))
+	if card.Status != 200 {
+		t.Fatalf("%d %s", card.Status, card.Raw)
+	}
+	verify := func() tilltest.Reply { return s.do("GET", "/api/verify/"+card.Str("cert_id"), nil) }
+	before := verify()
+	if before.Str("voucher", "channel_id") == "" || before.Str("voucher", "sum_usdc") != "0.5" {
+		t.Errorf("before it is claimed: %s", before.Raw)
 	}
 	s.holds("out of step", refund(500), 402, "PAYMENT-REQUIRED", "cumulative_amount_mismatch",
-		`"signedMaxClaimable":"1000"`)
-	before := s.net.Node.Balance(s.from.Address)
-	r := refund(1000)
+		`"signedMaxClaimable":"500000"`)
+	had := s.net.Node.Balance(s.from.Address)
+	r := refund(500_000)
 	s.holds("of what is left", r, 200, paid, `"amount":"400000"`, `"transaction":"0x`, `"balance":"600000"`,
-		`"totalClaimed":"1000"`, `"refundNonce":"1"`)
-	if back := s.net.Node.Balance(s.from.Address) - before; back != 400_000 ||
+		`"totalClaimed":"500000"`, `"refundNonce":"1"`)
+	if back := s.net.Node.Balance(s.from.Address) - had; back != 400_000 ||
 		r.Str("message") != "Refund acknowledged" || r.Str("channelId") == "" {
 		t.Errorf("%d came back: %s", back, r.Raw)
 	}
-	s.holds("again the same day", refund(1000), 402, "PAYMENT-REQUIRED", "limit_reached")
-	s.holds("and on", s.do("GET", line, s.voucher(line, 2000, 0)), 200, paid, `"chargedCumulativeAmount":"2000"`)
+	s.holds("again the same day", refund(500_000), 402, "PAYMENT-REQUIRED", "limit_reached")
+	s.holds("and on", s.do("GET", line, s.voucher(line, 501_000, 0)), 200, paid,
+		`"chargedCumulativeAmount":"501000"`)
+	var after tilltest.Reply
+	until(t, "the claim to be final", func() bool {
+		after = verify()
+		return after.Str("voucher", "claim_tx") != ""
+	})
+	status := s.do("GET", "/api/purchase-status/"+card.Str("recovery", "purchase_id"),
+		map[string]string{"Authorization": "Bearer " + card.Str("recovery", "status_token")})
+	if in := after.Str("voucher", "claim_tx"); !strings.Contains(answer(t, r, paid), in) ||
+		status.Str("voucher", "claim_tx") != in || after.Body["valid"] != true ||
+		after.Body["signed_payload"] != before.Body["signed_payload"] {
+		t.Errorf("claimed: %s, status %s", after.Raw, status.Raw)
+	}
+	s.moved(500_000)
+}
+
+// moved waits until the books have a sum that the escrow moved to payTo, without a difference.
+func (s *voucherShop) moved(sum int64) {
+	s.t.Helper()
+	desk := keeper.New(keeper.Config{Till: s.till, DB: s.db, Rails: s.rails})
+	var b keeper.Books
+	until(s.t, "the sweep to be in the books", func() bool {
+		var err error
+		if b, err = desk.Books(s.t.Context(), time.Now().UTC().Format("2006-01")); err != nil {
+			s.t.Fatal(err)
+		}
+		return slices.ContainsFunc(b.Networks[0].Sums, func(x keeper.Sum) bool {
+			return x.Name == string(keeper.Moved) && x.Chain == sum
+		})
+	})
+	owed, err := till.ListOwed(s.t.Context(), s.db)
+	if c := b.Networks[0].Channels; b.Differences != 0 || c.Moved != sum || c.Sold != 501_000 || err != nil ||
+		len(owed) != 0 {
+		s.t.Errorf("the books: %+v, owed %v, %v", b, owed, err)
+	}
 }

@@ -119,8 +119,8 @@ func (r *Rail) ChannelTerms() (rail.ChannelTerms, bool) {
 	if r.cfg.Authorizer == nil || !r.escrow.Load() {
 		return rail.ChannelTerms{}, false
 	}
-	return rail.ChannelTerms{Receiver: r.cfg.PayTo, Authorizer: r.authorizer(), Token: r.cfg.Asset, Delay: r.cfg.Delay,
-		MinDeposit: r.cfg.MinDeposit, Reasons: reasonsOfBatch}, true
+	return rail.ChannelTerms{Receiver: r.cfg.PayTo, Authorizer: r.authorizer(), Token: r.cfg.Asset,
+		Escrow: escrowAddress.Hex(), Delay: r.cfg.Delay, MinDeposit: r.cfg.MinDeposit, Reasons: reasonsOfBatch}, true
 }
 
 func (r *Rail) authorizer() string { return crypto.PubkeyToAddress(r.cfg.Authorizer.PublicKey).Hex() }

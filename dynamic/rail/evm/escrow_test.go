@@ -226,12 +226,12 @@ func TestChannel(t *testing.T) {
 		t.Errorf("claims that go through and do not: %v, %v", failing, err)
 	}
 	h.must(h.rail.Claims(rows, 2000))
-	if due, err := h.rail.Due(ctx); err != nil || due != 2000 {
-		t.Errorf("%d are due, %v", due, err)
+	if all, moved, err := h.rail.Claimed(ctx); err != nil || all-moved != 2000 {
+		t.Errorf("%d are claimed and %d moved, %v", all, moved, err)
 	}
 	h.must(h.rail.Sweep("1", 2000), nil)
-	if due, err := h.rail.Due(ctx); err != nil || due != 0 || h.Node.Balance(h.PayTo) != 2000 {
-		t.Errorf("%d are due and %d were paid, %v", due, h.Node.Balance(h.PayTo), err)
+	if all, moved, err := h.rail.Claimed(ctx); err != nil || all != moved || h.Node.Balance(h.PayTo) != 2000 {
+		t.Errorf("%d are claimed, %d moved and %d were paid, %v", all, moved, h.Node.Balance(h.PayTo), err)
 	}
 	p, err := h.parse(h.voucherPayload(h.channel(h.Buyers[0], 0), h.Buyers[0], 3000))
 	if err != nil {

@@ -166,18 +166,17 @@ func (r *Rail) Withdrawals(ctx context.Context, s rail.Span) iter.Seq2[rail.With
 	}
 }
 
-// Due implements rail.Channels.
-func (r *Rail) Due(ctx context.Context) (int64, error) {
+// Claimed implements rail.Channels.
+func (r *Rail) Claimed(ctx context.Context) (claimed, moved int64, err error) {
 	var out hexutil.Bytes
 	data := bytes.Join([][]byte{selReceiver, addressWord(r.payTo), addressWord(r.asset)}, nil)
 	if err := r.rpc.one(ctx, &out, "eth_call", ethCall(common.Address{}, escrowAddress, data), "latest"); err != nil {
-		return 0, fmt.Errorf("reading what was claimed: %w", err)
+		return 0, 0, fmt.Errorf("reading what was claimed: %w", err)
 	}
 	if len(out) != 64 {
-		return 0, errors.New("reading what was claimed: the answer has an unexpected form")
+		return 0, 0, errors.New("reading what was claimed: the answer has an unexpected form")
 	}
-	due := new(big.Int).Sub(new(big.Int).SetBytes(out[:32]), new(big.Int).SetBytes(out[32:]))
-	return max(0, rail.Atomic(due)), nil
+	return rail.Atomic(new(big.Int).SetBytes(out[:32])), rail.Atomic(new(big.Int).SetBytes(out[32:])), nil
 }
 
 // Simulate implements rail.Channels. Each row is tried with as much gas as it is given in a claim.
