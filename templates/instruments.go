@@ -65,7 +65,6 @@ type CriteriaView struct {
 	Checks     []CriterionLine
 	Advisories []CriterionLine
 	Artifacts  []ArtifactLine
-	Clients    []ClientLine
 	// Order says how the rules of Tiers are tested, in their order; Counting how labels and
 	// coverage are counted, Gaps what each reason of a gap means.
 	Order    string
@@ -74,12 +73,6 @@ type CriteriaView struct {
 	Gaps     []Fact
 	// Rule says how a result class is reached, Limit where all of it ends.
 	Rule, Limit string
-}
-
-// ClientLine is one client that is replayed at doors.
-type ClientLine struct {
-	Name, Package, Configured, Signs string
-	Checked                          bool // it was run, and not only read
 }
 
 // CriterionLine is one check or advisory.

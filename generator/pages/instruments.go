@@ -109,10 +109,6 @@ func renderCriteria(s *Source, u Unit, mediaType string, made attest.Digest) ([]
 		v.Checks = append(v.Checks, templates.CriterionLine{Name: k.Name, Battery: k.Battery, Title: k.Title,
 			Reason: k.Reason, Citation: k.Citation, Fix: k.Fix, Since: k.Since})
 	}
-	for _, k := range c.Clients {
-		v.Clients = append(v.Clients, templates.ClientLine{Name: k.Client, Package: k.Package, Configured: k.Configured,
-			Signs: k.Signs, Checked: k.Checked})
-	}
 	for _, a := range probe.Advisories() {
 		v.Advisories = append(v.Advisories, templates.CriterionLine{Name: a.Name, Title: a.Doc.Title,
 			Reason: a.Doc.Reason, Citation: a.Doc.Citation, Fix: a.Fix, Since: a.Since})
