@@ -60,7 +60,7 @@
 //	channel/<network>/row/<id>               one channel
 //	channel/<network>/open/<id>              what of it is to be claimed, and since when
 //	channel/<network>/refund/<id>            its payer asked for what is left
-//	channel/<network>/work/<settlement>      a claim, a sweep or a refund under way
+//	channel/<network>/settling/<settlement>  a claim, a sweep or a refund under way
 //	channel/<network>/claimed/<id>/<sum>     the transaction that claimed so much of it
 //	channel/<network>/watch                  up to where the chain was looked at, and when
 //	budget/channels-risk/<network>/<day>     what was sold under a risk, atomic units

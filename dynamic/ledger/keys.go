@@ -97,7 +97,7 @@ const (
 	// channel/<network>/row/<channel id>: what was sold out of a payer's channel;
 	// channel/<network>/open/<channel id>: that it has something to be claimed;
 	// channel/<network>/refund/<channel id>: that its payer asked for what is left;
-	// channel/<network>/work/<settlement id>: a claim, a sweep or a refund under way;
+	// channel/<network>/settling/<settlement id>: a claim, a sweep or a refund under way;
 	// channel/<network>/claimed/<channel id>/<sum in all>: the transaction that claimed so much;
 	// channel/<network>/watch: up to where the chain was looked at.
 	prefixChannel = "channel"
@@ -230,12 +230,12 @@ func Refunds(network string) (from, to []byte) {
 	return Prefix(Key(prefixChannel, network, "refund"))
 }
 
-// ChannelWorkKey is channel/<network>/work/<settlement id>.
-func ChannelWorkKey(network, id string) []byte { return Key(prefixChannel, network, "work", id) }
+// ChannelWorkKey is channel/<network>/settling/<settlement id>.
+func ChannelWorkKey(network, id string) []byte { return Key(prefixChannel, network, "settling", id) }
 
 // ChannelWork is the range of a network's claims, sweeps and refunds under way.
 func ChannelWork(network string) (from, to []byte) {
-	return Prefix(Key(prefixChannel, network, "work"))
+	return Prefix(Key(prefixChannel, network, "settling"))
 }
 
 // ChannelClaimKey is channel/<network>/claimed/<channel id>/<sum in all, atomic units>.

@@ -12,8 +12,8 @@ import (
 	"store.example/agentstore/dynamic/settle"
 )
 
-// work is a transaction of the store's own that is under way, at channel/<network>/work/<id of the
-// settlement>.
+// work is a transaction of the store's own that is under way, at
+// channel/<network>/settling/<id of the settlement>.
 type work struct {
 	Settlement string    `json:"settlement"`
 	Kind       string    `json:"kind"` // method of the payment
