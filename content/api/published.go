@@ -73,6 +73,10 @@ var storeDocuments = []Document{
 		Tags:    []string{tagStorefront}, Files: pages("/glossary", HTML, Markdown),
 	},
 	{
+		Name: "clients", Path: "/docs/clients", Summary: "Which of several ways to pay each known client takes.",
+		Tags: []string{tagStorefront}, Files: pages("/docs/clients", HTML, Markdown),
+	},
+	{
 		Name: "running_page", Path: "/running/{topic}", Summary: "One recipe for who runs a store.",
 		Tags: []string{tagStorefront},
 		Params: []Param{{Name: "topic", In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 40,

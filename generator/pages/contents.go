@@ -21,7 +21,7 @@ var documentation = []struct {
 }{
 	{"For buyers", []string{"/docs/free", "/docs/buying", "/docs/idempotency", "/docs/recovery", "/docs/budget",
 		"/docs/callers", "/docs/npm", "/mcp", "/pricing Prices"}},
-	{"For sellers", []string{"/try", "/criteria", "/defects", "/conformance"}},
+	{"For sellers", []string{"/try", "/docs/clients", "/criteria", "/defects", "/conformance"}},
 	{"For keepers", []string{"/running", "/running/install", "/running/service", "/running/container", "/running/proxy",
 		"/running/cdn", "/running/s3", "/running/postgres", "/running/backup", "/running/census", "/running/desk",
 		"/running/keeping", "/running/money", "/running/listings", "/running/upgrade", "/running/configuration",

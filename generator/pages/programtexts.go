@@ -7,6 +7,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/rule"
 	"store.example/agentstore/templates"
 )
@@ -29,6 +30,9 @@ var (
 	glossary = programPage{"Words",
 		"What the words of these pages mean, and which words the signed record and the API have for the same.",
 		func(*Input) string { return strings.Replace(programText("glossary"), "GAPS", gapTable(), 1) }}
+	clients = programPage{"Clients, and what each signs",
+		"Which of several ways to pay each known client takes, by its version and its limits.",
+		func(*Input) string { return strings.Replace(programText("clients"), "CLIENTS", clientTable(), 1) }}
 	goodsReference = programPage{"Goods of your own",
 		"Every key of a good's file, every kind of goods and every input, from the table that the store reads them by.",
 		func(*Input) string { return strings.Replace(programText("goods"), "TABLES", GoodTables(), 1) }}
@@ -61,6 +65,20 @@ func gapTable() string {
 	for _, g := range derive.CurrentRules().Gaps {
 		fmt.Fprintf(&b, "\n| %s | `%s` | %s%s. |", templates.InWords(g.Reason), g.Reason,
 			strings.ToUpper(g.Meaning[:1]), g.Meaning[1:])
+	}
+	return b.String()
+}
+
+// clientTable has the clients that are replayed at a door, and those that were read.
+func clientTable() string {
+	var b strings.Builder
+	b.WriteString("| Client | Its limits | Signs | Known by |\n| --- | --- | --- | --- |")
+	for _, c := range probe.KnownClients() {
+		by := "reading"
+		if c.Checked {
+			by = "a run"
+		}
+		fmt.Fprintf(&b, "\n| %s | %s | %s | %s |", cell(c.Package), cell(c.Configured), cell(c.Signs), by)
 	}
 	return b.String()
 }

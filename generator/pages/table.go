@@ -64,6 +64,7 @@ func shopRows() []Output {
 		{Name: "running_page", keys: topicsIn(runningFolder), deps: depsTopics(runningFolder),
 			Render: renderTopics(runningFolder)},
 		{Name: "glossary", program: &glossary},
+		{Name: "clients", program: &clients},
 		{Name: "configuration", program: &configuration},
 		{Name: "store_bundle_v1", prose: "spec/store-bundle-v1"},
 		{Name: "store_corpus_v1", prose: "spec/store-corpus-v1"},

@@ -3358,6 +3358,16 @@
       ]
     },
     {
+      "path": "/docs/clients",
+      "title": "Clients, and what each signs",
+      "summary": "Which of several ways to pay each known client takes, by its version and its limits.",
+      "parts": [
+        {
+          "text": "What a client signs at an endpoint that offers several ways to pay is decided by its code, version by version. /try says of an endpoint what each of these would sign there, and so do check and the reading before a payment (the_door.clients). A client that was run stood beside its model at the same endpoints, and both did the same. Of one that was read its sources say so. Client Its limits Signs Known by @x402/fetch 2.27.0 default the first entry with a scheme and network that are registered, in a default asset of its table, of at most $1; an authorization before other payment flows a run @x402/fetch 2.27.0 unlimited the first entry with a scheme and network that are registered, in any asset and of any amount; an authorization before other payment flows a run @x402/axios 2.11.0 with @x402/core 2.11.0 unlimited the first entry with a scheme and network that are registered, in any asset and of any amount a run @x402/core 2.21.0 unlimited the first entry with a scheme and network that are registered, in any asset and of any amount a run x402-fetch 1.2.0 default the first entry of the body in USDC of its table, else the first, of at most 100000 atomic units a run x402-fetch 1.2.0 unlimited the first entry of the body in USDC of its table, else the first, of any amount a run x402-axios 0.7.2 with x402 0.7.3 unlimited the first entry of the body in USDC of its table, else the first, of any amount a run x402 2.8.0 of PyPI, read from its sources unlimited the first entry with a scheme and network that are registered, in any asset and of any amount; later versions have limits, which were not read here reading github.com/x402-foundation/x402/go 2.9.0, read from its sources unlimited the first entry with a scheme and network that are registered, in any asset and of any amount; later versions have limits, which were not read here reading mppx 0.11.0, method evm default the first evm charge whose credentialTypes list authorization; none where one challenge of the answer cannot be read a run @x402/mcp 2.10.0, read from its sources default terms of a tool of MCP; no door of HTTP reading pay of solana-foundation, read in part from its sources default on Solana, the main network before others; which of several entries was not read reading"
+        }
+      ]
+    },
+    {
       "path": "/menu",
       "title": "/menu",
       "summary": "Leads people to the shelves, and programs to /menu.json."
@@ -3628,7 +3638,7 @@
         {
           "at": "storefront-2",
           "title": "Storefront, 2",
-          "text": "What is sold and what is free to read. GET /api/window/v1 GET /porch GET /zodiac/{address}"
+          "text": "What is sold and what is free to read. GET /api/window/v1 GET /porch GET /zodiac/{address} 1 published files"
         },
         {
           "at": "trade",
