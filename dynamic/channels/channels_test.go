@@ -95,6 +95,24 @@ func TestSteps(t *testing.T) {
 	spend := func(n int64) func(ledger.Tx) error {
 		return func(tx ledger.Tx) error { return limits.Spend(tx, network, "a", n) }
 	}
+	raise := func(max int64) func(ledger.Tx) error {
+		return func(tx ledger.Tx) error {
+			b := bid("a", max, 0, rail.ChannelState{})
+			return channels.Raise(tx, network, "a", &b.Channel, b.Voucher)
+		}
+	}
+	take := func(purchase string) func(ledger.Tx) error {
+		return func(tx ledger.Tx) error { _, err := channels.Take(tx, network, "a", purchase, 0); return err }
+	}
+	charges := func(charged, believed int64) func(ledger.Tx) error {
+		return func(tx ledger.Tx) error {
+			r, err := channels.Read(tx, network, "a")
+			if err == nil && (r.Charged != charged || r.Believed != believed || r.Last.Max != charged) {
+				err = fmt.Errorf("charged %d, believed %d by %+v", r.Charged, r.Believed, r.Last)
+			}
+			return err
+		}
+	}
 	first, final := buy(bid("a", 100, 100, a(1, 1000, 0))), observe(a(1, 1000, 0), true)
 	type step struct {
 		do   func(ledger.Tx) error
@@ -143,6 +161,19 @@ func TestSteps(t *testing.T) {
 			{reserve(bid("a", 400, 100, rail.ChannelState{})), channels.ErrUnknown},
 			{buy(bid("a", 400, 100, a(4, 1000, 0))), nil},
 			{reserve(bid("a", 600, 100, a(4, 1000, 0))), &channels.Mismatch{}},
+		},
+		"restored, taken after the backup": {
+			{raise(400), nil}, {doubt, nil}, {charges(400, 400), nil}, {reserve(bid("a", 100, 100, a(4, 1000, 0))),
+				&channels.Mismatch{}},
+			{raise(300), nil}, {buy(bid("a", 450, 50, a(4, 1000, 0))), nil}, {charges(450, 400), nil},
+		},
+		"restored while a purchase was under way": {
+			{reserve(bid("a", 100, 100, a(1, 1000, 0))), nil}, {raise(100), nil}, {charges(100, 100), nil},
+			{take("a/100"), nil}, {charges(100, 0), nil},
+		},
+		"restored long before": {
+			{reserve(bid("a", 100, 100, a(1, 1000, 0))), nil}, {raise(400), nil}, {take("a/100"), nil},
+			{charges(400, 300), nil}, {reserve(bid("a", 450, 50, a(4, 1000, 0))), nil},
 		},
 		"restored, never believed down": {
 			{first, nil}, {doubt, nil}, {reserve(bid("a", 50, 50, a(4, 1000, 0))), &channels.Mismatch{}},

@@ -70,13 +70,45 @@ func ClaimOf(tx ledger.Tx, network, id string, sum int64) (string, error) {
 	return "", nil
 }
 
-// Doubt says that the ledger was restored: what payers sign for may be more than is known here.
+// Raise takes over, after a restore, a voucher that was taken and that the restored ledger does not
+// know: it can be claimed, and buys nothing again. c is its channel, nil where that may be known.
+func Raise(tx ledger.Tx, network, id string, c *rail.Channel, v rail.Voucher) error {
+	r, err := Read(tx, network, id)
+	switch {
+	case errors.Is(err, ledger.ErrNotFound) && c != nil && c.ID == id:
+		r = &Row{Channel: *c, Consented: true} // nothing is sold out of another
+	case errors.Is(err, ledger.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case r.Last != nil && r.Last.Max >= v.Max:
+		return nil
+	}
+	if v.Max > r.Charged {
+		r.Believed += v.Max - r.Charged
+		r.Charged = v.Max
+	}
+	r.Last, r.Shown = &Taken{Voucher: v, At: tx.Now(), State: r.Seen}, max(r.Shown, v.Max)
+	return save(tx, network, r)
+}
+
+// Adopt takes over, after a restore, a channel of which the chain alone tells.
+func Adopt(tx ledger.Tx, network string, c rail.Channel) error {
+	_, err := Read(tx, network, c.ID)
+	if !errors.Is(err, ledger.ErrNotFound) {
+		return err
+	}
+	return save(tx, network, &Row{Channel: c})
+}
+
+// Doubt says that the ledger was restored: what payers sign for may be more than is known here, and
+// every channel has to be looked at again.
 func Doubt(tx ledger.Tx, network string) error {
 	w, err := ReadWatch(tx, network)
 	if err != nil {
 		return err
 	}
-	w.Restored = tx.Now()
+	w.Restored, w.Block = tx.Now(), 0
 	return ledger.SetJSON(tx, ledger.ChannelWatchKey(network), w)
 }
 

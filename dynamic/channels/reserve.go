@@ -107,9 +107,16 @@ func Take(tx ledger.Tx, network, id, purchase string, mined uint64) (*Row, error
 	}
 	h := r.Held
 	r.land(mined)
-	r.Charged, r.Agreed, r.Held = h.Max, tx.Now(), nil
-	r.Last = &Taken{Voucher: h.Voucher, Amount: h.Amount, Purchase: purchase, Print: h.Print, At: tx.Now(),
+	r.Held = nil
+	r.Believed -= max(0, min(h.Amount, r.Charged-(h.Max-h.Amount))) // known now, of what was taken over
+	if h.Max >= r.Charged {
+		r.Charged, r.Agreed = h.Max, tx.Now()
+	}
+	taken := &Taken{Voucher: h.Voucher, Amount: h.Amount, Purchase: purchase, Print: h.Print, At: tx.Now(),
 		State: r.Seen}
+	if r.Last == nil || h.Max >= r.Last.Max {
+		r.Last = taken
+	}
 	return r, save(tx, network, r)
 }
 

@@ -120,14 +120,14 @@ func (b *ChannelBooks) add(row *channels.Row, sold int64) {
 	}
 }
 
-// settled reports that the ledger knows of every claim: none is under way, and no restore took one
-// from it, which only its payer's next voucher brings back.
+// settled reports that the ledger knows of every claim: none is under way, and every channel was
+// looked at since a restore.
 func settled(tx ledger.Tx, network string) (bool, error) {
 	for _, err := range tx.Scan(ledger.ChannelWork(network)) {
 		return false, err
 	}
 	w, err := channels.ReadWatch(tx, network)
-	return w.Restored.IsZero(), err
+	return w.Block > 0, err
 }
 
 // finds adds a difference.

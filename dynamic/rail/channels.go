@@ -37,9 +37,9 @@ type Channels interface {
 	// the newest final one. Of two nodes that are configured each is asked by itself, and of what
 	// they say the less is believed. A channel that nobody funded is all zero.
 	ReadChannels(ctx context.Context, ids []string, final bool) ([]ChannelState, error)
-	// Withdrawals are the channels of which a payer began to withdraw in a span of blocks, whoever
-	// receives from them, piece by piece as Incoming.
-	Withdrawals(ctx context.Context, s Span) iter.Seq2[Withdrawals, error]
+	// ChannelEvents are what the escrow did in a span of blocks, of some kinds, piece by piece as
+	// Incoming. Others' channels are among them, but not among those that were funded.
+	ChannelEvents(ctx context.Context, s Span, kinds ...EventKind) iter.Seq2[ChannelEvents, error]
 	// Claims is the payment that claims vouchers in one transaction, which bring so much.
 	Claims(rows []VoucherClaim, brings int64) (*Payment, error)
 	// Simulate tries each of the claims alone at the newest block. A *Refusal says of one why it
@@ -150,10 +150,30 @@ type ChannelState struct {
 	RefundNonce uint64    `json:"refund_nonce,omitzero"`
 }
 
-// Withdrawals are the ids of channels in a piece of a span, and what is left of it.
-type Withdrawals struct {
-	Channels []string
-	Rest     Span
+// EventKind is something that an escrow does with a channel.
+type EventKind int
+
+// Kinds of a ChannelEvent.
+const (
+	ChannelFunded    EventKind = iota // for the first time, or again after everything was paid out
+	ChannelClaimed                    // up to Total
+	ChannelWithdrawn                  // its payer began to withdraw
+)
+
+// ChannelEvent is one event of an escrow.
+type ChannelEvent struct {
+	Kind    EventKind
+	ID      string
+	Channel Channel // of ChannelFunded: one of this store's
+	Total   int64   // of ChannelClaimed: what was claimed in all, atomic units
+	Tx      string
+	Block   uint64
+}
+
+// ChannelEvents are the events in a piece of a span, and what is left of it.
+type ChannelEvents struct {
+	Events []ChannelEvent
+	Rest   Span
 }
 
 // VoucherClaim is a row of a claim: Total of what the channel owes in all, at most the voucher's

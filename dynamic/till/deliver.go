@@ -393,7 +393,7 @@ func (t *Till) handOver(ctx context.Context, p *Purchase, from State) (*Purchase
 	}
 	mark := p.mark()
 	mark.Pool, mark.Entry, mark.Word, mark.Jar = o.Good.Pool, p.Entry, p.Word, p.Made.Number
-	if p.CertID != "" || p.Entry != "" || p.Word != "" {
+	if p.CertID != "" || p.Entry != "" || p.Word != "" || p.Spent != nil {
 		if err := t.cfg.HighWater.Keep(mark); err != nil {
 			return nil, fmt.Errorf("keeping the high-water mark: %w", err)
 		}

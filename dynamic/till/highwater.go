@@ -17,6 +17,7 @@ import (
 
 	"store.example/agentstore/corpus/durable"
 	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // HighMark is one thing that must never be given twice, noted outside the ledger before the answer
@@ -33,6 +34,16 @@ type HighMark struct {
 	Ref     string `json:"ref,omitzero"`
 	Request string `json:"request,omitzero"`
 	Net     int64  `json:"net,omitzero"`
+	// Spent is of a sale by voucher.
+	Spent *SpentMark `json:"spent,omitzero"`
+}
+
+// SpentMark is a voucher that was taken: with it a restored ledger claims what it has forgotten.
+type SpentMark struct {
+	Network string        `json:"network"`
+	Channel string        `json:"channel"`
+	Config  *rail.Channel `json:"config,omitzero"` // with the first one of a channel
+	rail.Voucher
 }
 
 // mark is what must not be given twice of every purchase.
@@ -40,6 +51,13 @@ func (p *Purchase) mark() HighMark {
 	m := HighMark{Patron: p.Number, Item: p.Item}
 	if a := p.Account; a != nil {
 		m.Account, m.Ref, m.Request, m.Net = a.Account, account.RefDigest(a.Ref), a.Request, a.Terms.Net
+	}
+	if s := p.Spent; s != nil {
+		m.Spent = &SpentMark{Network: p.Payment.Network, Channel: s.Channel.ID,
+			Voucher: rail.Voucher{Max: s.Max, Signature: p.Payment.Signature}}
+		if s.First {
+			m.Spent.Config = &s.Channel
+		}
 	}
 	return m
 }

@@ -92,7 +92,7 @@ func (t *Till) HighMarks(ctx context.Context) ([]HighMark, Rebuilt, error) {
 			if err != nil {
 				return err
 			}
-			if p.Number > 0 {
+			if p.Number > 0 || p.Spent != nil && !p.DeliveredAt.IsZero() {
 				m := p.mark()
 				if p.Made != nil {
 					m.Jar = p.Made.Number

@@ -8,6 +8,7 @@ import (
 
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/channels"
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
@@ -61,6 +62,12 @@ var errNotReconciled = errors.New("the restored ledger was not compared with the
 
 func (t *Till) raise(ctx context.Context, marks []HighMark) error {
 	const step = 200 // marks a transaction
+	funded := map[string]*rail.Channel{}
+	for _, m := range marks {
+		if m.Spent != nil && m.Spent.Config != nil {
+			funded[m.Spent.Channel] = m.Spent.Config
+		}
+	}
 	for len(marks) > 0 {
 		part := marks[:min(step, len(marks))]
 		marks = marks[len(part):]
@@ -87,6 +94,11 @@ func (t *Till) raise(ctx context.Context, marks []HighMark) error {
 				}
 				if m.Word != "" {
 					if err := goods.MarkRetired(tx, m.Word); err != nil {
+						return err
+					}
+				}
+				if s := m.Spent; s != nil {
+					if err := channels.Raise(tx, s.Network, s.Channel, funded[s.Channel], s.Voucher); err != nil {
 						return err
 					}
 				}
@@ -149,7 +161,58 @@ func reconcile(ctx context.Context, db ledger.DB, r rail.Rail) (Reconciled, erro
 			rec.FromChain++
 		}
 	}
+	if err := readChannels(ctx, db, r, rec.From); err != nil {
+		return rec, err
+	}
 	return rec, noteRead(ctx, db, info, since)
+}
+
+// readChannels takes over what the escrow of a network did since a block: the channels of this
+// store that were funded, and the transactions that claimed vouchers, once they are final.
+func readChannels(ctx context.Context, db ledger.DB, r rail.Rail, from uint64) error {
+	chans, ok := r.(rail.Channels)
+	if !ok {
+		return nil
+	}
+	if _, ok := chans.ChannelTerms(); !ok {
+		return nil
+	}
+	network := r.Info().Network
+	final, err := r.Final(ctx)
+	if err != nil {
+		return err
+	}
+	for piece, err := range chans.ChannelEvents(ctx, rail.Span{From: from}, rail.ChannelFunded, rail.ChannelClaimed) {
+		if err != nil {
+			return err
+		}
+		lctx, cancel := ledgerContext(ctx)
+		err = db.Update(lctx, func(tx ledger.Tx) error {
+			for _, e := range piece.Events {
+				if err := readChannel(tx, network, e, final.Block); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readChannel takes over one event; of a claim, one of a channel that is known.
+func readChannel(tx ledger.Tx, network string, e rail.ChannelEvent, final uint64) error {
+	if e.Kind == rail.ChannelFunded {
+		return channels.Adopt(tx, network, e.Channel)
+	}
+	_, err := channels.Read(tx, network, e.ID)
+	if errors.Is(err, errNotFound) || e.Block > final {
+		return nil
+	}
+	return errors.Join(err, channels.Claimed(tx, network, e.ID, e.Total, e.Tx))
 }
 
 type adoption int

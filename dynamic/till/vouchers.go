@@ -29,6 +29,7 @@ type Spent struct {
 	Channel rail.Channel  `json:"channel"`
 	Max     int64         `json:"max"`              // of the voucher
 	Deposit *rail.Payment `json:"deposit,omitzero"` // that came with it
+	First   bool          `json:"first,omitzero"`   // nothing was sold out of the channel before
 	At      time.Time     `json:"at,omitzero"`      // when it was settled, without a deposit
 	// State is the channel as the buyer was told of it, once it was charged.
 	State rail.ChannelState `json:"state,omitzero"`
@@ -257,7 +258,8 @@ func (t *Till) claimVoucher(ctx context.Context, o *matched, bid channels.Bid, m
 				return err
 			}
 		}
-		if _, err := t.cfg.Vouchers.Reserve(tx, bid); err != nil {
+		row, err := t.cfg.Vouchers.Reserve(tx, bid)
+		if err != nil {
 			return err
 		}
 		if bid.Deposit != nil {
@@ -268,7 +270,8 @@ func (t *Till) claimVoucher(ctx context.Context, o *matched, bid channels.Bid, m
 		if p, err = o.order(tx, t.makerOn(o.site), bid.Purchase, mark); err != nil {
 			return err
 		}
-		p.Spent = &Spent{Channel: bid.Channel, Max: bid.Voucher.Max, Deposit: bid.Deposit}
+		p.Spent = &Spent{Channel: bid.Channel, Max: bid.Voucher.Max, Deposit: bid.Deposit,
+			First: row.Last == nil}
 		if err := ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: p.ID, Header: o.p.Proof}); err != nil {
 			return err
 		}

@@ -212,7 +212,7 @@ func (r *round) refund(ctx context.Context, row *channels.Row) error {
 	_, over := errors.AsType[*channels.Over](err)
 	if over || isEnded(err) {
 		r.cfg.Log.Warn("a refund is not made", "network", r.id, "channel", id, "amount", row.Refund.Amount, "err", err)
-		return r.endRefund(ctx, id, "", func(ledger.Tx) error { return nil })
+		return r.endRefund(ctx, id, rail.Proof{}, func(ledger.Tx) error { return nil })
 	}
 	return r.told(err)
 }

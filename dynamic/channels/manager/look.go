@@ -49,11 +49,15 @@ func (r *round) look(ctx context.Context) error {
 	if from := min(w.Block, head.Block); from > 0 {
 		// Of a channel with nothing unclaimed the event alone tells.
 		span := rail.Span{From: from - min(from, again), To: head.Block}
-		for piece, err := range r.net.Withdrawals(ctx, span) {
+		for piece, err := range r.net.ChannelEvents(ctx, span, rail.ChannelWithdrawn) {
 			if err != nil {
 				return err
 			}
-			if err := r.observe(ctx, piece.Channels); err != nil {
+			var ids []string
+			for _, e := range piece.Events {
+				ids = append(ids, e.ID)
+			}
+			if err := r.observe(ctx, ids); err != nil {
 				return err
 			}
 			// The time stays that of the last whole look: until this one is whole too, nobody sees.

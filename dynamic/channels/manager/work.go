@@ -101,9 +101,9 @@ func (r *round) drive(ctx context.Context, w work, s *settle.Settlement) error {
 			w.Settlement, "channels", len(w.Channels), "news", o.news.Reason, "over", o.news.Over)
 	}
 	if w.Kind == rail.MethodRefund && (landed || over) && !w.Ended {
-		in := ""
+		var in rail.Proof
 		if landed {
-			in = o.news.Proof.Tx
+			in = *o.news.Proof
 		}
 		w.Ended = true
 		err := r.endRefund(ctx, w.Channels[0], in, func(tx ledger.Tx) error {
@@ -136,16 +136,39 @@ func (r *round) drive(ctx context.Context, w work, s *settle.Settlement) error {
 	return nil
 }
 
-// endRefund opens a channel again, as the chain has it now; in is the transaction that gave back,
-// "" for none. beside is written with it.
-func (r *round) endRefund(ctx context.Context, id, in string, beside func(ledger.Tx) error) error {
-	states, err := r.net.ReadChannels(ctx, []string{id}, false)
+// endRefund opens a channel again, as the chain has it now; in is what gave back, the zero Proof
+// for nothing. beside is written with it.
+func (r *round) endRefund(ctx context.Context, id string, in rail.Proof, beside func(ledger.Tx) error) error {
+	state, err := r.since(ctx, id, in.Block)
 	if err != nil {
 		return err
 	}
 	return r.write(ctx, func(tx ledger.Tx) error {
-		return errors.Join(channels.EndRefund(tx, r.id, states[0], in), beside(tx))
+		return errors.Join(channels.EndRefund(tx, r.id, state, in.Tx), beside(tx))
 	})
+}
+
+// since is a channel as a block has it, or a later one. What a node tells may lag behind what it
+// told before.
+func (r *round) since(ctx context.Context, id string, block uint64) (rail.ChannelState, error) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	again := time.NewTicker(200 * time.Millisecond)
+	defer again.Stop()
+	for {
+		states, err := r.net.ReadChannels(ctx, []string{id}, false)
+		if err != nil {
+			return rail.ChannelState{}, err
+		}
+		if states[0].Block >= block {
+			return states[0], nil
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return rail.ChannelState{}, ctx.Err()
+		}
+	}
 }
 
 // told passes errors on but for those by which a network says that nothing is sent now: they are

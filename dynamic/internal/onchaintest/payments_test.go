@@ -216,6 +216,9 @@ func auditCredits(t testing.TB, net *chaintest.Net, all []till.Purchase) {
 	credited := make(map[string]int64)
 	transfers := make(map[string]string)
 	for _, p := range all {
+		if p.Spent != nil {
+			continue // the channels' books say what is due for it
+		}
 		switch p.State {
 		case till.Settled, till.Promised, till.Delivered, till.SettledLate, till.RefundOwed, till.FromChain,
 			till.Uncredited:

@@ -1,6 +1,7 @@
 package onchaintest_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -22,12 +24,14 @@ import (
 	"store.example/agentstore/cmd/devnet/clients"
 	"store.example/agentstore/cmd/devnet/token"
 	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/channels"
 	"store.example/agentstore/dynamic/channels/manager"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/keeper"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger/bolt"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
 	"store.example/agentstore/dynamic/schedule"
@@ -45,18 +49,26 @@ type voucherShop struct {
 }
 
 func newVoucherShop(t *testing.T, limits channels.Limits) *voucherShop {
+	return newVoucherShopOn(t, shopOptions{networks: []uint64{8453}, buyers: 2}, limits, chaintest.NewKey(t), nil)
+}
+
+func newVoucherShopOn(t *testing.T, o shopOptions, limits channels.Limits, authorizer chaintest.Key,
+	high till.HighWater) *voucherShop {
 	s := &voucherShop{}
 	s.lies.Store("")
-	s.shop = newShop(t, shopOptions{networks: []uint64{8453}, buyers: 2,
-		evm: func(c *evm.Config) { c.Authorizer = chaintest.NewKey(t).Private },
-		config: func(c *till.Config) {
-			c.Vouchers, c.Shelves = &limits, []till.Shelf{till.Goods(c.Kinds), s.porch}
-			c.AfterStep = func(step string) {
-				if s.lies.CompareAndSwap(step, "") {
-					runtime.Goexit()
-				}
+	o.evm = func(c *evm.Config) { c.Authorizer = authorizer.Private }
+	o.config = func(c *till.Config) {
+		c.Vouchers, c.Shelves = &limits, []till.Shelf{till.Goods(c.Kinds), s.porch}
+		if high != nil {
+			c.HighWater = high
+		}
+		c.AfterStep = func(step string) {
+			if s.lies.CompareAndSwap(step, "") {
+				runtime.Goexit()
 			}
-		}})
+		}
+	}
+	s.shop = newShop(t, o)
 	s.from = s.net.Buyers[0]
 	err := s.db.Update(t.Context(), func(tx ledger.Tx) error {
 		return channels.Looked(tx, s.net.ID(), 1, tx.Now())
@@ -312,13 +324,14 @@ func TestStockClientBuysByVouchers(t *testing.T) {
 	}
 }
 
-// manage does rounds for the shop's channels until the test ends.
-func (s *voucherShop) manage() {
+// manage does rounds for the shop's channels until the test ends, or stop is called.
+func (s *voucherShop) manage(cfg manager.Config) (stop func()) {
 	d, err := settle.New(settle.Config{DB: s.db, Rails: s.rails, Gas: s.till.Config().Gas, Log: slog.Default()})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	m, err := manager.New(manager.Config{DB: s.db, Rails: s.rails, Settles: d, Log: slog.Default(), Sweep: 1})
+	cfg.DB, cfg.Rails, cfg.Settles, cfg.Log = s.db, s.rails, d, slog.Default()
+	m, err := manager.New(cfg)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -332,7 +345,9 @@ func (s *voucherShop) manage() {
 			}
 		})
 	}()
-	s.t.Cleanup(func() { cancel(); <-done })
+	stop = func() { cancel(); <-done }
+	s.t.Cleanup(stop)
+	return stop
 }
 
 // A payer has what is left given back at the door, once a day, and buys on in the same channel.
@@ -340,7 +355,7 @@ func (s *voucherShop) manage() {
 func TestVouchersAreRefunded(t *testing.T) {
 	t.Parallel()
 	s := newVoucherShop(t, channels.Limits{})
-	s.manage()
+	s.manage(manager.Config{Sweep: 1})
 	const line, hello, paid = "/porch/line", "/api/buy/hello", "PAYMENT-RESPONSE"
 	refund := func(max int64) tilltest.Reply {
 		header := s.voucher(line, max, 0)["PAYMENT-SIGNATURE"]
@@ -387,11 +402,95 @@ func TestVouchersAreRefunded(t *testing.T) {
 		after.Body["signed_payload"] != before.Body["signed_payload"] {
 		t.Errorf("claimed: %s, status %s", after.Raw, status.Raw)
 	}
-	s.moved(500_000)
+	s.moved(500_000, 501_000)
 }
 
-// moved waits until the books have a sum that the escrow moved to payTo, without a difference.
-func (s *voucherShop) moved(sum int64) {
+// A ledger that was restored from an older backup claims what was sold since, sells nothing of it
+// again, and knows by which transactions it was claimed.
+func TestVouchersAfterARestore(t *testing.T) {
+	t.Parallel()
+	const line, paid = "/porch/line", "PAYMENT-RESPONSE"
+	file := filepath.Join(t.TempDir(), "high-water")
+	high, err := till.OpenHighWater(file, attest.SpecimenKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer high.Close()
+	key := chaintest.NewKey(t)
+	s := newVoucherShopOn(t, shopOptions{networks: []uint64{8453}, buyers: 2, chain: chaintest.Options{Lead: 200}},
+		channels.Limits{}, key, high)
+	buy := func(buyer int, max, deposit int64) {
+		t.Helper()
+		s.from = s.net.Buyers[buyer]
+		s.holds("a purchase", s.do("GET", line, s.voucher(line, max, deposit)), 200, paid, `"chargedAmount":"1000"`)
+	}
+	buy(0, 1000, 1_000_000)
+	var backup bytes.Buffer
+	if err := ledger.Backup(t.Context(), s.db, &backup); err != nil {
+		t.Fatal(err)
+	}
+	buy(0, 2000, 0)
+	buy(1, 1000, 1_000_000)
+	buy(0, 3000, 0)
+	stop := s.manage(manager.Config{Sum: 2500, Fresh: 1}) // claims the first channel, moves nothing
+	var claim string
+	rows := func() (all []*channels.Row) {
+		t.Helper()
+		err := s.db.View(t.Context(), func(tx ledger.Tx) error {
+			all = nil
+			ids, err := channels.IDs(tx, s.net.ID())
+			for _, id := range ids {
+				r, readErr := channels.Read(tx, s.net.ID(), id)
+				err, all = errors.Join(err, readErr), append(all, r)
+				if r.Channel.Payer == s.net.Buyers[0].Address.Hex() && err == nil {
+					claim, err = channels.ClaimOf(tx, s.net.ID(), id, 2000)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	until(t, "the claim to be final", func() bool { rows(); return claim != "" })
+	was := claim
+	stop()
+	s.stop()
+
+	db, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "restored"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if err := ledger.Restore(t.Context(), db, &backup, till.Shut); err != nil {
+		t.Fatal(err)
+	}
+	marks, err := till.ReadHighWater(file, attest.SpecimenRing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = newVoucherShopOn(t, shopOptions{net: s.net, db: db}, channels.Limits{}, key, high)
+	if _, err := s.till.Reconcile(t.Context(), marks, nil); err != nil {
+		t.Fatal(err)
+	}
+	restoredEarlier(t, db, 15*time.Minute)
+	s.reopens()
+	if all := rows(); len(all) != 2 || all[0].Charged+all[1].Charged != 4000 || claim != was {
+		t.Errorf("restored are %+v %+v, claimed by %s, want %s", all[0], all[1], claim, was)
+	}
+	s.manage(manager.Config{Sum: 1, Fresh: 1, Sweep: 1})
+	until(t, "the store to notice that it is open", func() bool { return s.do("GET", line, nil).Status == 402 })
+	s.holds("what was bought before", s.do("GET", line, s.voucher(line, 3000, 0)), 402, "PAYMENT-REQUIRED",
+		"cumulative_amount_mismatch",
+		`"chargedCumulativeAmount":"3000"`)
+	s.holds("and on", s.do("GET", line, s.voucher(line, 4000, 0)), 200, paid, `"chargedAmount":"1000"`)
+	s.moved(5000, 2000)
+}
+
+// moved waits until the books have a sum that the escrow moved to payTo, without a difference, and
+// another for what was sold.
+func (s *voucherShop) moved(sum, sold int64) {
 	s.t.Helper()
 	desk := keeper.New(keeper.Config{Till: s.till, DB: s.db, Rails: s.rails})
 	var b keeper.Books
@@ -405,7 +504,7 @@ func (s *voucherShop) moved(sum int64) {
 		})
 	})
 	owed, err := till.ListOwed(s.t.Context(), s.db)
-	if c := b.Networks[0].Channels; b.Differences != 0 || c.Moved != sum || c.Sold != 501_000 || err != nil ||
+	if c := b.Networks[0].Channels; b.Differences != 0 || c.Moved != sum || c.Sold != sold || err != nil ||
 		len(owed) != 0 {
 		s.t.Errorf("the books: %+v, owed %v, %v", b, owed, err)
 	}

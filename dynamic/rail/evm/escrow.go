@@ -68,7 +68,11 @@ var (
 	selRefunds    = selector("refundNonce(bytes32)")
 	selReceiver   = selector("receivers(address,address)")
 
-	topicWithdraw = crypto.Keccak256Hash([]byte("WithdrawInitiated(bytes32,uint128,uint40)"))
+	topicsOfEscrow = map[rail.EventKind]common.Hash{
+		rail.ChannelFunded:    crypto.Keccak256Hash([]byte("ChannelCreated(bytes32," + configType + ")")),
+		rail.ChannelClaimed:   crypto.Keccak256Hash([]byte("Claimed(bytes32,address,uint128,uint128)")),
+		rail.ChannelWithdrawn: crypto.Keccak256Hash([]byte("WithdrawInitiated(bytes32,uint128,uint40)")),
+	}
 )
 
 // EIP-712 types.

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math/big"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -251,22 +250,29 @@ func TestChannel(t *testing.T) {
 		t.Error("the same refund went through twice")
 	}
 
-	from, err := h.rail.Head(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := h.channel(h.Buyers[0], 0)
 	h.Send(h.Buyers[0], token.EscrowAddress, token.WithdrawCall(c, big.NewInt(400_000)))
 	h.seal()
-	var seen []string
-	for piece, err := range h.rail.Withdrawals(ctx, rail.Span{From: from.Block}) {
+	seen := map[rail.EventKind][]rail.ChannelEvent{}
+	for piece, err := range h.rail.ChannelEvents(ctx, rail.Span{}, rail.ChannelFunded, rail.ChannelClaimed,
+		rail.ChannelWithdrawn) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen = append(seen, piece.Channels...)
+		for _, e := range piece.Events {
+			seen[e.Kind] = append(seen[e.Kind], e)
+		}
 	}
-	if s := h.states(ids[0])[0]; !slices.Equal(seen, ids[:1]) || s.Withdrawing != 400_000 || s.Asked.IsZero() {
-		t.Errorf("%s began to withdraw: %+v", seen, s)
+	funded, claimed, withdrawn := seen[rail.ChannelFunded], seen[rail.ChannelClaimed], seen[rail.ChannelWithdrawn]
+	if s := h.states(ids[0])[0]; len(withdrawn) != 1 || withdrawn[0].ID != ids[0] || s.Withdrawing != 400_000 ||
+		s.Asked.IsZero() {
+		t.Errorf("%+v began to withdraw: %+v", withdrawn, s)
+	}
+	if len(funded) != 2 || funded[0].Channel != rows[0].Channel || funded[1].Channel != rows[1].Channel {
+		t.Errorf("funded were %+v, want %+v", funded, rows)
+	}
+	if len(claimed) != 3 || claimed[2].ID != ids[0] || claimed[2].Total != 3000 || claimed[2].Tx == "" {
+		t.Errorf("claimed were %+v", claimed)
 	}
 	h.Send(h.Buyers[0], h.Asset, token.ApproveCall(token.Permit2Address, big.NewInt(1e12)))
 	h.seal()

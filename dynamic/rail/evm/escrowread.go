@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -18,8 +19,8 @@ import (
 const (
 	// channelsAtOnce is how many channels one call reads.
 	channelsAtOnce = 100
-	// pieceOfWithdrawals is how many blocks a piece of Withdrawals has.
-	pieceOfWithdrawals = 10_000
+	// pieceOfEvents is how many blocks a piece of ChannelEvents has.
+	pieceOfEvents = 10_000
 )
 
 // ReadChannels implements rail.Channels, by Multicall3 at one block. A node that has not got to
@@ -132,9 +133,14 @@ func wordsOf(answer []byte, calls int) ([][]*big.Int, error) {
 	return out, nil
 }
 
-// Withdrawals implements rail.Channels.
-func (r *Rail) Withdrawals(ctx context.Context, s rail.Span) iter.Seq2[rail.Withdrawals, error] {
-	return func(yield func(rail.Withdrawals, error) bool) {
+// ChannelEvents implements rail.Channels.
+func (r *Rail) ChannelEvents(ctx context.Context, s rail.Span,
+	kinds ...rail.EventKind) iter.Seq2[rail.ChannelEvents, error] {
+	var topics []string
+	for _, k := range kinds {
+		topics = append(topics, topicsOfEscrow[k].Hex())
+	}
+	return func(yield func(rail.ChannelEvents, error) bool) {
 		head, err := r.Head(ctx)
 		if err == nil && head.Block < s.To {
 			err = errBehind // what such a node knows no logs of is not empty
@@ -143,15 +149,15 @@ func (r *Rail) Withdrawals(ctx context.Context, s rail.Span) iter.Seq2[rail.With
 			s.To = head.Block
 		}
 		for err == nil && !s.Read() {
-			to := min(s.To, s.From+pieceOfWithdrawals-1)
-			piece := rail.Withdrawals{Rest: rail.Span{From: to + 1, To: s.To}}
-			for w, failed := range r.windowsAt(ctx, escrowAddress, s.From, to, topicWithdraw.Hex()) {
+			to := min(s.To, s.From+pieceOfEvents-1)
+			piece := rail.ChannelEvents{Rest: rail.Span{From: to + 1, To: s.To}}
+			for w, failed := range r.windowsAt(ctx, escrowAddress, s.From, to, topics) {
 				if err = failed; err != nil {
 					break
 				}
 				for _, l := range w.logs {
-					if len(l.Topics) == 2 && !l.Removed && l.Address == escrowAddress {
-						piece.Channels = append(piece.Channels, l.Topics[1].Hex())
+					if e, ok := r.channelEvent(l, kinds); ok {
+						piece.Events = append(piece.Events, e)
 					}
 				}
 			}
@@ -161,9 +167,47 @@ func (r *Rail) Withdrawals(ctx context.Context, s rail.Span) iter.Seq2[rail.With
 			s.From = to + 1
 		}
 		if err != nil {
-			yield(rail.Withdrawals{}, fmt.Errorf("reading withdrawals: %w", err))
+			yield(rail.ChannelEvents{}, fmt.Errorf("reading events of channels: %w", err))
 		}
 	}
+}
+
+// channelEvent reads an event of the escrow. A channel that was funded is one of this store's only
+// if its id says so.
+func (r *Rail) channelEvent(l entry, kinds []rail.EventKind) (e rail.ChannelEvent, ok bool) {
+	if len(l.Topics) < 2 || l.Removed || l.Address != escrowAddress {
+		return e, false
+	}
+	i := slices.IndexFunc(kinds, func(k rail.EventKind) bool { return topicsOfEscrow[k] == l.Topics[0] })
+	if i < 0 {
+		return e, false
+	}
+	e = rail.ChannelEvent{Kind: kinds[i], ID: l.Topics[1].Hex(), Tx: l.Tx.Hex(), Block: uint64(l.Block)}
+	var words []*big.Int
+	for at := 0; at+32 <= len(l.Data); at += 32 {
+		words = append(words, new(big.Int).SetBytes(l.Data[at:at+32]))
+	}
+	switch e.Kind {
+	case rail.ChannelClaimed:
+		if len(words) != 2 {
+			return e, false
+		}
+		e.Total = rail.Atomic(words[1])
+	case rail.ChannelFunded:
+		if len(words) != 7 {
+			return e, false
+		}
+		a := func(i int) string { return common.BigToAddress(words[i]).Hex() }
+		e.Channel = rail.Channel{ID: e.ID, Payer: a(0), Signer: a(1), Receiver: a(2), Authorizer: a(3), Token: a(4),
+			Delay: rail.Atomic(words[5]), Salt: common.BigToHash(words[6]).Hex()}
+		if words[1].Sign() == 0 {
+			e.Channel.Signer = ""
+		}
+		want := rail.Requirement{Scheme: rail.SchemeVouchers, Network: r.cfg.Network, PayTo: r.cfg.PayTo,
+			Asset: r.cfg.Asset}
+		return e, r.channelID(&e.Channel).Hex() == e.ID && r.checkChannel(&e.Channel, want) == nil
+	}
+	return e, true
 }
 
 // Claimed implements rail.Channels.
