@@ -315,7 +315,7 @@ var arrows = []arrow{
 		may: []string{"dynamic/ledger", "dynamic/rail", "dynamic/schedule"}},
 	{from: "dynamic/till",
 		may: []string{"content", "corpus/attest/...", "corpus/durable", "corpus/record", "corpus/wallet",
-			"dynamic/account", "dynamic/budget", "dynamic/challenge", "dynamic/channels", "dynamic/feed",
+			"dynamic/account", "dynamic/budget", "dynamic/challenge", "dynamic/channels/...", "dynamic/feed",
 			"dynamic/goods", "dynamic/ledger", "dynamic/rail", "dynamic/schedule", "dynamic/settle/..."},
 		tests: []string{"content/api", "corpus/fetch", "corpus/networks", "dynamic/counter",
 			"dynamic/ledger/bolt", "dynamic/ledger/postgres", "dynamic/pay/...", "dynamic/problem",

@@ -292,7 +292,7 @@ func (s *stall) runPrograms(t *testing.T) {
 	}
 	node := npmtest.Node(t)
 	readers.Run(t, built, nil, node, compile...)
-	env := []string{"PRIVATE_KEY=" + s.net.Buyers[2].Hex(), "GO111MODULE=off",
+	env := []string{"PRIVATE_KEY=" + s.net.Buyers[2].Hex(), "GO111MODULE=off", "RPC_URL=" + s.net.URL,
 		"AGENT_KEY=" + hex.EncodeToString([]byte(agentSeed))}
 	folders := map[string]string{}
 	for _, p := range all {

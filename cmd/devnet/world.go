@@ -145,8 +145,14 @@ func (w *world) prepare(state, listen string) (*shop.Config, error) {
 	if err := shop.WriteNew(relayer, []byte(w.relayer.secret()+"\n"), 0o600); err != nil {
 		return nil, err
 	}
+	var claims person
+	vouchers := filepath.Join(keys, "vouchers.key")
+	if err := errors.Join(fresh(&claims), shop.WriteNew(vouchers, []byte(claims.secret()+"\n"), 0o600)); err != nil {
+		return nil, err
+	}
 	cfg := &shop.Config{
-		BaseURL: "http://" + listen, Listen: listen, Ledger: "bolt:" + filepath.Join(state, "ledger.bolt"),
+		Vouchers: shop.VouchersConfig{Key: vouchers},
+		BaseURL:  "http://" + listen, Listen: listen, Ledger: "bolt:" + filepath.Join(state, "ledger.bolt"),
 		Public: filepath.Join(state, "site"), Record: filepath.Join(state, "corpus"),
 		Twins: filepath.Join(state, "twins"), HighWater: filepath.Join(state, "high-water.jws"), Keys: shop.KeysConfig{
 			Identity: shop.KeyFile(keys, "identity"), Ring: shop.RingFile(keys), Secret: shop.SecretFile(keys),

@@ -34,6 +34,7 @@ type Config struct {
 	TLS      TLSConfig       `toml:"tls" doc:"TLS without a proxy: certificates from an ACME CA, or one of your own."`
 	Networks []NetworkConfig `toml:"network" doc:"The networks payments are taken on, in the order in which they are offered."`
 	Gas      GasConfig       `toml:"gas" doc:"What may be spent on settling beyond what payments bring. A day ends at midnight UTC; replicas share it."`
+	Vouchers VouchersConfig  `toml:"vouchers" doc:"Purchases out of channels, by vouchers, on the first network: see /docs/vouchers."`
 	Observing
 	Services
 
@@ -245,6 +246,8 @@ func Example() Config {
 				CoinPrice: "150", PriceDate: "2026-11-20", GasAlarm: "20000000"},
 		},
 		Gas: GasConfig{Subsidy: "0.50", Reverts: "1"},
+		Vouchers: VouchersConfig{Key: "var/keys/vouchers.key", Delay: Duration(336 * time.Hour), MinDeposit: "1",
+			Channel: "5", Day: "50", Gas: "1", ClaimSum: "1", ClaimAge: Duration(24 * time.Hour)},
 		Instruments: InstrumentsConfig{Contact: "https://store.example/criteria", OwnHosts: []string{},
 			OwnAddresses: []string{}, Recordings: "var/recordings"},
 		Census: CensusConfig{List: "var/doors.txt", Control: "https://control.store.example/paid", Cap: 20_000,
@@ -311,7 +314,7 @@ func (c *Config) resolve(dir string) {
 		&c.Instruments.Recordings, &c.Census.List, &c.Census.Recordings, &c.Census.Key,
 		&c.Timestamps.Headers, &c.Keys.Identity, &c.Keys.Ring, &c.Keys.Secret, &c.Keys.Log, &c.Keys.Webhook,
 		&c.Keys.Git, &c.TLS.Storage, &c.TLS.Roots, &c.TLS.Certificate, &c.TLS.Key,
-		&c.Desk.Token, &c.Payouts.Key, &c.Launch.Key, &c.Bounties.Key}
+		&c.Desk.Token, &c.Vouchers.Key, &c.Payouts.Key, &c.Launch.Key, &c.Bounties.Key}
 	for i, s := range c.Bounties.Screen {
 		if !strings.Contains(s, "://") {
 			paths = append(paths, &c.Bounties.Screen[i])
@@ -401,7 +404,8 @@ func (c *Config) check() error {
 		errs = append(errs, n.checkCost(), n.checkKind())
 	}
 	_, err = c.Gas.amounts()
-	errs = append(errs, err, c.TLS.check(c.BaseURL), c.Instruments.check(), c.checkCensus(), c.Timestamps.check(),
+	errs = append(errs, err, c.checkVouchers(), c.TLS.check(c.BaseURL), c.Instruments.check(), c.checkCensus(),
+		c.Timestamps.check(),
 		c.checkWitnesses(), c.Facilitator.check(), c.Desk.check(), c.Launch.check(), c.Bounties.check(), c.checkTrade(),
 		c.checkUpstreams())
 	return errors.Join(errs...)

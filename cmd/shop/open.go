@@ -179,7 +179,8 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if c.Census.Hourly {
 		s.runs = append(s.runs, s.hourly)
 	}
-	if err := errors.Join(s.openWeekly(ctx), s.openVisitors(keys[0]), s.openBounties(keys[0], guard.Ready),
+	if err := errors.Join(s.openWeekly(ctx), s.openVouchers(ctx), s.openVisitors(keys[0]),
+		s.openBounties(keys[0], guard.Ready),
 		s.openTrade(sells, budgets)); err != nil {
 		return nil, err
 	}
@@ -205,6 +206,10 @@ func (s *Shop) openTill(o Options, metrics *dynamic.Metrics, guard *settle.GasGu
 		return err
 	}
 	s.warnUpstreams(ask)
+	vouchers, err := c.Vouchers.limits()
+	if err != nil {
+		return err
+	}
 	s.quotes = keeper.NewQuotes(s.DB)
 	s.runs = append(s.runs, s.quotes.Run, s.measure(metrics))
 	kinds := s.services.Kinds()
@@ -219,7 +224,7 @@ func (s *Shop) openTill(o Options, metrics *dynamic.Metrics, guard *settle.GasGu
 			metrics.Money(network, string(state), atomic)
 		},
 		Quoted: s.quotes.Add, Refused: s.refusals.Add, Tell: services.Tell, Files: filesOf(c), Upstreams: ask,
-		KeyPlace: s.keyPlace,
+		KeyPlace: s.keyPlace, Vouchers: vouchers,
 	})
 	if err != nil {
 		return err

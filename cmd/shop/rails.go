@@ -142,6 +142,16 @@ func (s *Shop) openEVM(n NetworkConfig) (rail.Rail, error) {
 			cfg.Relayers = append(cfg.Relayers, key)
 		}
 	}
+	if v := s.Config.Vouchers; v.Key != "" && n.ID == s.Config.Networks[0].ID {
+		a, err := v.amounts()
+		if err != nil {
+			return nil, err
+		}
+		cfg.Delay, cfg.MinDeposit = time.Duration(v.Delay), a.minDeposit
+		if cfg.Authorizer, err = v.voucherKey(); err != nil {
+			return nil, err
+		}
+	}
 	return evm.New(cfg)
 }
 

@@ -2,6 +2,7 @@ package channels
 
 import (
 	"errors"
+	"time"
 
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
@@ -9,6 +10,12 @@ import (
 
 // blindness is the part of a channel's delay for which nobody may have looked at the chain.
 const blindness = 8
+
+// IsBlind reports that the chain was not looked at for too long, at a time, for channels of a
+// delay.
+func IsBlind(looked, now time.Time, delay time.Duration) bool {
+	return now.Sub(looked) > delay/blindness
+}
 
 // Reserve holds a channel for a purchase, in the transaction that claims. What it returns is the
 // row as it stands then. Its errors are those of this package, in the order in which they are
@@ -31,7 +38,7 @@ func (l Limits) Reserve(tx ledger.Tx, b Bid) (*Row, error) {
 	} else {
 		r = &Row{Channel: b.Channel}
 	}
-	if now := tx.Now(); now.Sub(w.Time) > b.delay()/blindness {
+	if IsBlind(w.Time, tx.Now(), b.delay()) {
 		return nil, &Blind{w.Time}
 	}
 	doubted := !known || !r.Agreed.After(w.Restored)

@@ -19,8 +19,9 @@ import (
 type Channels interface {
 	// ChannelTerms are what a channel has to be. ok is false where none are taken.
 	ChannelTerms() (t ChannelTerms, ok bool)
-	// VoucherRequirement is the accepts entry for a purchase of an amount by voucher.
-	VoucherRequirement(amount int64) Requirement
+	// VoucherRequirement is the accepts entry for a purchase of an amount by voucher, which asks
+	// for deposits of at least so much.
+	VoucherRequirement(amount, deposit int64) Requirement
 	// ParseChannel reads the scheme's payload strictly, without I/O: its three forms, and that the
 	// channel's id is the hash of its configuration. Errors are *Refusal.
 	ParseChannel(payload []byte, accepted Requirement) (*ChannelPayment, error)

@@ -40,7 +40,8 @@ const (
 	drafting = 5 * time.Second
 )
 
-// shares reports whether an order may share a transaction: one payment, of a payer without code.
+// shares reports whether an order may share a transaction with others of its method: one payment,
+// of a payer without code.
 func (w *waiter) shares(now time.Time) bool {
 	if w.alone || len(w.Members) != 1 {
 		return false
@@ -61,7 +62,10 @@ func (g *group) full(most int) bool { return len(g.all) == most || g.strangers =
 
 // takes adds an order if it fits.
 func (g *group) takes(w *waiter, most int) bool {
-	payer := w.Members[0].Payment.Payer
+	payer, method := w.Members[0].Payment.Payer, w.Members[0].Payment.Method
+	if len(g.all) > 0 && g.all[0].Members[0].Payment.Method != method {
+		return false // it takes another gas
+	}
 	if len(g.all) >= most || g.payers[payer] || !w.proven && g.strangers == strangers {
 		return false
 	}

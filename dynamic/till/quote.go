@@ -68,7 +68,7 @@ func (t *Till) Accepts(q *Quote) []rail.Requirement {
 			accepts = append(accepts, requirement(first, q.Offer, tier.Amount))
 		}
 	}
-	if by, ok := t.voucherTerms(q.Offer); ok && !out[by.Network] {
+	if by, ok := t.voucherTerms(q.Offer); ok && !out[by.Network] && t.seesChannels() {
 		accepts = append(accepts, by) // behind all others: a client that was told nothing pays by exact
 	}
 	return accepts

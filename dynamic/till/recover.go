@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"store.example/agentstore/dynamic/channels"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/schedule"
@@ -72,9 +73,11 @@ func (t *Till) watchShut(ctx context.Context) {
 	}
 }
 
-// noteShut remembers which networks are closed after a restore.
+// noteShut remembers which networks are closed after a restore, and up to when withdrawals from
+// channels were seen.
 func (t *Till) noteShut(ctx context.Context) error {
 	shut := map[string]bool{}
+	var seen channels.Watch
 	err := t.view(ctx, func(tx ledger.Tx) error {
 		clear(shut)
 		for n := range t.byNet {
@@ -86,12 +89,18 @@ func (t *Till) noteShut(ctx context.Context) error {
 				shut[n] = true
 			}
 		}
-		return nil
+		if t.cfg.Vouchers == nil {
+			return nil
+		}
+		var err error
+		seen, err = channels.ReadWatch(tx, t.cfg.Rails[0].Info().Network)
+		return err
 	})
 	if err != nil {
 		return err
 	}
 	t.shut.Store(&shut)
+	t.seen.Store(&seen.Time)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/channels"
+	"store.example/agentstore/dynamic/channels/manager"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 )
@@ -26,7 +27,7 @@ func (t *Till) refundChannel(ctx context.Context, order Order) (*Sale, error) {
 		return nil, withPayment(err, Outcome{Billed: "no", Retry: "now"})
 	}
 	o := &matched{asked: asked{site, offer, Fingerprint(offer.ID, nil)}, p: p, at: time.Now().UTC(),
-		client: order.Client, terms: r.VoucherRequirement(offer.Price())}
+		client: order.Client, terms: r.VoucherRequirement(offer.Price(), t.leastDeposit())}
 	err = t.checks.Verify(ctx, o.client, t.knownPayer(ctx, o), func() error {
 		_, err := r.VerifyVoucher(ctx, c, o.terms, o.at)
 		return err
@@ -40,8 +41,10 @@ func (t *Till) refundChannel(ctx context.Context, order Order) (*Sale, error) {
 		if shut, err := isClosed(tx, network); err != nil || shut {
 			return errors.Join(err, closedIf(shut))
 		}
-		row, err = channels.BeginRefund(tx, network, c, least)
-		return err
+		if row, err = channels.BeginRefund(tx, network, c, least); err != nil {
+			return err
+		}
+		return manager.Soon(tx, network)
 	})
 	if err != nil {
 		return t.voucherRefused(ctx, o, err)

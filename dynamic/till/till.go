@@ -233,7 +233,11 @@ type Till struct {
 	gate    settle.OpenGate    // of payments that wait for room
 	closing atomic.Bool
 	shut    atomic.Pointer[map[string]bool] // networks that were not reopened after a restore, as far as Run knows
+	seen    atomic.Pointer[time.Time]       // the block up to which payers' withdrawals were seen; nil until Run knows
 }
+
+// Settles sends what the till settles.
+func (t *Till) Settles() *settle.Driver { return t.settles }
 
 // flight is one purchase being driven; done is closed when the driving stops.
 type flight struct {

@@ -61,7 +61,28 @@ func (t *Till) voucherTerms(o *Offer) (rail.Requirement, bool) {
 	if !ok || k.Later || k.Paid != nil || k.Counted || o.Ask != nil || o.Price() > t.cfg.Vouchers.Most() {
 		return rail.Requirement{}, false
 	}
-	return r.VoucherRequirement(o.Price()), true
+	return r.VoucherRequirement(o.Price(), t.leastDeposit()), true
+}
+
+// leastDeposit is the least that is taken as a deposit: what is configured, and twenty times what
+// deposit, claim, sweep and refund cost together, which is about six settlements of a payment. It
+// is the configured sum doubled as often as that takes, so that terms seldom change.
+func (t *Till) leastDeposit() int64 {
+	r, terms, _ := t.voucherRail()
+	const times = 20 * 6 / 2 // Least is two settlements
+	need := times * min(t.cfg.Gas.Least(context.Background(), r.Info().Network), 1<<50)
+	n := terms.MinDeposit
+	for n < need {
+		n *= 2
+	}
+	return n
+}
+
+// seesChannels reports that payers' withdrawals are seen: nothing is sold by voucher otherwise.
+func (t *Till) seesChannels() bool {
+	_, terms, _ := t.voucherRail()
+	seen := t.seen.Load()
+	return seen == nil || !channels.IsBlind(*seen, t.cfg.Now(), terms.Delay)
 }
 
 // parseVoucher reads a payment by voucher. Its nonce is the channel and how much of it is spent:
@@ -124,6 +145,11 @@ func (t *Till) takeVoucher(ctx context.Context, o *matched) (*Sale, error) {
 	var left func()
 	var mark rail.Mark
 	if c.Deposit != nil {
+		if least := t.leastDeposit(); rail.Atomic(c.Deposit.Amount) < least {
+			_, terms, _ := t.voucherRail()
+			return t.voucherRefused(ctx, o, &rail.Refusal{Reason: terms.Reasons + "deposit_below_min_deposit",
+				Message: fmt.Sprintf("a deposit is at least %s USDC", usdc(least))})
+		}
 		if err := t.cfg.Gas.Take(ctx, bid.Network, rail.Atomic(c.Deposit.Amount), 0); err != nil {
 			return t.voucherRefused(ctx, o, err)
 		}

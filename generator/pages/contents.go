@@ -20,6 +20,7 @@ var documentation = []struct {
 	pages []string
 }{
 	{"For buyers", []string{"/docs/free", "/docs/buying", "/docs/idempotency", "/docs/recovery", "/docs/budget",
+		"/docs/vouchers",
 		"/docs/callers", "/docs/npm", "/mcp", "/pricing Prices"}},
 	{"For sellers", []string{"/try", "/docs/clients", "/criteria", "/defects", "/conformance"}},
 	{"For keepers", []string{"/running", "/running/install", "/running/service", "/running/container", "/running/proxy",

@@ -587,6 +587,26 @@
       ]
     },
     {
+      "path": "/docs/vouchers",
+      "title": "Vouchers",
+      "summary": "Deposit once, and pay for each purchase after that with a signature alone, without a transaction. What is left comes back when you ask, or without the store.",
+      "parts": [
+        {
+          "text": "Where a 402 has an entry of \"scheme\": \"batch-settlement\" behind the others, a purchase can be paid out of a channel: money of yours that an escrow contract keeps for this store. With the first purchase comes a deposit, which is settled like any payment. Every other purchase brings a voucher, which says how much of the channel was spent in all. It takes no transaction and no gas, so it is answered at once. A client that knows nothing of it pays by the first entry, as ever. Promised and counted goods are not sold so. The stock client does it, with a folder in which it keeps its count: import { wrapFetchWithPayment, x402Client } from '@x402/fetch'; import { toClientEvmSigner } from '@x402/evm'; import { BatchSettlementEvmScheme } from '@x402/evm/batch-settlement/client'; import { FileClientChannelStorage } from '@x402/evm/batch-settlement/client/file-storage'; import type { Hex }"
+        },
+        {
+          "at": "what-holds",
+          "title": "What holds",
+          "text": "A voucher is its own idempotency key. The same voucher for the same order is the same purchase: a lost answer is given again, and charged once. So it is until the voucher is claimed, which takes ten minutes at least; who was away longer has the purchase at recovery. Who is out of step is told. A voucher for another sum than was spent so far and the price is answered 402 with the state of the channel and your own last voucher. The stock client checks both and goes on. A delivery that fails takes nothing. The same voucher buys again. One thing at a time. While a purchase of a channel is under way another waits for it a few seconds. For purchases at once use several channels, each with a salt of its own. A certificate of such a purchase has no settlement_tx. /api/verify says beside it which channel paid and how much was spent in all, and once it is claimed, in which transaction. Deposits are at least minDeposit of the entry. A deposit is not spent by being made. A refund is made once a day for a channel, if it is worth its gas; afterwards the channel can be used on."
+        },
+        {
+          "at": "without-the-store",
+          "title": "Without the store",
+          "text": "What was not spent is yours without anybody's leave. Call the escrow, 0x4020074e9dF2ce1deE5A9C1b5c3f541D02a10003, from the wallet that deposited, with the channelConfig of your vouchers: initiateWithdraw((address payer, address payerAuthorizer, address receiver, address receiverAuthorizer, address token, uint40 withdrawDelay, bytes32 salt) config, uint128 amount) finalizeWithdraw((address,address,address,address,address,uint40,bytes32) config) The second call pays withdrawDelay seconds after the first one; until then the store may claim what you signed for, and nothing else. channels(bytes32 channelId) tells the balance and what is claimed of it."
+        }
+      ]
+    },
+    {
       "path": "/gazette",
       "title": "The gazette",
       "summary": "What happened among doors that ask to be paid, by the issue: what was measured, what broke, what was mended.",
@@ -3249,6 +3269,11 @@
           "at": "gas",
           "title": "gas",
           "text": "# What may be spent on settling beyond what payments bring. A day ends at midnight UTC; replicas # share it. [gas] # What the first network may give a day to sales whose price is below twice the cost of settling, in # USDC. When it is spent, that network is left out of their terms too. Empty is 0.50"
+        },
+        {
+          "at": "vouchers",
+          "title": "vouchers",
+          "text": "# Purchases out of channels, by vouchers, on the first network: see /docs/vouchers. [vouchers] # File (0600) of 64 hex digits, as openssl rand -hex 32 makes: the key that claims and gives back. # It moves money to pay_to and back to payers alone. Every channel's id has it: keep a copy. Empty # takes"
         },
         {
           "at": "instruments",

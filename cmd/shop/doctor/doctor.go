@@ -161,7 +161,8 @@ func (d *Doctor) secrets(_ context.Context, r report) {
 			"offers and status tokens derive from it"
 	}
 	r.err("keys.secret", err, fmt.Sprintf("%d bytes for its owner alone", len(b)), do)
-	files := [][2]string{{"ledger_file", c.LedgerFile}, {"payouts.key", c.Payouts.Key}, {"launch.key", c.Launch.Key},
+	files := [][2]string{{"ledger_file", c.LedgerFile}, {"vouchers.key", c.Vouchers.Key},
+		{"payouts.key", c.Payouts.Key}, {"launch.key", c.Launch.Key},
 		{"bounties.key", c.Bounties.Key}}
 	for _, t := range c.Trade {
 		files = append(files, [2]string{"trade secret of " + t.Account, t.Secret})

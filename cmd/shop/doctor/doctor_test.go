@@ -174,6 +174,15 @@ func TestDoctorNamesWhatIsWrong(t *testing.T) {
 		{"a node that is away", func(_ *testing.T, p *patient) {
 			p.c.Networks[0].RPC = []string{"http://127.0.0.1:1/mysecretkey"}
 		}, base, Fault, "rpc"},
+		{"vouchers", func(t *testing.T, p *patient) {
+			p.c.Vouchers.Key = filepath.Join(p.dir, "vouchers.key")
+			if err := os.WriteFile(p.c.Vouchers.Key, []byte(chaintest.NewKey(t).Hex()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, base, Fine, "takes vouchers, claimed by 0x"},
+		{"a voucher key that is lost", func(_ *testing.T, p *patient) {
+			p.c.Vouchers.Key = filepath.Join(p.dir, "none")
+		}, base, Fault, "vouchers.key"},
 		{"one node", func(*testing.T, *patient) {}, base, Warning, "second one"},
 		{"no gas", func(t *testing.T, p *patient) {
 			if err := os.WriteFile(p.c.Networks[0].RelayerKey, []byte(chaintest.NewKey(t).Hex()), 0o600); err != nil {

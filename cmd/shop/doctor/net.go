@@ -111,10 +111,27 @@ func (d *Doctor) network(ctx context.Context, n shop.NetworkConfig, r report) {
 		r("", Warning, "coin_price is of "+n.PriceDate+": what settling costs may be wrong",
 			"write today's price and date")
 	}
+	if d.Config.Vouchers.Key != "" && n.ID == d.Config.Networks[0].ID {
+		d.vouchers(opened, r)
+	}
 	if nodes, err := n.Nodes(); err == nil && len(nodes) == 1 {
 		r("", Warning, "one node alone is believed", "name a second one of another house as rpc: both are asked about "+
 			"payments of 1 USDC or more")
 	}
+}
+
+// vouchers says whether they are taken on a network.
+func (d *Doctor) vouchers(opened rail.Rail, r report) {
+	c, is := opened.(rail.Channels)
+	if is {
+		if t, ok := c.ChannelTerms(); ok {
+			r("", Fine, fmt.Sprintf("takes vouchers, claimed by %s; its payers withdraw within %s", t.Authorizer,
+				t.Delay), "")
+			return
+		}
+	}
+	r("", Warning, "no vouchers are taken: the escrow of channels does not stand there",
+		"put a network that has it first, or take vouchers.key out of the configuration")
 }
 
 // fund says which accounts want coins.

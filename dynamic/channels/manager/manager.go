@@ -109,6 +109,9 @@ func New(cfg Config) (*Manager, error) {
 // jobName is part of ledger keys.
 const jobName = "channels"
 
+// Soon makes the task of a network due: its next round is for somebody who waits.
+func Soon(tx ledger.Tx, network string) error { return schedule.Put(tx, jobName, network, tx.Now()) }
+
 // Job is the recurring task of each network.
 func (m *Manager) Job() schedule.Job {
 	return schedule.Job{Name: jobName, Workers: max(1, len(m.nets)), Timeout: 2 * time.Minute, Pause: m.cfg.Every,
@@ -117,7 +120,12 @@ func (m *Manager) Job() schedule.Job {
 				return err
 			}
 			return m.update(ctx, func(tx ledger.Tx) error {
-				return errors.Join(t.Check(tx), schedule.Put(tx, jobName, t.ID, tx.Now().Add(m.cfg.Every)))
+				next := m.cfg.Every
+				asked, err := channels.Refunding(tx, t.ID)
+				if len(asked) > 0 {
+					next = min(next, time.Second) // its payer waits
+				}
+				return errors.Join(err, t.Check(tx), schedule.Put(tx, jobName, t.ID, tx.Now().Add(next)))
 			})
 		}}
 }

@@ -19,6 +19,8 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/channels"
+	"store.example/agentstore/dynamic/channels/manager"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
@@ -29,6 +31,7 @@ import (
 	"store.example/agentstore/dynamic/rail/evm"
 	"store.example/agentstore/dynamic/rail/solana"
 	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -69,6 +72,8 @@ type childConfig struct {
 	// rail's are.
 	Transfer  string
 	Factories []string
+	// Vouchers is the key that claims them, which is done as soon as it can be; "" takes none.
+	Vouchers string
 }
 
 func TestMain(m *testing.M) {
@@ -135,19 +140,31 @@ func runChild(config string) error {
 	}
 	tl, err := till.New(till.Config{
 		BaseURL: childBase, Site: site, DB: clock, Now: ahead.now,
-		Shelves: []till.Shelf{till.Goods(goods.Kinds(goods.Reader{}, nil)), humans},
+		Shelves: []till.Shelf{till.Goods(goods.Kinds(goods.Reader{}, nil)), humans, till.Porch(nil)},
 		Rails:   []rail.Rail{sells}, Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(),
 		Secret: []byte(strings.Repeat("s", 32)), Exclusive: !shared, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Patience: 200 * time.Millisecond, SettleWait: c.SettleWait, RepeatWait: c.SettleWait, AfterStep: after,
-		Upstreams: asks,
+		Upstreams: asks, Vouchers: c.limits(),
 	})
 	if err != nil {
 		return err
 	}
+	var jobs []schedule.Job
+	if c.Vouchers != "" {
+		m, err := manager.New(manager.Config{DB: db, Rails: []rail.Rail{r}, Settles: tl.Settles(), Log: slog.Default(),
+			Sum: 1, Fresh: 1, Sweep: 1, Every: 50 * time.Millisecond})
+		if err == nil {
+			err = m.Start(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		jobs = append(jobs, m.Job())
+	}
 	var wg sync.WaitGroup
 	wg.Go(func() { r.Run(ctx) })
 	if !c.Idle {
-		wg.Go(func() { tl.Run(ctx) })
+		wg.Go(func() { tl.Run(ctx, jobs...) })
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -168,6 +185,14 @@ func runChild(config string) error {
 	return errors.Join(err, db.Close())
 }
 
+// limits are those of vouchers.
+func (c childConfig) limits() *channels.Limits {
+	if c.Vouchers == "" {
+		return nil
+	}
+	return &channels.Limits{}
+}
+
 // rail is the network of a child.
 func (c childConfig) rail() (rail.Rail, error) {
 	if c.FeePayer != nil {
@@ -180,6 +205,11 @@ func (c childConfig) rail() (rail.Rail, error) {
 	cfg, _ := evm.Preset("eip155:8453")
 	cfg.RPC, cfg.PayTo, cfg.Relayer, cfg.GenesisHash, cfg.CoinPrice = []string{c.RPC}, c.PayTo, relayer, "", 1_000_000
 	cfg.Poll, cfg.Stuck, cfg.Transfer, cfg.Factories = 20*time.Millisecond, c.Stuck, c.Transfer, c.Factories
+	if c.Vouchers != "" {
+		if cfg.Authorizer, err = crypto.ToECDSA(hexutil.MustDecode(c.Vouchers)); err != nil {
+			return nil, err
+		}
+	}
 	return evm.New(cfg)
 }
 

@@ -98,38 +98,52 @@ func (s *voucherShop) porch(site *content.Site, id string) *till.Offer {
 // voucher is a payment at a door for max in all, with a deposit unless that is 0.
 func (s *voucherShop) voucher(path string, max, deposit int64) map[string]string {
 	s.t.Helper()
-	ch := s.challenge(path)
-	accepts := ch["accepts"].([]any)
-	accepted := accepts[len(accepts)-1].(map[string]any)
-	extra := accepted["extra"].(map[string]any)
-	if accepted["scheme"] != rail.SchemeVouchers || accepts[0].(map[string]any)["scheme"] != "exact" {
-		s.t.Fatalf("the terms are %v", accepts)
-	}
-	c := token.Channel{Payer: s.from.Address, PayerAuthorizer: s.from.Address, Receiver: s.net.PayTo,
-		ReceiverAuthorizer: common.HexToAddress(extra["receiverAuthorizer"].(string)), Token: s.net.Asset,
-		Delay: uint64(extra["withdrawDelay"].(float64))}
+	return voucher(s.t, s.net, s.from, s.challenge(path), max, deposit)
+}
+
+// voucher is a payment by voucher for the terms of a challenge.
+func voucher(t testing.TB, net *chaintest.Net, from chaintest.Key, ch map[string]any, max,
+	deposit int64) map[string]string {
+	t.Helper()
+	c, accepted := channelOf(t, net, from, ch)
 	e := token.Escrow{ChainID: 8453}
 	id := e.ID(c)
 	payload := map[string]any{"type": "voucher", "channelConfig": map[string]any{"payer": c.Payer.Hex(),
 		"payerAuthorizer": c.PayerAuthorizer.Hex(), "receiver": c.Receiver.Hex(), "token": c.Token.Hex(),
 		"receiverAuthorizer": c.ReceiverAuthorizer.Hex(), "withdrawDelay": c.Delay, "salt": c.Salt.Hex()},
 		"voucher": map[string]any{"channelId": id.Hex(), "maxClaimableAmount": fmt.Sprint(max),
-			"signature": fmt.Sprintf("0x%x", s.net.SignDigest(s.from, e.Voucher(id, big.NewInt(max))))}}
+			"signature": fmt.Sprintf("0x%x", net.SignDigest(from, e.Voucher(id, big.NewInt(max))))}}
 	if deposit > 0 {
-		a := s.net.Authorize(c.Payer, token.DepositAddress, deposit)
-		a.Nonce = token.DepositNonce(id, common.Hash{byte(max)})
-		sig := s.net.SignDigest(s.from, a.Digest(token.ReceiveKind, s.net.DomainSeparator()))
+		a := net.Authorize(c.Payer, token.DepositAddress, deposit)
+		salt := common.BigToHash(big.NewInt(max))
+		a.Nonce = token.DepositNonce(id, salt)
+		sig := net.SignDigest(from, a.Digest(token.ReceiveKind, net.DomainSeparator()))
 		payload["type"], payload["deposit"] = "deposit", map[string]any{"amount": fmt.Sprint(deposit),
 			"authorization": map[string]any{"erc3009Authorization": map[string]any{"validAfter": "0",
-				"validBefore": fmt.Sprint(a.ValidBefore), "salt": common.Hash{byte(max)}.Hex(),
+				"validBefore": fmt.Sprint(a.ValidBefore), "salt": salt.Hex(),
 				"signature": fmt.Sprintf("0x%x", sig)}}}
 	}
 	b, err := json.Marshal(map[string]any{"x402Version": 2, "payload": payload, "accepted": accepted,
 		"resource": ch["resource"], "extensions": ch["extensions"]})
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return map[string]string{"PAYMENT-SIGNATURE": base64.StdEncoding.EncodeToString(b)}
+}
+
+// channelOf is the channel of a payer by the terms of a challenge, and those terms.
+func channelOf(t testing.TB, net *chaintest.Net, from chaintest.Key, ch map[string]any) (token.Channel,
+	map[string]any) {
+	t.Helper()
+	accepts := ch["accepts"].([]any)
+	accepted := accepts[len(accepts)-1].(map[string]any)
+	if accepted["scheme"] != rail.SchemeVouchers || accepts[0].(map[string]any)["scheme"] != "exact" {
+		t.Fatalf("the terms are %v", accepts)
+	}
+	extra := accepted["extra"].(map[string]any)
+	return token.Channel{Payer: from.Address, PayerAuthorizer: from.Address, Receiver: net.PayTo,
+		ReceiverAuthorizer: common.HexToAddress(extra["receiverAuthorizer"].(string)), Token: net.Asset,
+		Delay: uint64(extra["withdrawDelay"].(float64))}, accepted
 }
 
 // answer is a header of an answer, decoded.

@@ -130,10 +130,10 @@ func (r *Rail) ChannelTerms() (rail.ChannelTerms, bool) {
 func (r *Rail) authorizer() string { return crypto.PubkeyToAddress(r.cfg.Authorizer.PublicKey).Hex() }
 
 // VoucherRequirement implements rail.Channels.
-func (r *Rail) VoucherRequirement(amount int64) rail.Requirement {
+func (r *Rail) VoucherRequirement(amount, deposit int64) rail.Requirement {
 	q := r.Requirement(amount)
 	q.Scheme = rail.SchemeVouchers
-	q.Extra["minDeposit"] = strconv.FormatInt(max(amount, r.cfg.MinDeposit), 10)
+	q.Extra["minDeposit"] = strconv.FormatInt(max(amount, deposit, r.cfg.MinDeposit), 10)
 	q.Extra["receiverAuthorizer"] = r.authorizer()
 	q.Extra["withdrawDelay"] = int64(r.cfg.Delay / time.Second) // a number: text would be read as 900
 	return q

@@ -42,7 +42,7 @@ func openChannels(t testing.TB, change func(*evm.Config)) *channelsOn {
 	if err := h.rail.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h.want = h.rail.VoucherRequirement(1000)
+	h.want = h.rail.VoucherRequirement(1000, 0)
 	return h
 }
 
@@ -286,6 +286,64 @@ func TestChannel(t *testing.T) {
 	h.must(p.Deposit, nil)
 	if s := h.states(ids[0])[0]; s.Balance != 2_500_000 {
 		t.Errorf("after a deposit by Permit2 the channel is %+v", s)
+	}
+}
+
+// Deposits of several payers land in one transaction, and one that cannot any more is named. None
+// shares it with a payment.
+func TestDepositsTogether(t *testing.T) {
+	h := openChannels(t, nil)
+	var ps []*rail.Payment
+	var ids []string
+	for i := range 3 {
+		c, err := h.parse(h.depositPayload(h.channel(h.Buyers[i], 0), h.Buyers[i], 1000, 2_000_000))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ps, ids = append(ps, c.Deposit), append(ids, c.Channel.ID)
+	}
+	apart := func(what string, which int, list ...*rail.Payment) {
+		t.Helper()
+		_, err := h.rail.Draft(t.Context(), list)
+		if a, ok := errors.AsType[*rail.Apart](err); !ok || len(a.Which) != 1 || a.Which[0] != which {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	u := terms(500_000)
+	u.Buyer = 2
+	exact, err := h.rail.Parse(h.Sign(u), h.rail.Requirement(500_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	apart("a payment among deposits", 1, ps[0], exact)
+	h.must(ps[0], nil)
+	apart("one that landed", 0, ps...)
+	mark, err := h.rail.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := h.rail.Draft(t.Context(), ps[1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.Sign(h.seq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.rail.Send(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	h.seal()
+	for _, p := range ps[1:] {
+		f, err := h.rail.Look(t.Context(), p, []rail.Signed{s}, mark, time.Now())
+		if err != nil || f.State != rail.Paid {
+			t.Errorf("together: %s %s, %v", f.State, f.Reason, err)
+		}
+	}
+	for _, c := range h.states(ids...) {
+		if c.Balance != 2_000_000 {
+			t.Errorf("the channel is %+v", c)
+		}
 	}
 }
 

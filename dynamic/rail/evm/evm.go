@@ -190,7 +190,7 @@ type Rail struct {
 	lookedAt map[string]time.Time         // claim key → last direct look that found nothing new
 	looked   uint64                       // the highest head of a direct look
 
-	each   estimate                 // the gas of one payment among several
+	each   map[string]estimate      // the gas of one payment among several, by method
 	need   *big.Int                 // wei that a settlement may take, when Standing was last asked
 	purses map[common.Address]purse // what was read of payers, each at its block
 }
@@ -220,7 +220,7 @@ func New(cfg Config) (*Rail, error) {
 		lookedAt: map[string]time.Time{},
 
 		need:   new(big.Int),
-		purses: map[common.Address]purse{},
+		purses: map[common.Address]purse{}, each: map[string]estimate{},
 	}
 	r.cfg.Asset, r.cfg.PayTo = r.asset.Hex(), r.payTo.Hex()
 	r.signer = types.LatestSignerForChainID(r.chainID)

@@ -20,7 +20,9 @@ import (
 
 // Several payments are settled by one transaction to Multicall3, which calls the token once for
 // each and goes on where a call fails (package till, M11). It is the sender that the token sees,
-// which transferWithAuthorization does not mind; receiveWithAuthorization would. It hands each call
+// which transferWithAuthorization does not mind; receiveWithAuthorization would. Deposits into
+// channels go together the same way, by calls to the escrow, and share no transaction with
+// payments, which take half as much gas. Multicall3 hands each call
 // all the gas that is left, but for a 64th: a payer that has code by the time of the block can burn
 // what the others need. So payers with code share no transaction, and of one that ran out of gas
 // nobody is blamed who is not shown to have had code in that block.
@@ -91,7 +93,8 @@ func aggregate3(calls ...call3) []byte {
 func (r *Rail) aggregate3Call(ps []*rail.Payment, mayFail bool) []byte {
 	var calls []call3
 	for _, p := range ps {
-		calls = append(calls, call3{r.asset, mayFail, transferCall(p)})
+		to, data := r.plainCall(p)
+		calls = append(calls, call3{to, mayFail, data})
 	}
 	return aggregate3(calls...)
 }
@@ -140,7 +143,7 @@ func (r *Rail) draftTogether(ctx context.Context, ps []*rail.Payment) (rail.Draf
 	var out, data hexutil.Bytes
 	codes := make([]hexutil.Bytes, len(ps))
 	as := ethCall(r.relayer, d.to, d.data)
-	known, most := r.knownTogether(len(ps)), uint64(len(ps))*gasCap(ps[0], false)
+	known, most := r.knownTogether(ps), uint64(len(ps))*gasCap(ps[0], false)
 	as["gas"] = hexutil.EncodeUint64(most)
 	if known > 0 {
 		as["gas"] = hexutil.EncodeUint64(margined(known))
@@ -172,12 +175,12 @@ func (r *Rail) draftTogether(ctx context.Context, ps []*rail.Payment) (rail.Draf
 	}
 	switch err := fails(out, codes); {
 	case err != nil:
-		r.learnTogether(0, 0) // perhaps it was the gas
+		r.learnTogether(0, ps) // perhaps it was the gas
 		return nil, err
 	case estimate.err != nil, uint64(gas) > most: // it is another block
 		return nil, fmt.Errorf("%w: %d gas, %w", rail.ErrTogether, uint64(gas), errors.Join(estimate.err))
 	case known == 0:
-		r.learnTogether(uint64(gas), len(ps))
+		r.learnTogether(uint64(gas), ps)
 	}
 	d.gas = min(margined(uint64(gas)), most)
 	d.price = r.priced(uint64(gas), d.gas, head, f, dataFee(data))
@@ -196,23 +199,25 @@ type estimate struct {
 
 const estimateFresh = 5 * time.Second
 
-// knownTogether is what n payments take together by the newest estimate, 0 where that is not fresh.
-func (r *Rail) knownTogether(n int) uint64 {
+// knownTogether is what payments of one method take together by the newest estimate, 0 where that
+// is not fresh.
+func (r *Rail) knownTogether(ps []*rail.Payment) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.each.gas == 0 || time.Since(r.each.at) > estimateFresh {
+	each := r.each[ps[0].Method]
+	if each.gas == 0 || time.Since(each.at) > estimateFresh {
 		return 0
 	}
-	return sharedGas + uint64(n)*r.each.gas
+	return sharedGas + uint64(len(ps))*each.gas
 }
 
-// learnTogether keeps what n payments were estimated to take together; nothing forgets it.
-func (r *Rail) learnTogether(gas uint64, n int) {
+// learnTogether keeps what payments were estimated to take together; nothing forgets it.
+func (r *Rail) learnTogether(gas uint64, ps []*rail.Payment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.each = estimate{}
+	delete(r.each, ps[0].Method)
 	if gas > sharedGas {
-		r.each = estimate{at: time.Now(), gas: (gas-sharedGas)/uint64(n) + 1}
+		r.each[ps[0].Method] = estimate{at: time.Now(), gas: (gas-sharedGas)/uint64(len(ps)) + 1}
 	}
 }
 
@@ -227,7 +232,8 @@ func failed(calls []*call) error {
 }
 
 // unfit are the payments that share no transaction whatever the chain says: those that are not
-// plain transfers by a signature of 65 bytes, those that are about to expire, and a payer's second.
+// plain transfers by a signature of 65 bytes, or deposits like the first, those that are about to
+// expire, and a payer's second.
 func unfit(ps []*rail.Payment, now, head time.Time) error {
 	if head.After(now) {
 		now = head
@@ -237,7 +243,8 @@ func unfit(ps []*rail.Payment, now, head time.Time) error {
 	for i, p := range ps {
 		payer := common.HexToAddress(p.Payer)
 		_, plain := normal(p.Signature)
-		if !plain || p.Method != method || p.ValidBefore < now.Add(lastsTogether).Unix() || seen[payer] {
+		if !plain || !announced(p) || p.Method != ps[0].Method || p.ValidBefore < now.Add(lastsTogether).Unix() ||
+			seen[payer] {
 			apart.Which = append(apart.Which, i)
 		}
 		seen[payer] = true
