@@ -34,8 +34,8 @@
 //     a higher voucher is refused, unless this ledger was restored or never knew the channel, and
 //     then what the payer itself says was spent is believed, upwards only ([Row.Believed]).
 //   - A payer who withdraws at the worst moment gets what is its own. What was charged is claimed
-//     before half of the delay is over; no voucher is taken for money that is being withdrawn, nor
-//     at all while nobody has looked at the chain for an eighth of the delay ([Blind]).
+//     before half of the delay is over; no voucher is taken while a withdrawal is under way, so that
+//     it makes one claim necessary and not one for each purchase, nor while nobody has looked at the chain for an eighth of the delay ([Blind]).
 //   - What the store can lose of a channel is what it delivered and has not claimed: at most
 //     Limits.Channel. It loses it where a reorganisation takes the deposit away, or where a
 //     contract that signed a voucher denies it later. The first ends when the deposit is final, the
@@ -177,6 +177,9 @@ var (
 	ErrConsent = errors.New("channels: the payer has not signed for this channel here; deposit through this store once")
 	// ErrExceeds is a voucher for more than the channel holds and is not being withdrawn.
 	ErrExceeds = errors.New("channels: the voucher is for more than the channel holds; top it up")
+	// ErrWithdrawing is a voucher of a channel whose payer withdraws: each sale would have to be
+	// claimed at once, whatever that costs.
+	ErrWithdrawing = errors.New("channels: a withdrawal is under way; finish it, or pay by another scheme")
 	// ErrNothing is a refund of a channel with nothing left, or with less than that costs.
 	ErrNothing = errors.New("channels: nothing is left that is worth giving back")
 	// ErrNotHeld says that a purchase does not hold the channel, or not any more.

@@ -183,9 +183,10 @@ func TestSteps(t *testing.T) {
 			{buy(bid("a", 100, 100, a(1, 100, 0))), nil},
 			{reserve(bid("a", 200, 100, a(1, 100, 0))), &channels.Mismatch{}},
 		},
-		"what is being withdrawn": {
+		"while its payer withdraws": {
 			{first, nil}, {observe(withdrawing, false), nil},
-			{reserve(bid("a", 150, 50, rail.ChannelState{})), channels.ErrExceeds},
+			{reserve(bid("a", 150, 50, rail.ChannelState{})), channels.ErrWithdrawing},
+			{observe(a(3, 50, 50), false), nil}, {reserve(bid("a", 150, 50, a(4, 900, 100))), nil},
 		},
 		"another key": {
 			{reserve(delegated), channels.ErrConsent}, {buy(deposited), nil},

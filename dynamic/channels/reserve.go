@@ -60,12 +60,15 @@ func (l Limits) Reserve(tx ledger.Tx, b Bid) (*Row, error) {
 		}
 		return nil, &Mismatch{r}
 	}
+	if r.Seen.Withdrawing > 0 {
+		return nil, ErrWithdrawing
+	}
 	h := &Held{Voucher: b.Voucher, Amount: b.Amount, Purchase: b.Purchase, Print: b.Print, At: tx.Now()}
 	if b.Deposit != nil {
 		h.Deposit = rail.Atomic(b.Deposit.Amount)
 	}
-	if b.Voucher.Max > r.Seen.Balance-r.Seen.Withdrawing+h.Deposit {
-		if known && r.Last != nil && r.Seen.Withdrawing == 0 {
+	if b.Voucher.Max > r.Seen.Balance+h.Deposit {
+		if known && r.Last != nil {
 			return nil, &Mismatch{r} // a client that reads the chain again tops up
 		}
 		return nil, ErrExceeds

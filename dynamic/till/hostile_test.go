@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/channels"
 	"store.example/agentstore/dynamic/internal/railtest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
@@ -48,6 +49,12 @@ var hostileKinds = map[string]struct {
 	"burns among others":     {},
 	"changes among others":   {},
 	"re-enters among others": {},
+	// The tests that railtest names.
+	"cancels its deposit":     {},
+	"funds and takes back":    {},
+	"unmakes its deposit":     {},
+	"denies its voucher":      {},
+	"withdraws what it spent": {},
 	// TestPaymentsThatAreRefusedHaveABound, and the rail's TestAWrongSignatureCostsOneQuestion and
 	// TestACallIntoAContractHasItsGas.
 	"signs for others":       {},
@@ -66,7 +73,9 @@ func TestPackageCommentStatesWhatHostilePayersCost(t *testing.T) {
 	for what, n := range map[string][2]int64{"payers with code": {coded, railtest.MostLost},
 		"all payers": {all, railtest.MostLostPlain}, "refused payments": {settle.DefaultProcess, railtest.MostChecked},
 		"refused payments at a time": {settle.Places, railtest.MostAtOnce},
-		"answered payments":          {till.MaxAnswered, railtest.MostAnswered}} {
+		"answered payments":          {till.MaxAnswered, railtest.MostAnswered},
+		"channels that buy nothing":  {channels.DefaultGas, railtest.MostFunding},
+		"sales in doubt":             {channels.DefaultDay, railtest.MostDoubted}} {
 		if n[0] != n[1] {
 			t.Errorf("the limit of %s is %d, stated is %d", what, n[0], n[1])
 		}
@@ -77,7 +86,7 @@ func TestPackageCommentStatesWhatHostilePayersCost(t *testing.T) {
 	}
 	_, rest, found := strings.Cut(f.Doc.Text(), "\n\tpayer ")
 	table, _, ended := strings.Cut("\tpayer "+rest, "\n\n")
-	want := "\t" + strings.Join(railtest.Table(all), "\n\t")
+	want := "\t" + strings.Join(railtest.Table(all+railtest.MostFunding+railtest.MostDoubted), "\n\t")
 	if d := cmp.Diff(want, table); !found || !ended || d != "" {
 		t.Errorf("the table of till.go's package comment is not what the limits come to (-want +found):\n%s", d)
 	}

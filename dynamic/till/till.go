@@ -45,11 +45,18 @@
 //	one of three with code by the block, burns       1        900,000 (226,000)  8     1 USDC
 //	the same, and would accept alone                 1        900,000 (56,000)   8     1 USDC
 //	the same, and calls the token back               1        900,000 (226,000)  8     1 USDC
+//	a deposit into a channel that is cancelled       2        600,000 (160,000)  8     4 USDC
+//	channels that are funded, and buy nothing        0        0 (0)              0     1 USDC
+//	a deposit that a reorganisation takes            0        0 (0)              0     50 USDC
+//	a contract that denies what it signed            0        0 (0)              0     50 USDC
+//	who buys out of a channel and withdraws          0        0 (0)              0     nothing
 //	anybody, with signatures that are not its own    0        0 (0)              0     600 checks/min, then 4
 //	code that burns when its signature is read       0        0 (0)              0     the same, of 300,000 gas
 //	who bought once, with fresh payments of its key  0        0 (0)              0     40 rows a purchase
-//	all of these together, on one network                                              4 USDC
+//	all of these together, on one network                                              55 USDC
 //
+// Of the last line 51 are of channels, where vouchers are taken: the gas of those that bring
+// nothing, and what both kinds of doubtful money buy together (package channels).
 // The budget is 1 USDC. What a payer with code may burn is held against it when its settlement is
 // signed for, so that any number at once pass it by nothing. When it is spent, payers with code are
 // refused, but for one that settled itself, has the code that it had then and burned less that day

@@ -361,6 +361,8 @@ func (t *Till) voucherRefused(ctx context.Context, o *matched, err error) (*Sale
 	case errors.Is(err, channels.ErrExceeds):
 		t.checks.Refused(o.client)
 		return refuse(rail.ReasonExceeds)
+	case errors.Is(err, channels.ErrWithdrawing):
+		return refuse("withdrawal_pending")
 	case errors.Is(err, channels.ErrNothing):
 		return refuse("refund_no_balance")
 	case errors.Is(err, channels.ErrUnknown):

@@ -602,7 +602,7 @@
         {
           "at": "without-the-store",
           "title": "Without the store",
-          "text": "What was not spent is yours without anybody's leave. Call the escrow, 0x4020074e9dF2ce1deE5A9C1b5c3f541D02a10003, from the wallet that deposited, with the channelConfig of your vouchers: initiateWithdraw((address payer, address payerAuthorizer, address receiver, address receiverAuthorizer, address token, uint40 withdrawDelay, bytes32 salt) config, uint128 amount) finalizeWithdraw((address,address,address,address,address,uint40,bytes32) config) The second call pays withdrawDelay seconds after the first one; until then the store may claim what you signed for, and nothing else. channels(bytes32 channelId) tells the balance and what is claimed of it."
+          "text": "What was not spent is yours without anybody's leave. Call the escrow, 0x4020074e9dF2ce1deE5A9C1b5c3f541D02a10003, from the wallet that deposited, with the channelConfig of your vouchers: initiateWithdraw((address payer, address payerAuthorizer, address receiver, address receiverAuthorizer, address token, uint40 withdrawDelay, bytes32 salt) config, uint128 amount) finalizeWithdraw((address,address,address,address,address,uint40,bytes32) config) The second call pays withdrawDelay seconds after the first one; until then the store may claim what you signed for, and nothing else. Meanwhile it sells nothing out of the channel. channels(bytes32 channelId) tells the balance and what is claimed of it."
         }
       ]
     },

@@ -25,6 +25,13 @@ const (
 	MostLostPlain = 4 * MostLost
 )
 
+// What payers of channels can cost on one network a day (M17), atomic units: gas for channels that
+// buy nothing, and what is sold before their money is beyond doubt.
+const (
+	MostFunding = 1_000_000
+	MostDoubted = 50_000_000
+)
+
 // What payments cost that are refused, or that come again.
 const (
 	MostChecked  = 600     // refused in a minute by a process
@@ -105,6 +112,14 @@ var Hostile = []HostilePayer{
 		Reverts: 1, Gas: 3 * MostGas, Measured: 56_000, Open: 8, Day: MostLost, shows: amongOthers},
 	{Name: "re-enters among others", Does: "the same, and calls the token back", Payer: ReentererLater,
 		Reverts: 1, Gas: 3 * MostGas, Measured: 226_000, Open: 8, Day: MostLost, shows: amongOthers},
+	// Payers of channels: TestDepositIsCancelled of the rail, TestSteps of package channels and
+	// TestRounds of its manager.
+	{Name: "cancels its deposit", Does: "a deposit into a channel that is cancelled", Payer: Plain,
+		Reverts: 2, Gas: 2 * MostGas, Measured: 160_000, Open: 8, Day: MostLostPlain},
+	{Name: "funds and takes back", Does: "channels that are funded, and buy nothing", Payer: Plain, Day: MostFunding},
+	{Name: "unmakes its deposit", Does: "a deposit that a reorganisation takes", Payer: Plain, Day: MostDoubted},
+	{Name: "denies its voucher", Does: "a contract that denies what it signed", Payer: Turncoat, Day: MostDoubted},
+	{Name: "withdraws what it spent", Does: "who buys out of a channel and withdraws", Payer: Plain},
 	// Of these the rail has nothing to show: nothing of them is claimed, or settled.
 	{Name: "signs for others", Does: "anybody, with signatures that are not its own", Payer: Plain,
 		Checks: MostChecked, AtOnce: MostAtOnce},

@@ -347,6 +347,49 @@ func TestDepositsTogether(t *testing.T) {
 	}
 }
 
+// A payer who cancels its deposit under way burns what railtest says, and is told by it.
+func TestDepositIsCancelled(t *testing.T) {
+	h := openChannels(t, nil)
+	row, k := railtest.HostileNamed("cancels its deposit"), h.Buyers[0]
+	c, err := h.parse(h.depositPayload(h.channel(k, 0), k, 1000, 2_000_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark, err := h.rail.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := h.rail.Draft(t.Context(), []*rail.Payment{c.Deposit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most := row.Gas / uint64(row.Reverts); d.Price().Gas > most {
+		t.Errorf("a deposit may take %d gas, stated are %d", d.Price().Gas, most)
+	}
+	s, err := d.Sign(h.seq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nonce := common.HexToHash(c.Deposit.Nonce)
+	sig := h.SignDigest(k, token.CancelDigest(k.Address, nonce, h.DomainSeparator()))
+	h.Send(h.Minter, h.Asset, token.CancelCall(k.Address, nonce, sig))
+	h.seal()
+	if err := h.rail.Send(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	h.seal()
+	f, err := h.rail.Look(t.Context(), c.Deposit, []rail.Signed{s}, mark, time.Now())
+	if err != nil || f.State == rail.Paid || len(f.Reverts) != 1 {
+		t.Fatalf("it is %+v, %v", f, err)
+	}
+	if burnt := f.Reverts[0].Gas; burnt > row.Measured/uint64(row.Reverts) {
+		t.Errorf("it burns %d gas, measured were %d", burnt, row.Measured/uint64(row.Reverts))
+	}
+	if _, err := h.rail.Draft(t.Context(), []*rail.Payment{c.Deposit}); err == nil {
+		t.Error("it is drafted again")
+	}
+}
+
 // Each payload is refused for its own reason, in the words of the stock facilitator.
 func TestChannelRefusals(t *testing.T) {
 	h := openChannels(t, nil)
