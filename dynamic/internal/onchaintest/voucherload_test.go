@@ -111,6 +111,6 @@ func TestSoakVoucherRates(t *testing.T) {
 	}
 	bought, late := rate(200, func(i, j int) map[string]string { return headers[i][j] })
 	asked, _ := rate(402, func(int, int) map[string]string { return nil })
-	t.Logf("by voucher %.0f/s, 99 of 100 within %s: %.1f times what is sold by exact (%.0f/s), %.2f of what is asked (%.0f/s)",
-		bought, late, bought/exact, exact, bought/asked, asked)
+	t.Logf("by voucher %.0f/s, 99 of 100 within %s: %.1f times what is sold by exact (%.0f/s), %.2f of what is asked "+
+		"(%.0f/s)", bought, late, bought/exact, exact, bought/asked, asked)
 }

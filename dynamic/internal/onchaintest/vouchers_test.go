@@ -76,6 +76,10 @@ func newVoucherShopOn(t *testing.T, o shopOptions, limits channels.Limits, autho
 	if err != nil {
 		t.Fatal(err)
 	}
+	until(t, "vouchers to be offered", func() bool {
+		r := s.do("GET", voucherDoor, nil)
+		return r.Status == 503 || strings.Contains(answer(t, r, "PAYMENT-REQUIRED"), rail.SchemeVouchers)
+	})
 	return s
 }
 
