@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// What a model reads before it buys is short: the terms of a plain good on five networks and by two
-// protocols, what a tool answers with them, and the list of all tools. What is left out of the
-// terms is behind their link.
+// What a model reads before it buys is short: the terms of a plain good on five networks, by two
+// protocols and by voucher, what a tool answers with them, and the list of all tools. What is left
+// out of the terms is behind their link.
 func TestAModelReadsLittle(t *testing.T) {
 	s := openStall(t)
 	if s.solana == nil {
@@ -22,8 +22,8 @@ func TestAModelReadsLittle(t *testing.T) {
 		Offers    []json.RawMessage `json:"offers"`
 		OffersURL string            `json:"offers_url"`
 	}
-	if err := json.Unmarshal([]byte(body), &terms); err != nil || status != 402 || len(terms.Accepts) != 5 ||
-		len(terms.Offers) != 1 || len(body) > 4500 {
+	if err := json.Unmarshal([]byte(body), &terms); err != nil || status != 402 || len(terms.Accepts) != 6 ||
+		len(terms.Offers) != 1 || len(body) > 5000 {
 		t.Errorf("%d %v: terms of %d bytes, with %d offers for %d", status, err, len(body), len(terms.Offers),
 			len(terms.Accepts))
 	}
@@ -32,8 +32,8 @@ func TestAModelReadsLittle(t *testing.T) {
 		Offers  []json.RawMessage `json:"offers"`
 	}
 	status, body = s.get(t, strings.TrimPrefix(terms.OffersURL, s.url), false)
-	if err := json.Unmarshal([]byte(body), &all); err != nil || status != 200 || len(all.Accepts) != 5 ||
-		len(all.Offers) != 5 || !bytes.Equal(all.Offers[0], terms.Offers[0]) {
+	if err := json.Unmarshal([]byte(body), &all); err != nil || status != 200 || len(all.Accepts) != 6 ||
+		len(all.Offers) != 6 || !bytes.Equal(all.Offers[0], terms.Offers[0]) {
 		t.Errorf("the offers: %d %v %s", status, err, body)
 	}
 	asks := func(door, call string, fields ...string) string {
@@ -65,7 +65,7 @@ func TestAModelReadsLittle(t *testing.T) {
 	answer := asks("/mcp?unpaid=result",
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"buy_hello","arguments":{}}}`)
 	if err := json.Unmarshal([]byte(answer), &unpaid); err != nil || len(unpaid.Result.Content) != 1 ||
-		len(unpaid.Result.Content[0].Text) > 1000 || strings.Count(answer, `"payTo"`) != 5 {
+		len(unpaid.Result.Content[0].Text) > 1000 || strings.Count(answer, `"payTo"`) != 6 {
 		t.Errorf("%v: %s", err, answer)
 	}
 }

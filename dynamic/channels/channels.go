@@ -34,8 +34,9 @@
 //     a higher voucher is refused, unless this ledger was restored or never knew the channel, and
 //     then what the payer itself says was spent is believed, upwards only ([Row.Believed]).
 //   - A payer who withdraws at the worst moment gets what is its own. What was charged is claimed
-//     before half of the delay is over; no voucher is taken while a withdrawal is under way, so that
-//     it makes one claim necessary and not one for each purchase, nor while nobody has looked at the chain for an eighth of the delay ([Blind]).
+//     before half of the delay is over; no voucher is taken while a withdrawal is under way, so
+//     that it makes one claim necessary and not one for each purchase, nor while nobody has looked
+//     at the chain for an eighth of the delay ([Blind]).
 //   - What the store can lose of a channel is what it delivered and has not claimed: at most
 //     Limits.Channel. It loses it where a reorganisation takes the deposit away, or where a
 //     contract that signed a voucher denies it later. The first ends when the deposit is final, the
