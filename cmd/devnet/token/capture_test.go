@@ -3,13 +3,17 @@ package token
 import (
 	"crypto/ecdsa"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
@@ -46,7 +50,8 @@ func TestCaptureEscrowBehavesAsAnother(t *testing.T) {
 			n := r.Uint64N(6)
 			p := PaymentInfo{Operator: who[3+n%2], Payer: who[n/3], Receiver: who[2], Token: dollar,
 				MaxAmount: big.NewInt(300), PreApproval: start + 3000*(n+1), Capture: start + 3000*(n+2),
-				Refund: start + 3000*(n+3), MinFeeBps: 100 * (n % 3), MaxFeeBps: 300 * (n % 3), Salt: big.NewInt(int64(n))}
+				Refund: start + 3000*(n+3), MinFeeBps: 100 * (n % 3), MaxFeeBps: 300 * (n % 3),
+				Salt: big.NewInt(int64(n))}
 			if n == 5 {
 				p.FeeReceiver = who[4]
 			}
@@ -104,10 +109,11 @@ func TestCaptureEscrowBehavesAsAnother(t *testing.T) {
 					from = p.Payer
 				}
 			case 9:
-				data = CaptureRefundCall(p, amount, []common.Address{CaptureRefundAddress, CapturePayAddress}[r.IntN(8)/7],
-					nil)
+				collectors := []common.Address{CaptureRefundAddress, CapturePayAddress}
+				data = CaptureRefundCall(p, amount, collectors[r.IntN(8)/7], nil)
 			}
-			if hash := worlds[0].call(from, CaptureAddress, HashCall(p)); !strings.HasPrefix(hash, p.Hash(1).Hex()[2:]) {
+			hash := worlds[0].call(from, CaptureAddress, HashCall(p))
+			if !strings.HasPrefix(hash, p.Hash(1).Hex()[2:]) {
 				t.Fatalf("the contract hashes %+v as %s, and not as %s", p, hash, p.Hash(1))
 			}
 			for i, c := range []struct {
@@ -132,5 +138,59 @@ func TestCaptureEscrowBehavesAsAnother(t *testing.T) {
 	}
 	if len(said) < 40 { // successes and errors, by method
 		t.Errorf("only %d outcomes were seen: %v", len(said), said)
+	}
+}
+
+// What the stock client of x402 2.27 signed for known terms is what is hashed here.
+func TestKnownHold(t *testing.T) {
+	var v struct {
+		Keys    map[string]string
+		Hash    common.Hash
+		Payload struct {
+			Authorization struct {
+				From, To           common.Address
+				Value, ValidBefore string
+				Nonce              common.Hash
+			}
+			Signature, Salt string
+		}
+		Accepted struct {
+			Asset, PayTo common.Address
+			Extra        struct {
+				CaptureAuthorizer               common.Address
+				CaptureDeadline, RefundDeadline uint64
+			}
+		}
+	}
+	b, err := os.ReadFile("testdata/authcapture.json")
+	if err == nil {
+		err = json.Unmarshal(b, &v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, x := v.Payload.Authorization, v.Accepted.Extra
+	before, err := strconv.ParseUint(a.ValidBefore, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := PaymentInfo{Operator: x.CaptureAuthorizer, Payer: a.From, Receiver: v.Accepted.PayTo, Token: v.Accepted.Asset,
+		MaxAmount: big.NewInt(250_000), PreApproval: before, Capture: x.CaptureDeadline, Refund: x.RefundDeadline,
+		Salt: common.HexToHash(v.Payload.Salt).Big()}
+	if p.Nonce(8453) != a.Nonce || p.Hash(8453) != v.Hash {
+		t.Errorf("the nonce is %s and the hash %s", p.Nonce(8453), p.Hash(8453))
+	}
+	key, err := crypto.HexToECDSA(v.Keys["payer"][2:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := Authorization{From: a.From, To: a.To, Value: p.MaxAmount, ValidBefore: before, Nonce: a.Nonce}
+	digest := signed.Digest(ReceiveKind, Domain("USD Coin", "2", 8453, dollar))
+	sig, err := crypto.Sign(digest[:], key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sig[64] += 27; a.Value != "250000" || a.To != CapturePayAddress || hexutil.Encode(sig) != v.Payload.Signature {
+		t.Errorf("the signature is %x", sig)
 	}
 }
