@@ -25,8 +25,8 @@ const offerMinutes = time.Minute
 
 // challengeKey names a challenge in the cache.
 type challengeKey struct {
-	item       string
-	post, meta bool
+	item             string
+	post, meta, hold bool
 }
 
 // cachedTerms are an offer's 402 for one UTC minute and one method, ready but for what differs
@@ -44,7 +44,7 @@ type cachedTerms struct {
 // challengeFor returns the challenge of this minute for a quote, a method and a way of asking, made
 // once for a site as it stands, and again when another network can settle than before.
 func (c *Counter) challengeFor(q *till.Quote, post, meta bool, now time.Time) (*cachedTerms, error) {
-	minute, key := now.UTC().Truncate(time.Minute), challengeKey{q.Offer.ID, post, meta}
+	minute, key := now.UTC().Truncate(time.Minute), challengeKey{q.Offer.ID, post, meta, q.Offer.Hold}
 	if v, ok := c.challenges.Load(key); ok {
 		if ch := v.(*cachedTerms); ch.minute.Equal(minute) && ch.site == q.Site && slices.Equal(ch.leftOut, q.LeftOut) {
 			return ch, nil

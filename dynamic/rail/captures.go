@@ -35,6 +35,9 @@ type Captures interface {
 	Capture(h Hold) *Payment
 	// Void is the payment that gives all of a hold back to its payer.
 	Void(h Hold) *Payment
+	// Reclaim is the call by which a hold's payer takes it back from its deadline on: the contract,
+	// and the calldata.
+	Reclaim(h Hold) (to string, data []byte)
 	// ReadHold reads a hold by its hash at the newest block, or the newest final one. Of two nodes
 	// that are configured each is asked by itself, and of what they say the less is believed.
 	ReadHold(ctx context.Context, hash string, final bool) (HoldState, error)
@@ -42,6 +45,10 @@ type Captures interface {
 
 // SchemeCapture is the scheme of a Requirement by which a payment is held before it is taken.
 const SchemeCapture = "auth-capture"
+
+// LastCapture is how long before a hold's deadline the last capture is signed: what is sent later
+// might land too late, and only cost gas.
+const LastCapture = 10 * time.Minute
 
 // Methods of payments into and out of a hold, beside those of Payment.
 const (

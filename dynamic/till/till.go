@@ -9,6 +9,7 @@
 //	settling | unknown ─► asking ─► settled | refund_owed, where what was bought is asked of an upstream once it is paid for
 //	a Transfer that lands after failed | refused | not_settled ─► settled_late ─► delivered | refund_owed
 //	promised | delivered, then reorganised away ─► reversed
+//	settled ─► held ─► capturing ─► settled ─► delivered, or held | capturing ─► voiding ─► released (holds.go)
 //
 // Every arrow is one ledger transaction, written before the step's effect leaves the process. Goods
 // are made first, the payment is settled next, the certificate is signed last. Whoever pushes a
@@ -98,6 +99,9 @@
 //	     held, one unit a payer, and given back at the first revert.
 //	M17  A voucher is its own idempotency key. It is held in the transaction that claims, and charged in the one that
 //	     delivers (vouchers.go, package channels, which says what a channel can cost).
+//	M18  What is authorized for the keeper's work is held. Its capture is journalled with the completion, in one transaction,
+//	     and brings number and certificate; a void is decided in one that sees no completion (holds.go, package holds, which
+//	     says who can lose what).
 package till
 
 import (
@@ -186,6 +190,8 @@ type Makers struct {
 	Files goods.Files
 	// Upstreams ask the addresses whose answers are sold; nil sells none of them.
 	Upstreams goods.Upstreams
+	// Holds says that the keeper's work is sold by holds too, on networks that can.
+	Holds bool
 	// Vouchers bound what is sold out of payers' channels; nil takes none.
 	Vouchers *channels.Limits
 	// KeyPlace says where the log of the record shows an identity key, by its kid; nil where it

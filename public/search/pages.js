@@ -1603,6 +1603,28 @@
       ]
     },
     {
+      "path": "/problems/order_released",
+      "title": "What was held went back",
+      "summary": "The order was paid for by a hold, and what was held went back to the wallet that paid.",
+      "parts": [
+        {
+          "at": "what-happened",
+          "title": "What happened",
+          "text": "The keeper declined the order, or did not complete it within its window, so the escrow gave the money back. Or the wallet that paid took it back itself, after the deadline."
+        },
+        {
+          "at": "were-you-billed",
+          "title": "Were you billed",
+          "text": "No. reason says why, and the order names the transaction."
+        },
+        {
+          "at": "what-to-do-next",
+          "title": "What to do next",
+          "text": "Order again if you still want it. Nothing is owed on either side."
+        }
+      ]
+    },
+    {
       "path": "/problems/own_host_refused",
       "title": "The store does not read itself",
       "summary": "The URL names the store's own host.",

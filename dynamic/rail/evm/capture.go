@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -42,6 +43,7 @@ var (
 	selAuthorize = selector("authorize(" + infoType + ",uint256,address,bytes)")
 	selCapture   = selector("capture(" + infoType + ",uint256,uint256,address)")
 	selVoid      = selector("void(" + infoType + ")")
+	selReclaim   = selector("reclaim(" + infoType + ")")
 	selHold      = selector("paymentState(bytes32)")
 
 	topicHeld      = crypto.Keccak256Hash([]byte("PaymentAuthorized(bytes32," + infoType + ",uint256,address)"))
@@ -152,6 +154,11 @@ func (r *Rail) Void(h rail.Hold) *rail.Payment {
 	return r.ending(h, rail.MethodVoid, h.Info.Payer, 1<<63-1, append(bytes.Clone(selVoid), infoWords(&h.Info)...))
 }
 
+// Reclaim implements rail.Captures.
+func (r *Rail) Reclaim(h rail.Hold) (to string, data []byte) {
+	return captureAddress.Hex(), append(bytes.Clone(selReclaim), infoWords(&h.Info)...)
+}
+
 // ending is the payment that ends a hold, which nobody signed but the store.
 func (r *Rail) ending(h rail.Hold, method, to string, before int64, call []byte) *rail.Payment {
 	amount, _ := uint256(&h.Info.MaxAmount)
@@ -188,6 +195,15 @@ func (r *Rail) hashOf(p *rail.Payment) common.Hash {
 		return common.Hash{}
 	}
 	return r.holdHash(p.Wire[4 : 4+infoBytes])
+}
+
+// lasts is until when a settlement of p is signed, in Unix seconds; what is sent is waited for
+// until the payment's own end.
+func lasts(p *rail.Payment) int64 {
+	if p.Method == rail.MethodCapture {
+		return p.ValidBefore - int64((rail.LastCapture-margin)/time.Second)
+	}
+	return p.ValidBefore
 }
 
 // captured is a refusal with a reason of the scheme's.

@@ -198,9 +198,13 @@ func TestHoldEndsOnce(t *testing.T) {
 		t.Errorf("the payer has %d, want %d", has, before-held)
 	}
 
-	third := h.info(k.Address, 3)
-	of := h.hold(h.holdPayload(third, k))
-	h.Pass(time.Hour)
+	of := h.hold(h.holdPayload(h.info(k.Address, 3), k))
+	h.Pass(time.Hour - rail.LastCapture)
+	h.MustSealTxs()
+	if _, err := h.settle(h.rail.Capture(of)); refused(err) != "capture_deadline_expired" {
+		t.Errorf("captured in the last minutes: %v", err)
+	}
+	h.Pass(rail.LastCapture)
 	h.MustSealTxs()
 	if f := h.ended(of); f.State != rail.Dead || f.Reason != "expired" {
 		t.Errorf("what is over is %s %s", f.State, f.Reason)
@@ -208,7 +212,8 @@ func TestHoldEndsOnce(t *testing.T) {
 	if _, err := h.settle(h.rail.Capture(of)); refused(err) != "capture_deadline_expired" {
 		t.Errorf("captured too late: %v", err)
 	}
-	h.Send(k, token.CaptureAddress, token.ReclaimCall(third))
+	to, call := h.rail.Reclaim(of)
+	h.Send(k, common.HexToAddress(to), call)
 	h.seal()
 	if f := h.ended(of); f.State != rail.Dead || f.Reason != rail.EndReclaimed {
 		t.Errorf("what was reclaimed is %s %s", f.State, f.Reason)
@@ -282,7 +287,8 @@ func TestHoldRefusals(t *testing.T) {
 		{"a malleable signature", "signature", in("signature", hexutil.Encode(turned))},
 		{"expired", "authorization_expired", with(func(p *token.PaymentInfo) { p.PreApproval = h.HeadTime() })},
 		{"for long", "authorization_expired", with(func(p *token.PaymentInfo) { p.PreApproval += 3000 })},
-		{"longer than the hold", "deadline_ordering", with(func(p *token.PaymentInfo) { p.PreApproval = p.Capture + 1 })},
+		{"longer than the hold", "deadline_ordering",
+			with(func(p *token.PaymentInfo) { p.PreApproval = p.Capture + 1 })},
 		{"not yet", "authorization_not_yet_valid", in(auth+"validAfter", "9999999999")},
 		{"valid since", "payload_format", in(auth+"validAfter", "1")},
 		{"less", "amount_mismatch", with(func(p *token.PaymentInfo) { p.MaxAmount = big.NewInt(held - 1) })},

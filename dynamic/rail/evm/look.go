@@ -202,7 +202,7 @@ func (r *Rail) mine(s rail.Signed) bool {
 
 // advise says what would help a payment that has not landed.
 func (r *Rail) advise(v view, p *rail.Payment, signed []rail.Signed, now time.Time) rail.Advice {
-	if len(signed) == 0 || p.ValidBefore <= soon(now, v.head.Time) {
+	if len(signed) == 0 || lasts(p) <= soon(now, v.head.Time) {
 		return rail.Wait
 	}
 	newest := signed[len(signed)-1]

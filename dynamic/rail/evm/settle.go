@@ -98,6 +98,9 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 	if err != nil {
 		return nil, err
 	}
+	if p.Method == rail.MethodCapture && !d.fill && lasts(p) <= soon(time.Now(), head.Time) {
+		return nil, captured("capture_deadline_expired", "no capture is sent so shortly before its deadline")
+	}
 	var gas hexutil.Uint64
 	var code, data hexutil.Bytes
 	// At the latest block, because some nodes estimate on top of the pool otherwise, where the

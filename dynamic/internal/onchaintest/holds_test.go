@@ -1,0 +1,329 @@
+package onchaintest_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/token"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/internal/tilltest"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/till"
+)
+
+// holdShop is a shop that holds what is paid for the keeper's work, whose clock and chain can be
+// put forward.
+type holdShop struct {
+	*shop
+	clock *shifted
+	lies  atomic.Value // the step at which the next hand lets an order lie
+}
+
+func newHoldShop(t *testing.T, o shopOptions) *holdShop {
+	s := &holdShop{clock: &shifted{DB: ledger.NewMem(ledger.MemOptions{})}}
+	s.lies.Store("")
+	o.db, o.networks = s.clock, []uint64{8453}
+	o.rows = func(c *counter.Counter) []route.Row {
+		return []route.Row{{Method: http.MethodGet, Pattern: "/api/hold/{item_id}",
+			Handle: func(w http.ResponseWriter, r *http.Request) error { return c.Hold(w, r, r.PathValue("item_id")) }}}
+	}
+	config := o.config
+	o.config = func(c *till.Config) {
+		c.Now, c.Holds = s.clock.now, true
+		c.AfterStep = func(step string) {
+			if step != "" && s.lies.CompareAndSwap(step, "") {
+				runtime.Goexit()
+			}
+		}
+		if config != nil {
+			config(c)
+		}
+	}
+	s.shop = newShop(t, o)
+	return s
+}
+
+// signed is a payment for what a door of a hold asks, as the stock client makes it.
+func (s *holdShop) signed(path string, k chaintest.Key, salt byte) map[string]string {
+	s.t.Helper()
+	ch := s.challenge(path)
+	accepts := ch["accepts"].([]any)
+	accepted := accepts[0].(map[string]any)
+	x := accepted["extra"].(map[string]any)
+	if len(accepts) != 1 || accepted["scheme"] != rail.SchemeCapture || x["paymentFlow"] != "escrow" {
+		s.t.Fatalf("the terms are %v", accepts)
+	}
+	amount, _ := new(big.Int).SetString(accepted["amount"].(string), 10)
+	p := token.PaymentInfo{Operator: common.HexToAddress(x["captureAuthorizer"].(string)), Payer: k.Address,
+		Receiver: s.net.PayTo, Token: s.net.Asset, MaxAmount: amount,
+		PreApproval: uint64(time.Now().Unix()) + uint64(accepted["maxTimeoutSeconds"].(float64)),
+		Capture:     uint64(x["captureDeadline"].(float64)), Refund: uint64(x["refundDeadline"].(float64)),
+		Salt: big.NewInt(int64(salt))}
+	a := token.Authorization{From: p.Payer, To: token.CapturePayAddress, Value: amount, ValidBefore: p.PreApproval,
+		Nonce: p.Nonce(8453)}
+	sig := s.net.SignDigest(k, a.Digest(token.ReceiveKind, s.net.DomainSeparator()))
+	b, err := json.Marshal(map[string]any{"x402Version": 2, "accepted": accepted, "resource": ch["resource"],
+		"extensions": tilltest.Unsuggested(ch), "payload": map[string]any{"authorization": map[string]any{
+			"from": p.Payer.Hex(), "to": a.To.Hex(), "value": amount.String(), "validAfter": "0",
+			"validBefore": fmt.Sprint(p.PreApproval), "nonce": a.Nonce.Hex()}, "signature": hexutil.Encode(sig),
+			"salt": common.BigToHash(p.Salt).Hex()}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return map[string]string{"PAYMENT-SIGNATURE": base64.StdEncoding.EncodeToString(b)}
+}
+
+const heldJudgment = "/api/hold/quick_judgment?detail=Tea"
+
+// ordered has an order held, and waits until the keeper sees it.
+func (s *holdShop) ordered(k chaintest.Key, salt byte) tilltest.Reply {
+	s.t.Helper()
+	r := s.do("GET", heldJudgment, s.signed(heldJudgment, k, salt))
+	s.want("an order", r, 202, "")
+	s.state(r.Purchase(), till.Held)
+	s.final(r.Purchase())
+	return r
+}
+
+// pass puts clock and chain forward.
+func (s *holdShop) pass(d time.Duration) {
+	s.net.Pass(d)
+	s.clock.put(time.Duration(s.clock.by.Load()) + d)
+}
+
+// order reads an order.
+func (s *holdShop) order(r tilltest.Reply) tilltest.Reply {
+	s.t.Helper()
+	s.unpolled(r.Str("order_id"))
+	return s.do("GET", "/api/order/"+r.Str("order_id"), nil)
+}
+
+const price = 3_000_000 // of quick_judgment
+
+// An order is held, completed, and captured; number and certificate are the capture's. A lost
+// answer comes again at each stage, and costs nothing.
+func TestHeldOrderIsCaptured(t *testing.T) {
+	t.Parallel()
+	s := newHoldShop(t, shopOptions{buyers: 2})
+	k := s.net.Buyers[0]
+	if r := s.do("GET", "/api/hold/hello", nil); r.Status != 404 {
+		t.Errorf("what is made at once is held: %d", r.Status)
+	}
+	for _, a := range s.challenge("/api/buy/quick_judgment?detail=Tea")["accepts"].([]any) {
+		if a.(map[string]any)["scheme"] != "exact" {
+			t.Errorf("the other door holds: %v", a)
+		}
+	}
+	had := s.net.Node.Balance(k.Address)
+	header := s.signed(heldJudgment, k, 1)
+	r := s.do("GET", heldJudgment, header)
+	s.want("an order", r, 202, "")
+	paid := r.Response()
+	if paid["success"] != true || paid["amount"] != fmt.Sprint(price) || r.Body["patron_number"] != nil ||
+		r.Body["cert_id"] != nil || r.Str("held", "state") != "held" || r.Str("paid_usdc") != "0.00" &&
+		r.Str("paid_usdc") != "0" || !strings.Contains(r.Str("held", "where"), "held by the escrow") {
+		t.Errorf("held: %v %s", paid, r.Raw)
+	}
+	if s.net.Node.Balance(k.Address) != had-price || s.net.Node.Balance(s.net.PayTo) != 0 {
+		t.Errorf("the payer has %d of %d, payTo %d", s.net.Node.Balance(k.Address), had,
+			s.net.Node.Balance(s.net.PayTo))
+	}
+	again := s.do("GET", heldJudgment, header)
+	if s.want("the same again", again, 202, ""); again.Body["idempotent_replay"] != true ||
+		again.Str("order_id") != r.Str("order_id") || again.Response()["transaction"] != paid["transaction"] {
+		t.Errorf("the same again: %s", again.Raw)
+	}
+	if s.net.Node.Balance(k.Address) != had-price {
+		t.Error("an answer that came again was paid for")
+	}
+	if _, err := s.till.AnswerOrder(t.Context(), r.Str("order_id"), till.Answer{Text: "No."}, false); err == nil {
+		t.Error("an order was answered that may still be taken back")
+	}
+	s.final(r.Purchase())
+	if _, err := s.till.AnswerOrder(t.Context(), r.Str("order_id"), till.Answer{Text: "No."}, false); err != nil {
+		t.Fatal(err)
+	}
+	p := s.state(r.Purchase(), till.Delivered)
+	if got := s.net.Node.Balance(s.net.PayTo); got != price || p.Number != 1 || p.CertID == "" ||
+		p.Proof.Tx == paid["transaction"] {
+		t.Errorf("payTo has %d, the purchase is %+v", got, p)
+	}
+	done := s.order(r)
+	if done.Str("status") != "completed" || done.Str("deliverable", "text") != "No." ||
+		done.Str("held", "state") != "captured" || done.Str("held", "tx") != p.Proof.Tx {
+		t.Errorf("completed: %s", done.Raw)
+	}
+	if v := s.do("GET", "/api/verify/"+p.CertID, nil); v.Body["valid"] != true ||
+		v.Str("certificate", "settlement_tx") != p.Proof.Tx {
+		t.Errorf("the certificate: %s", v.Raw)
+	}
+	last := s.do("GET", heldJudgment, header)
+	if s.want("the same after all", last, 200, ""); last.Str("cert_id") != p.CertID {
+		t.Errorf("the same after all: %s", last.Raw)
+	}
+	s.final(r.Purchase())
+}
+
+// What is declined goes back, and so does what is not completed in its window; a keeper who comes
+// too late is told before he works. What its payer took back first is seen.
+func TestHeldOrdersGoBack(t *testing.T) {
+	t.Parallel()
+	s := newHoldShop(t, shopOptions{buyers: 4})
+	had := map[int]int64{}
+	var all []tilltest.Reply
+	for i := range 3 {
+		had[i] = s.net.Node.Balance(s.net.Buyers[i].Address)
+		all = append(all, s.ordered(s.net.Buyers[i], byte(i+1)))
+	}
+	back := func(i int, status string) {
+		t.Helper()
+		s.state(all[i].Purchase(), till.Released)
+		o := s.order(all[i])
+		has := s.net.Node.Balance(s.net.Buyers[i].Address)
+		if has != had[i] || o.Str("status") != "released" || o.Str("held", "state") != status ||
+			o.Body["window_breached"] != nil {
+			t.Errorf("order %d went back with %d of %d: %s", i, has, had[i], o.Raw)
+		}
+	}
+	if _, err := s.till.DeclineOrder(t.Context(), all[0].Str("order_id"), false); err != nil {
+		t.Fatal(err)
+	}
+	back(0, "voided")
+	if _, err := s.till.AnswerOrder(t.Context(), all[0].Str("order_id"), till.Answer{Text: "No."}, false); err == nil {
+		t.Error("what went back was answered")
+	}
+
+	// The chain is ahead of the ledger, so the payer is first.
+	s.net.Pass(172 * time.Hour)
+	call := all[1].Body["held"].(map[string]any)["reclaim"].(map[string]any)
+	s.net.Send(s.net.Buyers[1], common.HexToAddress(call["to"].(string)), common.FromHex(call["data"].(string)))
+	until(t, "the payer to take it back", func() bool {
+		return s.net.Node.Balance(s.net.Buyers[1].Address) == had[1]
+	})
+	s.clock.put(168*time.Hour - time.Minute)
+	if _, err := s.till.AnswerOrder(t.Context(), all[2].Str("order_id"), till.Answer{Text: "No."}, true); err != nil {
+		t.Errorf("a minute before it is over: %v", err)
+	}
+	s.clock.put(168*time.Hour + time.Minute)
+	if _, err := s.till.AnswerOrder(t.Context(), all[2].Str("order_id"), till.Answer{Text: "No."}, true); err == nil ||
+		!strings.Contains(err.Error(), "nothing would be paid") && !strings.Contains(err.Error(), "released") {
+		t.Errorf("after it is over: %v", err)
+	}
+	back(1, "reclaimed")
+	back(2, "voided")
+	if s.net.Node.Balance(s.net.PayTo) != 0 {
+		t.Errorf("payTo has %d", s.net.Node.Balance(s.net.PayTo))
+	}
+}
+
+// An order that is let lie at any step goes on, and is captured or voided once.
+func TestHeldOrdersAreRecovered(t *testing.T) {
+	t.Parallel()
+	s := newHoldShop(t, shopOptions{buyers: 1})
+	k := s.net.Buyers[0]
+	salt, taken := byte(0), int64(0)
+	for _, step := range []string{"claimed", "settling", "authorized", "held"} {
+		salt++
+		s.lies.Store(step)
+		header := s.signed(heldJudgment, k, salt)
+		s.try("GET", heldJudgment, header)
+		r := s.do("GET", heldJudgment, header)
+		until(t, "an answer", func() bool { r = s.do("GET", heldJudgment, header); return r.Status == 202 })
+		if s.lies.Load() != "" {
+			t.Errorf("no step %s", step)
+		}
+		s.final(r.Purchase())
+		if _, err := s.till.DeclineOrder(t.Context(), r.Str("order_id"), false); err != nil {
+			t.Fatal(err)
+		}
+		s.state(r.Purchase(), till.Released)
+	}
+	for _, step := range []string{"capturing", "resigned", "sent", "settled", "delivered"} {
+		salt++
+		r := s.ordered(k, salt)
+		s.lies.Store(step)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.till.AnswerOrder(t.Context(), r.Str("order_id"), till.Answer{Text: "No."}, false)
+		}()
+		<-done
+		s.state(r.Purchase(), till.Delivered)
+		if s.lies.Load() != "" {
+			t.Errorf("no step %s", step)
+		}
+		if taken += price; s.net.Node.Balance(s.net.PayTo) != taken {
+			t.Errorf("after %s payTo has %d, want %d", step, s.net.Node.Balance(s.net.PayTo), taken)
+		}
+		s.release(r)
+	}
+}
+
+// release gives an order's place of the week back, so that one week has as many as a test wants.
+func (s *holdShop) release(r tilltest.Reply) {
+	s.t.Helper()
+	err := s.db.Update(s.t.Context(), func(tx ledger.Tx) error {
+		for e, err := range tx.Scan(ledger.Prefix(ledger.GoodsKey("week"))) {
+			if err != nil {
+				return err
+			}
+			if bytes.Contains(e.Key, []byte(r.Purchase())) {
+				return tx.Delete(e.Key)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Of a completion and a decline at one moment one is made, and the order ends by it alone.
+func TestHeldOrderEndsOnce(t *testing.T) {
+	t.Parallel()
+	s := newHoldShop(t, shopOptions{buyers: 1})
+	other, err := till.New(s.till.Config()) // a second process
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := s.net.Buyers[0]
+	for i := range 3 {
+		before, taken := s.net.Node.Balance(k.Address), s.net.Node.Balance(s.net.PayTo)
+		r := s.ordered(k, byte(i+1))
+		begin, declined := make(chan struct{}), make(chan error)
+		go func() {
+			<-begin
+			_, err := other.DeclineOrder(t.Context(), r.Str("order_id"), false)
+			declined <- err
+		}()
+		close(begin)
+		_, answered := s.till.AnswerOrder(t.Context(), r.Str("order_id"), till.Answer{Text: "No."}, false)
+		if no := <-declined; (answered == nil) == (no == nil) {
+			t.Errorf("both or none: %v, %v", answered, no)
+		}
+		want := till.Released
+		if answered == nil {
+			want = till.Delivered
+		}
+		s.state(r.Purchase(), want)
+		if took, left := s.net.Node.Balance(s.net.PayTo)-taken, before-s.net.Node.Balance(k.Address); took != left ||
+			took != 0 && want == till.Released || took == 0 && want == till.Delivered {
+			t.Errorf("%s: payTo has %d more, the payer %d less", want, took, left)
+		}
+	}
+}
