@@ -14,6 +14,7 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/channels"
+	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/rail"
@@ -258,15 +259,19 @@ func (c *Counter) serveBuy(w http.ResponseWriter, r *http.Request) error {
 	return c.Sell(w, r, r.PathValue("item_id"))
 }
 
+// serveHold answers GET and POST /api/hold/{item_id}. A commission is named by its request.
+func (c *Counter) serveHold(w http.ResponseWriter, r *http.Request) error {
+	item := r.PathValue("item_id")
+	if _, is := goods.IsCommission(goods.CommissionPrefix + item); is {
+		item = goods.CommissionPrefix + item
+	}
+	return c.sell(w, r, sold{item, true}, asItIs)
+}
+
 // Sell answers a request for an offer: the handler of every route that is paid for. A HEAD never
 // pays (M8).
 func (c *Counter) Sell(w http.ResponseWriter, r *http.Request, item string) error {
 	return c.sell(w, r, sold{item: item}, asItIs)
-}
-
-// Hold is Sell at the door where what is paid is held until the order is completed.
-func (c *Counter) Hold(w http.ResponseWriter, r *http.Request, item string) error {
-	return c.sell(w, r, sold{item, true}, asItIs)
 }
 
 // sold is what is asked for at a door, and whether what is paid is held.

@@ -342,7 +342,11 @@ func (t *Till) usedBefore(ctx context.Context, o *matched, refused error) error 
 func (t *Till) gates(ctx context.Context, site *content.Site, order Order) (*Offer, map[string]string, error) {
 	o := t.offer(site, order.Item)
 	if o != nil && order.Hold {
-		o = t.byHold(o)
+		held := t.byHold(o)
+		if held == nil {
+			return &Offer{}, nil, &Error{Code: CodeNotHeld, Item: o.Path}
+		}
+		o = held
 	}
 	if o == nil {
 		o = &Offer{}

@@ -73,6 +73,14 @@ func (t *Till) HoldPath(o *Offer) string {
 	return ""
 }
 
+// AtOnce is the door at which what an offer by a hold sells is paid at once.
+func (t *Till) AtOnce(o *Offer) string {
+	if now := t.offer(t.cfg.Site.Now(), o.ID); now != nil {
+		return now.Path
+	}
+	return o.Path
+}
+
 // holdTerms are the terms of an offer by a hold, on every network but those that are left out.
 // Where the hour has just turned, those of a moment ago are among them, behind the present ones.
 func (t *Till) holdTerms(o *Offer, out map[string]bool) (all []rail.Requirement) {

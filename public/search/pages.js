@@ -3625,16 +3625,21 @@
         {
           "at": "purchase",
           "title": "Purchase",
-          "text": "Buying, and getting back what was bought. GET /api/buy/{item_id} POST /api/buy/{item_id} GET /almanac/{slug}"
+          "text": "Buying, and getting back what was bought. GET /api/buy/{item_id} POST /api/buy/{item_id}"
         },
         {
           "at": "purchase-2",
           "title": "Purchase, 2",
-          "text": "Buying, and getting back what was bought. GET /gazette/issue-{issue_number} GET /zodiac/archive/{sign}/week-{week} GET /tips/{slug} GET /porch/line"
+          "text": "Buying, and getting back what was bought. GET /api/hold/{item_id} POST /api/hold/{item_id} GET /almanac/{slug}"
         },
         {
           "at": "purchase-3",
           "title": "Purchase, 3",
+          "text": "Buying, and getting back what was bought. GET /gazette/issue-{issue_number} GET /zodiac/archive/{sign}/week-{week} GET /tips/{slug} GET /porch/line"
+        },
+        {
+          "at": "purchase-4",
+          "title": "Purchase, 4",
           "text": "Buying, and getting back what was bought. GET /api/commission/{request_id} GET /api/purchase-status/{purchase_id} POST /api/claims/challenge POST /api/claims GET /api/purchase-status/{purchase_id}/file GET /api/offers"
         },
         {

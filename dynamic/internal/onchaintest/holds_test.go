@@ -2,11 +2,12 @@ package onchaintest_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
-	"net/http"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -17,12 +18,13 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/clients"
 	"store.example/agentstore/cmd/devnet/token"
-	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/internal/tilltest"
+	"store.example/agentstore/dynamic/keeper"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -38,10 +40,6 @@ func newHoldShop(t *testing.T, o shopOptions) *holdShop {
 	s := &holdShop{clock: &shifted{DB: ledger.NewMem(ledger.MemOptions{})}}
 	s.lies.Store("")
 	o.db, o.networks = s.clock, []uint64{8453}
-	o.rows = func(c *counter.Counter) []route.Row {
-		return []route.Row{{Method: http.MethodGet, Pattern: "/api/hold/{item_id}",
-			Handle: func(w http.ResponseWriter, r *http.Request) error { return c.Hold(w, r, r.PathValue("item_id")) }}}
-	}
 	config := o.config
 	o.config = func(c *till.Config) {
 		c.Now, c.Holds = s.clock.now, true
@@ -326,4 +324,187 @@ func TestHeldOrderEndsOnce(t *testing.T) {
 			t.Errorf("%s: payTo has %d more, the payer %d less", want, took, left)
 		}
 	}
+}
+
+// The stock client, unmodified, orders at the door of holds, which the other door and its own page
+// name; a lost answer comes again, and a store that holds nothing says where the same is sold.
+func TestStockClientHasItsOrderHeld(t *testing.T) {
+	t.Parallel()
+	s := newHoldShop(t, shopOptions{buyers: 1})
+	const door = "/api/buy/quick_judgment?detail=Tea"
+	if steps := fmt.Sprint(s.do("GET", door, nil).Body["next_steps"]); !strings.Contains(steps,
+		s.url+"/api/hold/quick_judgment") {
+		t.Errorf("the other door: %s", steps)
+	}
+	asked := s.do("GET", heldJudgment, nil)
+	if steps := fmt.Sprint(asked.Body["next_steps"]); !strings.Contains(steps, s.url+"/api/buy/quick_judgment") ||
+		strings.Contains(steps, "store buy") || asked.Header.Get("WWW-Authenticate") != "" {
+		t.Errorf("the door: %s %v", steps, asked.Header)
+	}
+	before := s.net.Node.Balance(s.net.Buyers[0].Address)
+	url := s.url + heldJudgment
+	got := clients.Buy(t, clients.Options{Key: s.net.Buyers[0].Hex(), SpendOff: true, Hold: true, Lost: []int{0}}, url,
+		url)
+	var body struct {
+		OrderID string `json:"order_id"`
+		Held    struct {
+			PaymentInfo rail.PaymentInfo `json:"payment_info"`
+		} `json:"held"`
+	}
+	if err := json.Unmarshal([]byte(got[1].Body), &body); err != nil || got[0].Error != "the answer was lost" ||
+		got[1].Status != 202 || !got[1].Settled || body.OrderID == "" ||
+		body.Held.PaymentInfo.MaxAmount != fmt.Sprint(price) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if paid := before - s.net.Node.Balance(s.net.Buyers[0].Address); paid != price {
+		t.Errorf("the buyer paid %d, want %d once", paid, price)
+	}
+
+	at := newShop(t, shopOptions{buyers: 1})
+	if r := at.do("GET", heldJudgment, nil); r.Status != 404 ||
+		!strings.Contains(r.Str("detail"), "/api/buy/quick_judgment") {
+		t.Errorf("where nothing is held: %d %s", r.Status, r.Raw)
+	}
+}
+
+// Quoted work is held too, at the door that its request names.
+func TestCommissionIsHeld(t *testing.T) {
+	t.Parallel()
+	s := newHoldShop(t, shopOptions{buyers: 1})
+	request := "req_" + strings.Repeat("a", 20)
+	err := s.db.Update(t.Context(), func(tx ledger.Tx) error { return goods.Quote{Amount: 5_000_000}.Set(tx, request) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/api/hold/" + request
+	r := s.do("GET", path, s.signed(path, s.net.Buyers[0], 1))
+	s.want("a commission", r, 202, "")
+	s.final(r.Purchase())
+	if again := s.do("GET", path, nil); again.Status != 409 {
+		t.Errorf("a second time: %d %s", again.Status, again.Raw)
+	}
+	if _, err := s.till.DeclineOrder(t.Context(), r.Str("order_id"), false); err != nil {
+		t.Fatal(err)
+	}
+	s.state(r.Purchase(), till.Released)
+	s.challenge(path)
+}
+
+// A week of orders of every fate: done, declined, left lying by the keeper, taken back by its
+// payer, and completed when no node is to be had until the deadline. Each atomic unit is where it
+// belongs, by the chain and by the books.
+func TestWeekOfHeldOrders(t *testing.T) {
+	t.Parallel()
+	gate := &away{}
+	s := newHoldShop(t, shopOptions{buyers: 5,
+		rail: func(r rail.Rail) rail.Rail { return &awayRail{r.(holding), gate} }})
+	had := make([]int64, 5)
+	all := make([]tilltest.Reply, 5)
+	for i := range all {
+		had[i] = s.net.Node.Balance(s.net.Buyers[i].Address)
+		all[i] = s.ordered(s.net.Buyers[i], byte(i+1))
+	}
+	const done, declined, broken, reclaimed, missed = 0, 1, 2, 3, 4
+	id := func(i int) string { return all[i].Str("order_id") }
+	answer := till.Answer{Text: "No."}
+	if _, err := s.till.AnswerOrder(t.Context(), id(done), answer, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.till.DeclineOrder(t.Context(), id(declined), false); err != nil {
+		t.Fatal(err)
+	}
+	s.state(all[done].Purchase(), till.Delivered)
+	s.state(all[declined].Purchase(), till.Released)
+
+	s.pass(167 * time.Hour)
+	gate.set(true)
+	if _, err := s.till.AnswerOrder(t.Context(), id(missed), answer, false); err != nil {
+		t.Fatalf("without a node: %v", err)
+	}
+	s.state(all[missed].Purchase(), till.Capturing)
+	s.pass(2 * time.Hour) // the window is over, and nothing can be given back
+	s.state(all[broken].Purchase(), till.Voiding)
+	s.pass(3 * time.Hour) // and the deadline
+	held := all[reclaimed].Body["held"].(map[string]any)["reclaim"].(map[string]any)
+	s.net.Send(s.net.Buyers[reclaimed], common.HexToAddress(held["to"].(string)),
+		common.FromHex(held["data"].(string)))
+	s.finalize()
+	gate.set(false)
+	for i, want := range map[int]till.State{done: till.Delivered, declined: till.Released, broken: till.Released,
+		reclaimed: till.Released, missed: till.Released} {
+		p := s.state(all[i].Purchase(), want)
+		has, left := s.net.Node.Balance(s.net.Buyers[i].Address), had[i]
+		if i == done {
+			left -= price
+		}
+		if has != left || i == reclaimed && p.Held.Ended != "reclaimed" ||
+			i == missed && p.Reason != "capture_expired" {
+			t.Errorf("order %d is %s by %s (%s), and its payer has %d of %d", i, p.State, p.Held.Ended, p.Reason, has,
+				left)
+		}
+	}
+	if got := s.net.Node.Balance(s.net.PayTo); got != price {
+		t.Errorf("payTo has %d, want %d", got, price)
+	}
+	if r := s.order(all[missed]); r.Body["deliverable"] != nil {
+		t.Errorf("what was not paid for is handed over: %s", r.Raw)
+	}
+	s.finalize()
+	until(t, "everything to be final", func() bool {
+		for _, r := range all {
+			if !s.purchase(r.Purchase()).Final {
+				return false
+			}
+		}
+		return true
+	})
+	desk := keeper.New(keeper.Config{Till: s.till, DB: s.db, Rails: s.rails})
+	b, err := desk.Books(t.Context(), time.Now().UTC().Format("2006-01"))
+	if err != nil || b.Differences != 0 || len(b.Networks) != 1 {
+		t.Fatalf("the books: %+v, %v", b, err)
+	}
+	sold := int64(0)
+	for _, sum := range b.Networks[0].Sums {
+		if sum.Name == string(keeper.Sale) {
+			sold = sum.Ledger
+		}
+	}
+	owed, err := till.ListOwed(t.Context(), s.db)
+	if sold != price || err != nil || len(owed) != 0 {
+		t.Errorf("sold %d, want %d; owed %v, %v", sold, price, owed, err)
+	}
+}
+
+// holding is a network that holds payments.
+type holding interface {
+	rail.Rail
+	rail.Captures
+}
+
+// away says whether no node is to be had.
+type away struct{ atomic.Bool }
+
+func (a *away) set(yes bool) { a.Store(yes) }
+
+// awayRail is a network whose node may be away from all that sends and looks.
+type awayRail struct {
+	holding
+	gate *away
+}
+
+var errAway = errors.New("no node answers")
+
+func (r *awayRail) Draft(ctx context.Context, ps []*rail.Payment) (rail.Draft, error) {
+	if r.gate.Load() {
+		return nil, errAway
+	}
+	return r.holding.Draft(ctx, ps)
+}
+
+func (r *awayRail) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+	now time.Time) (rail.Finding, error) {
+	if r.gate.Load() {
+		return rail.Finding{}, errAway
+	}
+	return r.holding.Look(ctx, p, signed, since, now)
 }
