@@ -46,6 +46,8 @@
 //	one of three with code by the block, burns       1        900,000 (226,000)  8     1 USDC
 //	the same, and would accept alone                 1        900,000 (56,000)   8     1 USDC
 //	the same, and calls the token back               1        900,000 (226,000)  8     1 USDC
+//	a plain wallet that cancels what is to be held   1        300,000 (94,000)   1     4 USDC
+//	code that burns what is to be held               1        300,000 (216,000)  1     1 USDC
 //	anybody, with signatures that are not its own    0        0 (0)              0     600 checks/min, then 4
 //	code that burns when its signature is read       0        0 (0)              0     the same, of 300,000 gas
 //	who bought once, with fresh payments of its key  0        0 (0)              0     40 rows a purchase
@@ -64,6 +66,8 @@
 // that shares a transaction and has code by the time of the block burns what all of it were given,
 // some 60,000 gas for each, once: nobody who has code shares one, and neither do more than ten who
 // have not settled before (TestOneOfSeveralBurnsTheGasOfAll).
+// Who has an order held and is declined has cost an authorization and a void, 200,000 gas, and
+// a place of the week; nobody's code is called by what ends a hold (TestHostileHolds).
 //
 // The money rules that this repository keeps and cites by their numbers:
 //

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 	"store.example/agentstore/cmd/devnet/clients"
 	"store.example/agentstore/cmd/devnet/token"
 	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/internal/railtest"
 	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/keeper"
 	"store.example/agentstore/dynamic/ledger"
@@ -226,6 +228,16 @@ func TestHeldOrdersGoBack(t *testing.T) {
 	back(2, "voided")
 	if s.net.Node.Balance(s.net.PayTo) != 0 {
 		t.Errorf("payTo has %d", s.net.Node.Balance(s.net.PayTo))
+	}
+	// What they cost the store, as the till's package comment says; the first void has the escrow
+	// make the store of this operator's money.
+	for i, most := range map[int]uint64{0: 360_000, 2: 200_000} {
+		p := s.purchase(all[i].Purchase())
+		gas := s.net.Receipt(common.HexToHash(p.Held.Proof.Tx)).GasUsed +
+			s.net.Receipt(common.HexToHash(p.Held.Last.Tx)).GasUsed
+		if t.Logf("order %d took %d gas", i, gas); gas > most {
+			t.Errorf("order %d took %d gas, want at most %d", i, gas, most)
+		}
 	}
 }
 
@@ -507,4 +519,58 @@ func (r *awayRail) Look(ctx context.Context, p *rail.Payment, signed []rail.Sign
 		return rail.Finding{}, errAway
 	}
 	return r.holding.Look(ctx, p, signed, since, now)
+}
+
+// Who has its authorization revert on the way into a hold costs one settlement and what is stated,
+// and gives its place of the week back at once.
+func TestHostileHolds(t *testing.T) {
+	t.Parallel()
+	for name, code := range map[string][]byte{"cancels a hold": nil, "burns a hold": token.Burner} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			row := railtest.HostileNamed(name)
+			s := newHoldShop(t, shopOptions{manual: true, chain: chaintest.Options{Code: [][]byte{code}}})
+			k := s.net.Buyers[0]
+			if code != nil {
+				k.Address = s.net.Coded[0].Address
+			}
+			header := s.signed(heldJudgment, k, 1)
+			left := func() any { return s.do("GET", "/api/window/v1", nil).Body["stock"] }
+			free := left()
+			answered := make(chan tilltest.Reply)
+			go func() {
+				r, _ := s.try("GET", heldJudgment, header)
+				answered <- r
+			}()
+			s.pooled("the authorization", 1)
+			if code == nil {
+				var w struct {
+					Payload struct{ Authorization struct{ Nonce common.Hash } }
+				}
+				raw, err := base64.StdEncoding.DecodeString(header["PAYMENT-SIGNATURE"])
+				if err == nil {
+					err = json.Unmarshal(raw, &w)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				nonce := w.Payload.Authorization.Nonce
+				sig := s.net.SignDigest(k, token.CancelDigest(k.Address, nonce, s.net.DomainSeparator()))
+				s.net.MustSealTxs(s.foreign(s.net.Minter, s.net.Asset, 0, token.CancelCall(k.Address, nonce, sig)))
+			}
+			s.net.MustSeal()
+			if r := <-answered; r.Status != 402 || r.Str("billed") != "no" {
+				t.Errorf("answered %d %s", r.Status, r.Raw)
+			}
+			n, gas := s.reverted()
+			t.Logf("%d settlements reverted, %d gas", n, gas)
+			if n != row.Reverts || gas > row.Measured {
+				t.Errorf("%d settlements reverted and burnt %d gas, want %d and %d at most", n, gas, row.Reverts,
+					row.Measured)
+			}
+			if now := left(); !reflect.DeepEqual(now, free) {
+				t.Errorf("the window says %v, and before %v", now, free)
+			}
+		})
+	}
 }

@@ -105,6 +105,11 @@ var Hostile = []HostilePayer{
 		Reverts: 1, Gas: 3 * MostGas, Measured: 56_000, Open: 8, Day: MostLost, shows: amongOthers},
 	{Name: "re-enters among others", Does: "the same, and calls the token back", Payer: ReentererLater,
 		Reverts: 1, Gas: 3 * MostGas, Measured: 226_000, Open: 8, Day: MostLost, shows: amongOthers},
+	// Of these a test on a chain shows what they cost: not every rail holds payments.
+	{Name: "cancels a hold", Does: "a plain wallet that cancels what is to be held", Payer: Plain,
+		Reverts: 1, Gas: MostGas, Measured: 94_000, Open: 1, Day: MostLostPlain},
+	{Name: "burns a hold", Does: "code that burns what is to be held", Payer: Burner,
+		Reverts: 1, Gas: MostGas, Measured: 216_000, Open: 1, Day: MostLost},
 	// Of these the rail has nothing to show: nothing of them is claimed, or settled.
 	{Name: "signs for others", Does: "anybody, with signatures that are not its own", Payer: Plain,
 		Checks: MostChecked, AtOnce: MostAtOnce},
