@@ -438,7 +438,9 @@ func (t *Till) capturedBefore(ctx context.Context, p *Purchase) (*Purchase, erro
 	}
 	return t.advance(ctx, p.ID, arrow{[]State{p.State}, "refund_owed"}, func(tx ledger.Tx, p *Purchase) error {
 		p.State, p.Reason, p.Tries, p.Final = RefundOwed, "captured_before_restore", 0, f.Final
-		p.Held.Ended, p.Held.Last, p.Held.End = holds.Captured, f.Proof, r.(holdRail).Capture(p.Held.Hold)
+		p.Held.Ended, p.Held.Last = holds.Captured, f.Proof
+		// That capture is watched from now on, and not the void, of which nothing can come.
+		p.Held.End, p.Held.Settlement = r.(holdRail).Capture(p.Held.Hold), ""
 		return takeCredit(tx, p, f.Proof)
 	})
 }

@@ -481,7 +481,7 @@ func TestWeekOfHeldOrders(t *testing.T) {
 			sold = sum.Ledger
 		}
 	}
-	owed, err := till.ListOwed(t.Context(), s.db)
+	owed, err := s.till.Debts(t.Context(), false)
 	if sold != price || err != nil || len(owed) != 0 {
 		t.Errorf("sold %d, want %d; owed %v, %v", sold, price, owed, err)
 	}
@@ -572,5 +572,32 @@ func TestHostileHolds(t *testing.T) {
 				t.Errorf("the window says %v, and before %v", now, free)
 			}
 		})
+	}
+}
+
+// A capture that a restored store does not remember is found when the order is to go back, and what
+// it took is owed.
+func TestForgottenCaptureIsOwed(t *testing.T) {
+	t.Parallel()
+	s := newHoldShop(t, shopOptions{buyers: 1})
+	r := s.ordered(s.net.Buyers[0], 1)
+	i := s.purchase(r.Purchase()).Held.Info
+	amount, _ := new(big.Int).SetString(i.MaxAmount, 10)
+	s.net.Send(s.net.Relayer, token.CaptureAddress, token.CaptureCall(token.PaymentInfo{
+		Operator: common.HexToAddress(i.Operator), Payer: common.HexToAddress(i.Payer),
+		Receiver: common.HexToAddress(i.Receiver), Token: common.HexToAddress(i.Token), MaxAmount: amount,
+		PreApproval: uint64(i.PreApprovalExpiry), Capture: uint64(i.AuthorizationExpiry),
+		Refund: uint64(i.RefundExpiry), Salt: common.HexToHash(i.Salt).Big()}, amount, token.Fee{Amount: new(big.Int)}))
+	until(t, "the capture", func() bool { return s.net.Node.Balance(s.net.PayTo) == price })
+	if _, err := s.till.DeclineOrder(t.Context(), r.Str("order_id"), false); err != nil {
+		t.Fatal(err)
+	}
+	s.state(r.Purchase(), till.RefundOwed)
+	s.finalize()
+	until(t, "it to be final", func() bool { return s.purchase(r.Purchase()).Final })
+	owed, err := s.till.Debts(t.Context(), false)
+	if p := s.purchase(r.Purchase()); err != nil || len(owed) != 1 || owed[0].Kind != till.DebtRefund ||
+		p.State != till.RefundOwed || p.Held.Ended != "captured" {
+		t.Errorf("owed %v, %v; the purchase is %s", owed, err, p.State)
 	}
 }
