@@ -601,3 +601,56 @@ func TestForgottenCaptureIsOwed(t *testing.T) {
 		t.Errorf("owed %v, %v; the purchase is %s", owed, err, p.State)
 	}
 }
+
+// What a reorganisation drops on the way into a hold or out of it is sent again, and ends as it was
+// decided.
+func TestHeldOrdersSurviveReorganisations(t *testing.T) {
+	t.Parallel()
+	s := newHoldShop(t, shopOptions{manual: true, buyers: 2})
+	sent := uint64(0)
+	// twice seals what is in the pool, drops it again, and waits for it to come back.
+	twice := func(what string, mined func() bool) {
+		t.Helper()
+		sent++
+		s.pooled(what, sent)
+		s.net.MustSeal()
+		until(t, what, mined)
+		if err := s.net.Reorg(s.net.Head().Number.Uint64() - 1); err != nil {
+			t.Fatal(err)
+		}
+		s.net.Drop()
+		s.pooled(what+" to be sent again", sent)
+		s.net.MustSeal()
+		s.finalize()
+	}
+	for i, captured := range []bool{true, false} {
+		k := s.net.Buyers[i]
+		header := s.signed(heldJudgment, k, byte(i+1))
+		came := make(chan tilltest.Reply, 1)
+		go func() { r, _ := s.try("GET", heldJudgment, header); came <- r }()
+		var r tilltest.Reply
+		twice("the authorization", func() bool {
+			select {
+			case r = <-came:
+			default:
+			}
+			return r.Status == 202
+		})
+		until(t, "it to be final", func() bool { return s.purchase(r.Purchase()).Final })
+		want, err := till.Delivered, error(nil)
+		if captured {
+			_, err = s.till.AnswerOrder(t.Context(), r.Str("order_id"), till.Answer{Text: "No."}, false)
+		} else {
+			want = till.Released
+			_, err = s.till.DeclineOrder(t.Context(), r.Str("order_id"), false)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		twice("the end", func() bool { return s.purchase(r.Purchase()).State == want })
+		until(t, "the end to be final", func() bool { p := s.purchase(r.Purchase()); return p.Final && p.State == want })
+		if got := s.net.Balance(s.net.PayTo); got != price {
+			t.Errorf("payTo has %d, want %d", got, price)
+		}
+	}
+}
