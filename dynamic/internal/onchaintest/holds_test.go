@@ -648,7 +648,10 @@ func TestHeldOrdersSurviveReorganisations(t *testing.T) {
 			t.Fatal(err)
 		}
 		twice("the end", func() bool { return s.purchase(r.Purchase()).State == want })
-		until(t, "the end to be final", func() bool { p := s.purchase(r.Purchase()); return p.Final && p.State == want })
+		until(t, "the end to be final", func() bool {
+			p := s.purchase(r.Purchase())
+			return p.Final && p.State == want
+		})
 		if got := s.net.Balance(s.net.PayTo); got != price {
 			t.Errorf("payTo has %d, want %d", got, price)
 		}
