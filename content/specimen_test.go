@@ -114,7 +114,8 @@ func TestProblemPages(t *testing.T) {
 		"account_not_provisioned": 503, "bad_nonce": 401, "bad_provider_key": 401, "bad_request": 400,
 		"bad_signature": 401, "bad_timestamp": 401, "counter_closed": 503, "credit_ceiling": 409,
 		"cross_site_refused": 403, "daily_cap": 429, "desk_rate_limited": 429, "missing_headers": 401,
-		"not_at_the_counter": 404, "order_lost": 409, "replayed": 409, "stale_timestamp": 401, "unknown_account": 404,
+		"not_at_the_counter": 404, "order_lost": 409, "order_released": 409,
+		"replayed": 409, "stale_timestamp": 401, "unknown_account": 404,
 	}
 	got := map[string]int{}
 	for _, p := range load(t).Problems() {

@@ -29,6 +29,10 @@ type DoorView struct {
 	Next    string
 	// Lacks says that nothing is wrong but inputs, so that the form stands there.
 	Lacks bool
+	// Hold says that what is paid here is held until the keeper has done the work, and Held is the
+	// address of the door where it is, "" for none.
+	Hold bool
+	Held string
 }
 
 // DoorInput is an input with what was given for it.
@@ -123,7 +127,15 @@ func (v DoorView) Steps() []Step { return steps(v.Tiers[0].Amount, v.URL()) }
 func (v DoorView) Fulfilment() string { return fulfilment(&v.Good) }
 
 // Money says what happens to the money, a sentence each.
-func (v DoorView) Money() []string { return money(&v.Good) }
+func (v DoorView) Money() []string {
+	if v.Hold {
+		return []string{"What you pay is held by an escrow contract. The store can take it only when the keeper has " +
+			"completed the order, and only within the window; if he declines, or the window passes, it goes back.",
+			"From the deadline in the terms on your own wallet can take it back, whatever has become of this store: " +
+				"the order has the call."}
+	}
+	return money(&v.Good)
+}
 
 // Given says that a common input came along, which a buyer should see.
 func (v DoorView) Given() bool {

@@ -63,6 +63,15 @@ func TestDoorIsInert(t *testing.T) {
 		bytes.Contains(page, []byte(`id="order"`)) || !bytes.Contains(page, []byte("sold out")) {
 		t.Errorf("sold out: %v\n%s", err, page)
 	}
+	v.Refusal, v.Held = nil, "/api/hold/thing"
+	if page, err = templates.HTML(v); err != nil || !bytes.Contains(page, []byte(`href="/api/hold/thing"`)) {
+		t.Errorf("the door of holds is not named: %v", err)
+	}
+	v.Hold, v.Held = true, ""
+	if page, err = templates.HTML(v); err != nil || !bytes.Contains(page, []byte("AuthCaptureEvmScheme")) ||
+		bytes.Contains(page, []byte("store buy")) || !bytes.Contains(page, []byte("your own wallet can take it back")) {
+		t.Errorf("the door of holds: %v\n%s", err, page)
+	}
 }
 
 // reply is how a stand-in for the store answers; status 0 is an answer that is cut. (Where nothing

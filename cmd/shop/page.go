@@ -181,6 +181,7 @@ func (s *Shop) doorPage(d counter.Door) ([]byte, error) {
 	if o := d.Offer; o != nil {
 		v.Page.Title, v.Page.Summary, v.Page.Path = o.Name, o.Description, cmp.Or(o.About, o.Path)
 		v.Good, v.Tiers, v.About, v.At = o.Good, o.Tiers, o.About, o.Path
+		v.Hold, v.Held = o.Hold, d.Held
 		for _, in := range o.Inputs {
 			shown := templates.DoorInput{Input: in, Value: d.Given[in.Name]}
 			if p := d.Refusal; p != nil && d.Asked {

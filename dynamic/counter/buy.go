@@ -14,6 +14,7 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/channels"
+	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/rail"
@@ -24,6 +25,8 @@ import (
 // Request is an order as it came, over whatever carries it.
 type Request struct {
 	Item string
+	// Hold says that it came to the door at which what is paid is held.
+	Hold bool
 	// Method is that of the terms: GET, or POST for inputs in a JSON object.
 	Method string
 	// Payment is where a payment may stand; nil where none is taken.
@@ -104,7 +107,7 @@ func carrier(meta bool) pay.Carrier {
 // written, what stands beside it being in a already.
 func (c *Counter) buy(ctx context.Context, r Request, a *Answer) (*unpaid, error) {
 	key, badKey := idempotencyKey(r.Keys)
-	order := till.Order{Item: r.Item, Key: key, BadKey: badKey, Client: r.Client}
+	order := till.Order{Item: r.Item, Hold: r.Hold, Key: key, BadKey: badKey, Client: r.Client}
 	order.Inputs = func(o *till.Offer) (map[string]string, error) {
 		r.Inputs.offer, r.Inputs.client = o, r.Client
 		return c.readInputs(ctx, o, r.Inputs)
@@ -211,6 +214,9 @@ func (c *Counter) delivered(a *Answer, came payment, sale *till.Sale) error {
 		}
 	}
 	a.Body, a.Replay, a.of = sale.Body, sale.Replay, p
+	if p.InEscrow() {
+		a.Status = http.StatusAccepted // the order stands, and is not done
+	}
 	if a.Replay {
 		a.Body = Replayed(sale.Body, p.DeliveredAt, anotherOne)
 	}
@@ -253,16 +259,33 @@ func (c *Counter) serveBuy(w http.ResponseWriter, r *http.Request) error {
 	return c.Sell(w, r, r.PathValue("item_id"))
 }
 
+// serveHold answers GET and POST /api/hold/{item_id}. A commission is named by its request.
+func (c *Counter) serveHold(w http.ResponseWriter, r *http.Request) error {
+	item := r.PathValue("item_id")
+	if _, is := goods.IsCommission(goods.CommissionPrefix + item); is {
+		item = goods.CommissionPrefix + item
+	}
+	return c.sell(w, r, sold{item, true}, asItIs)
+}
+
 // Sell answers a request for an offer: the handler of every route that is paid for. A HEAD never
 // pays (M8).
 func (c *Counter) Sell(w http.ResponseWriter, r *http.Request, item string) error {
-	return c.sell(w, r, item, func(*http.Request, http.Header, *Answer) error { return nil })
+	return c.sell(w, r, sold{item: item}, asItIs)
 }
 
+// sold is what is asked for at a door, and whether what is paid is held.
+type sold struct {
+	item string
+	hold bool
+}
+
+func asItIs(*http.Request, http.Header, *Answer) error { return nil }
+
 // sell has a delivery changed into the form that was asked for.
-func (c *Counter) sell(w http.ResponseWriter, r *http.Request, item string,
+func (c *Counter) sell(w http.ResponseWriter, r *http.Request, what sold,
 	form func(*http.Request, http.Header, *Answer) error) error {
-	q := Request{Item: item, Method: r.Method, Keys: r.Header.Values("Idempotency-Key"),
+	q := Request{Item: what.item, Hold: what.hold, Method: r.Method, Keys: r.Header.Values("Idempotency-Key"),
 		Inputs: &Inputs{Query: r.URL.RawQuery}, Asks: r.Header, Agent: route.Of(r).Agent,
 		Client: route.Address(r)}
 	if r.Method != http.MethodHead {
@@ -273,7 +296,7 @@ func (c *Counter) sell(w http.ResponseWriter, r *http.Request, item string,
 	}
 	h, wantsDoor := w.Header(), c.wantsDoor(r)
 	h["Vary"] = varies
-	a := Answer{Carrier: pay.Carrier{Header: h}}
+	a := Answer{Status: http.StatusOK, Carrier: pay.Carrier{Header: h}}
 	ch, err := c.buy(r.Context(), q, &a)
 	if err != nil && wantsDoor {
 		return c.refuseAt(w, err, q.Inputs)
@@ -304,7 +327,7 @@ func (c *Counter) sell(w http.ResponseWriter, r *http.Request, item string,
 	if a.Replay {
 		h.Set("Idempotent-Replayed", "true")
 	}
-	return route.Send(w, http.StatusOK, a.Type, a.Body) // a client that left comes back with the same payment
+	return route.Send(w, a.Status, a.Type, a.Body) // a client that left comes back with the same payment
 }
 
 var privateNoStore = []string{"private, no-store"}

@@ -24,6 +24,8 @@ type Door struct {
 	// Accepts are the terms, also beside a refusal; none where no network takes a payment now.
 	Accepts []rail.Requirement
 	LeftOut []Absent
+	// Held is where the same is sold with the payment held, "" for nowhere.
+	Held string
 }
 
 // Absent is a network on which something is not sold at present, and why.
@@ -49,6 +51,7 @@ func (c *Counter) showDoor(w http.ResponseWriter, d Door, from *Inputs) error {
 			}
 			d.Accepts = c.till.Accepts(q)
 		}
+		d.Held = c.till.HoldPath(d.Offer)
 		d.Asked, d.Given = from.Query != "", given(d.Offer, from.Query)
 	}
 	page, err := c.cfg.Door(d)

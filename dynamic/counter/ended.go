@@ -54,6 +54,8 @@ var endings = map[till.State]struct{ problem, detail, next string }{
 			"to you and is paid back to the wallet that paid.",
 		"Nothing to do: the refund goes to the paying wallet on the same network. Its state stands at " +
 			"recovery.status_url."},
+	till.Released: {"order_released",
+		"What was held for this order went back to the wallet that paid (%s). Nothing was charged.", ""},
 	till.Reversed: {"payment_reversed", "The chain took this payment back after the goods had been delivered. The " +
 		"certificate says so.",
 		"Sign a new payment if you want the goods to stand."},
@@ -90,7 +92,7 @@ func (c *Counter) ended(e *till.Error, r request) error {
 		}
 	}
 	switch p.State {
-	case till.NotSettled, till.Refused:
+	case till.NotSettled, till.Refused, till.Released:
 		out.Detail = fmt.Sprintf(how.detail, p.Reason)
 	case till.Reversed:
 		if !e.Payment.Delivered {

@@ -83,8 +83,8 @@ func (c *Counter) slots(tx ledger.Tx, o till.HumanOrder) (string, error) {
 // stands is an order as its buyer may read it, with what is kept of it beside the purchase.
 func (c *Counter) stands(ctx context.Context, o till.HumanOrder) (v OrderView, err error) {
 	v = c.orderView(o)
-	if c.cfg.Later == nil {
-		return v, nil
+	if v.Held, err = c.till.HeldView(o.Purchase); err != nil || c.cfg.Later == nil {
+		return v, err
 	}
 	err = c.DB.View(ctx, func(tx ledger.Tx) (err error) {
 		if v.Term, err = c.cfg.Later.Term(tx, o); err == nil {

@@ -159,7 +159,7 @@ func (v *PassView) stand(at time.Time) {
 type OrderView struct {
 	OrderID        string            `json:"order_id"`
 	ItemID         string            `json:"item_id"`
-	Status         string            `json:"status"` // queued | completed | reversed
+	Status         string            `json:"status"` // queued | capturing | completed | released | reversed
 	OrderedAt      string            `json:"ordered_at"`
 	WindowHours    int               `json:"window_hours"`
 	DueAt          string            `json:"due_at"`
@@ -167,6 +167,7 @@ type OrderView struct {
 	CertID         string            `json:"cert_id,omitzero"` // of the certificate, once it is completed
 	Deliverable    *goods.HumanGoods `json:"deliverable,omitempty"`
 	Breach         *WindowBreach     `json:"window_breached,omitempty"`
+	Held           *till.HeldView    `json:"held,omitempty"`   // where the money is that was not paid at once
 	Term           *TermView         `json:"term,omitempty"`   // of what is kept by itself, reading by reading
 	Launch         *goods.Launched   `json:"launch,omitempty"` // of a purchase at a door
 	Callback       *CallbackView     `json:"callback,omitempty"`
@@ -208,6 +209,13 @@ func (c *Counter) orderView(o till.HumanOrder) OrderView {
 		}
 		v.Deliverable = &goods.HumanGoods{Text: o.Work.Text, Link: o.Work.Link, File: o.Work.File}
 		v.NextStep = "Nothing to do: it is done. The certificate is in the answer of purchase-status."
+	case till.OrderCapturing:
+		v.CompletedAt, v.NextCheckAfter = "", stamp(o.At.Add(till.PollEvery))
+		v.NextStep = "Wait: the keeper has completed it, and it is handed over once what was held for it is taken."
+	case till.OrderReleased:
+		v.CompletedAt = ""
+		v.NextStep = "Nothing is owed on either side: held says how the money goes back, and how you take it back " +
+			"yourself where it has not gone yet. Order again if you still want it."
 	case till.OrderReversed:
 		v.NextStep = "The chain took the payment back, so nothing is owed on either side. Order again if you still " +
 			"want it."

@@ -40,7 +40,7 @@ func pages(doors spoken) []face {
 				Description: "The " + p.One}}, responses...),
 			ValidateLate: true,
 			Handle: func(c *Counter, w http.ResponseWriter, r *http.Request) error {
-				return c.sell(w, r, r.URL.Path[1:], asMarkdown)
+				return c.sell(w, r, sold{item: r.URL.Path[1:]}, asMarkdown)
 			},
 		})
 	}

@@ -34,7 +34,7 @@ func porch(doors spoken) []face {
 			Description: "The line"}),
 		ValidateLate: true,
 		Handle: func(c *Counter, w http.ResponseWriter, r *http.Request) error {
-			return c.sell(w, r, till.PorchLine, lineAsMarkdown)
+			return c.sell(w, r, sold{item: till.PorchLine}, lineAsMarkdown)
 		},
 	}}
 }

@@ -61,6 +61,10 @@ var problems = []row{
 	{code: till.CodeNotQuoted, problem: "not_quoted",
 		detail: plain("The request is filed, and the keeper has not quoted it yet."),
 		next:   plain("Come back later: nothing can be paid before there is a price. The keeper quotes by hand.")},
+	{code: till.CodeNotHeld, problem: "not_found", next: plain(correct),
+		detail: func(c *Counter, e *till.Error) string {
+			return "What is paid for this is not held. It is paid for at once at " + c.BaseURL + e.Item + "."
+		}},
 	{code: till.CodeDeclined, problem: "gone",
 		detail: plain("The keeper has read the request and does not take it on."),
 		next:   plain("Nothing to do, and nothing is owed. POST /api/request files another one.")},

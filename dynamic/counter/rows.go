@@ -108,7 +108,48 @@ func sales(doors spoken) []face {
 			ValidateLate: true,
 			Handle:       (*Counter).serveBuy,
 		},
+		{
+			Name: "hold_item", Method: http.MethodGet, Pattern: "/api/hold/{item_id}", Tags: []string{"purchase"},
+			Serve: api.Paid, Paid: true, Summary: "Order the keeper's work, with the payment held until it is done",
+			Description: "The goods that the keeper makes by hand, and the commissions he quoted, by x402's scheme " +
+				"auth-capture alone. The payment goes into an escrow: the answer is 202 with the order, and with " +
+				"where the money is, who can move it, and how its payer takes it back. It is captured when the " +
+				"keeper completes the order within its window, and goes back when he declines it or the window is " +
+				"over; from extra.captureDeadline on its payer can take it back alone. A store that holds nothing " +
+				"answers 404 with where the same is paid for at once.",
+			Params:       append(holdParams(doors), buyInputs()...),
+			Responses:    holdResponses(doorResponses(doors)),
+			ValidateLate: true,
+			Handle:       (*Counter).serveHold,
+		},
+		{
+			Name: "hold_item_post", Method: http.MethodPost, Pattern: "/api/hold/{item_id}",
+			Tags: []string{"purchase"}, Serve: api.Paid, Paid: true,
+			Summary:     "Order the keeper's work by a held payment, with its inputs in a JSON body",
+			Description: "The same door as GET, for inputs that are too long for an address.",
+			Params:      holdParams(doors),
+			Body: &api.Body{Optional: true, ContentType: api.JSON, Schema: buyBody(), Limit: maxInputs,
+				Description: "The good's inputs; none for a good that needs none"},
+			Responses:    holdResponses(buyResponses(doors)),
+			ValidateLate: true,
+			Handle:       (*Counter).serveHold,
+		},
 	}
+}
+
+// holdParams are buyParams of a door whose payments are held.
+func holdParams(doors spoken) []api.Param {
+	params := buyParams(doors)
+	params[0].Description, params[0].Example = "id from /menu.json, or of a request that was quoted", "quick_judgment"
+	return params
+}
+
+// holdResponses are the answers of a door as it has them where payments are held: the first is 202,
+// and 200 is what the order delivered, once it is completed.
+func holdResponses(all []api.Response) []api.Response {
+	held := all[0]
+	held.Status, held.Description = http.StatusAccepted, "The payment is held, and the order stands"
+	return append(all, held)
 }
 
 // readings are the routes that tell how something stands.

@@ -24,6 +24,7 @@ type PurchaseStatus struct {
 	Settlement settlementView   `json:"settlement"`
 	Voucher    *till.Paid       `json:"voucher,omitempty"` // what it was paid by, out of a channel
 	Fulfilment fulfilmentView   `json:"fulfilment"`
+	Held       *till.HeldView   `json:"held,omitempty"` // where the money is that is held for an order
 	OwedUSDC   string           `json:"owed_usdc,omitempty"`
 	// DebtURL is where what is owed stands, with the authorization that pays it, once that is
 	// signed.
@@ -35,7 +36,7 @@ type PurchaseStatus struct {
 type settlementView struct {
 	Network string `json:"network"`
 	Tx      string `json:"tx"`
-	Status  string `json:"status"` // none | pending | settled | final | not_settled | reversed
+	Status  string `json:"status"` // none | pending | settled | final | held | released | not_settled | reversed
 }
 
 type fulfilmentView struct {
@@ -53,6 +54,10 @@ func settlementOf(p *till.Purchase) settlementView {
 		if p.Final {
 			v.Status = "final"
 		}
+	case till.Held, till.Capturing, till.Voiding:
+		v.Status = "held"
+	case till.Released:
+		v.Status = "released"
 	case till.FromChain:
 		v.Status = "settled"
 	case till.Uncredited:
@@ -83,6 +88,12 @@ var nextSteps = map[till.State]string{
 	till.SettledLate: "Wait: your payment arrived late and the goods are being made for it.",
 	till.RefundOwed: "Nothing to do: what you paid is owed to you and goes back to the wallet that paid, on the same " +
 		"network.",
+	till.Held: "Wait for the keeper: the money is held until the order is completed, and held says where it is and " +
+		"how you take it back should nobody do anything.",
+	till.Capturing: "Wait: the keeper has completed the order, and it is handed over once what was held is taken.",
+	till.Voiding:   "Wait: what was held goes back to the wallet that paid. held says how you take it back yourself.",
+	till.Released: "Nothing was charged: what was held went back to the wallet that paid. Order again if you still " +
+		"want it.",
 	till.Reversed: "The chain took the payment back. Buy again if you want the goods to stand.",
 	till.FromChain: "The store was restored from a backup and knows this payment from the chain alone. The keeper " +
 		"makes it good: what you paid is owed to you.",
@@ -94,13 +105,13 @@ var nextSteps = map[till.State]string{
 func (c *Counter) statusView(p till.Status) PurchaseStatus {
 	v := PurchaseStatus{
 		PurchaseID: p.ID, State: p.State, Billed: p.Billed(), ItemID: p.Item, Terms: p.Terms,
-		CreatedAt: stamp(p.Created), Settlement: settlementOf(p.Purchase), Voucher: p.Paid,
+		CreatedAt: stamp(p.Created), Settlement: settlementOf(p.Purchase), Voucher: p.Paid, Held: p.Where,
 		NextStep: nextSteps[p.State],
 	}
 	switch {
 	case p.Open():
 		v.NextCheckAt = stamp(time.Now().Add(5 * time.Second))
-	case p.State == till.Promised:
+	case p.State == till.Promised || p.InEscrow():
 		v.NextCheckAt = stamp(time.Now().Add(time.Minute))
 	}
 	if p.Owed() {
@@ -110,7 +121,7 @@ func (c *Counter) statusView(p till.Status) PurchaseStatus {
 		}
 	}
 	if p.Body != nil {
-		v.Fulfilment = fulfilmentView{Ready: p.State != till.Promised,
+		v.Fulfilment = fulfilmentView{Ready: p.State != till.Promised && !p.InEscrow() && p.State != till.Released,
 			Body: Replayed(p.Body, p.DeliveredAt, anotherOne)}
 	}
 	return v

@@ -14,6 +14,7 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/pay"
 	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -25,8 +26,8 @@ const offerMinutes = time.Minute
 
 // challengeKey names a challenge in the cache.
 type challengeKey struct {
-	item       string
-	post, meta bool
+	item             string
+	post, meta, hold bool
 }
 
 // cachedTerms are an offer's 402 for one UTC minute and one method, ready but for what differs
@@ -44,7 +45,7 @@ type cachedTerms struct {
 // challengeFor returns the challenge of this minute for a quote, a method and a way of asking, made
 // once for a site as it stands, and again when another network can settle than before.
 func (c *Counter) challengeFor(q *till.Quote, post, meta bool, now time.Time) (*cachedTerms, error) {
-	minute, key := now.UTC().Truncate(time.Minute), challengeKey{q.Offer.ID, post, meta}
+	minute, key := now.UTC().Truncate(time.Minute), challengeKey{q.Offer.ID, post, meta, q.Offer.Hold}
 	if v, ok := c.challenges.Load(key); ok {
 		if ch := v.(*cachedTerms); ch.minute.Equal(minute) && ch.site == q.Site && slices.Equal(ch.leftOut, q.LeftOut) {
 			return ch, nil
@@ -288,8 +289,17 @@ func (c *Counter) challengeBody(q *till.Quote, terms []pay.Terms) ([]byte, error
 			" again; it is never charged twice. Without it: POST /api/claims/challenge, or " + HeaderSignIn + "."},
 		NextSteps: steps,
 	}
+	if o.Hold {
+		b.NextSteps = []string{"Pay with a stock x402 client of the scheme " + rail.SchemeCapture +
+			" (AuthCaptureEvmScheme of @x402/evm): the escrow holds the money until the keeper has done the work, " +
+			"and from extra.captureDeadline on you can take it back alone.",
+			"To pay at once instead: GET " + c.BaseURL + c.till.AtOnce(o)}
+	} else if held := c.till.HoldPath(o); held != "" {
+		b.NextSteps = append(b.NextSteps, "To have the money held until the keeper has done the work: GET "+c.BaseURL+
+			held+", x402 scheme "+rail.SchemeCapture)
+	}
 	if o.About != "" {
-		b.NextSteps = append(steps, "Read of it first, free: "+c.BaseURL+o.About)
+		b.NextSteps = append(b.NextSteps, "Read of it first, free: "+c.BaseURL+o.About)
 	}
 	for _, tr := range o.Tiers {
 		b.Price.Tiers = append(b.Price.Tiers, tier{tr.Name, tr.USDC(), atomic(tr.Amount)})

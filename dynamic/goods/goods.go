@@ -113,6 +113,8 @@ type Kind struct {
 	// Later says that what Make makes is a promise: the keeper, or time, completes it after it was
 	// paid.
 	Later bool
+	// ByHand says that the keeper completes it by hand, within the hours of the good.
+	ByHand bool
 	// Reserve takes what the order needs and notes it in o.Entry and o.Word. It decides again what
 	// Available said. nil: it needs nothing.
 	Reserve func(m Maker, tx ledger.Tx, o *Order) error

@@ -48,6 +48,7 @@ var human = Kind{
 	Counted:  true,
 	Unit:     "the keeper's time",
 	Later:    true,
+	ByHand:   true,
 	Left: func(_ Maker, tx ledger.Tx, good content.Good) (int, error) {
 		taken, _, err := places(tx, good.ID, tx.Now())
 		return max(good.WeeklyInventory-taken, 0), err

@@ -298,7 +298,7 @@ func (h *half) matched(l Line, e *entry, tr rail.Transfer) Line {
 	if in && l.Chain != l.Ledger {
 		l.finds("amount", "It has %s, and the chain %s.", usdc(l.Ledger), usdc(l.Chain))
 	}
-	if tr.Payer != e.Payment.Payer {
+	if tr.Payer != e.Payment.Payer && e.Held == nil { // what was held comes out of the escrow
 		l.finds("payer", "")
 	}
 	if tr.Nonce != "" && tr.Nonce != e.Payment.Nonce {

@@ -117,7 +117,8 @@ type WeekOfSale struct {
 // sold reports a purchase that brought money for something: not one whose money is owed, and one by
 // voucher only when it was delivered.
 func sold(p *till.Purchase) bool {
-	return p.State == till.Delivered || p.State == till.Promised || p.State == till.Settled && p.Spent == nil
+	return p.State == till.Delivered || p.State == till.Promised ||
+		p.State == till.Settled && p.Spent == nil && (p.Held == nil || p.Proof != nil)
 }
 
 // Sales counts the newest weeks, the present one among them, from the ledger. It reads every

@@ -54,6 +54,7 @@ var Codes = []Code{
 	{"not_read", http.StatusConflict, "The reading could not be made"},
 	{"opted_out", http.StatusConflict, "The host asks not to be read"},
 	{"order_lost", http.StatusConflict, "The order was delivered before a restore"},
+	{"order_released", http.StatusConflict, "What was held went back"},
 	{"payment_already_used", http.StatusConflict, "The payment was used before"},
 	{"payment_not_settled", http.StatusConflict, "The payment did not settle"},
 	{"payment_reversed", http.StatusConflict, "The payment was reversed"},

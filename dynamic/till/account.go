@@ -246,6 +246,8 @@ func (p *Purchase) SettledAt() time.Time {
 		return p.Account.Billed
 	case p.Spent != nil:
 		return p.Spent.At
+	case p.Held != nil && p.Held.Proof != nil:
+		return p.Held.Proof.BlockTime
 	}
 	return time.Time{}
 }

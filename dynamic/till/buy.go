@@ -26,6 +26,8 @@ type Order struct {
 	Inputs func(*Offer) (map[string]string, error)
 	// Bare reports, once Inputs has been called, that no input came at all; nil is false.
 	Bare func() bool
+	// Hold says that it came to the door at which what is paid is held.
+	Hold bool
 	// Payment is nil for none.
 	Payment *Presented
 	// SignIn is one in place of a payment, nil for none. A key of the buyer's own goes before it:
@@ -61,6 +63,7 @@ type Presented struct {
 	rail    rail.Rail
 	payment *rail.Payment        // nil where it could not be read
 	channel *rail.ChannelPayment // of a payment by voucher, nil for others
+	hold    *rail.Authorization  // of one that is to be held, nil for others
 	beside  []string             // nonces of what its payer had open when it came
 }
 
@@ -282,7 +285,7 @@ func (t *Till) verify(ctx context.Context, o *matched) (mark rail.Mark, err erro
 	p := o.p.payment
 	known := func() bool { return o.p.rail.Signed(p) && t.cfg.Gas.Plain(ctx, p.Network, p.Payer) }
 	err = t.checks.Verify(ctx, o.client, known, func() (err error) {
-		mark, err = o.p.rail.Verify(ctx, p, o.terms, o.at)
+		mark, err = o.verify(ctx)
 		return err
 	})
 	return mark, err
@@ -338,6 +341,13 @@ func (t *Till) usedBefore(ctx context.Context, o *matched, refused error) error 
 // stock. Where it does not exist its offer is empty.
 func (t *Till) gates(ctx context.Context, site *content.Site, order Order) (*Offer, map[string]string, error) {
 	o := t.offer(site, order.Item)
+	if o != nil && order.Hold {
+		held := t.byHold(o)
+		if held == nil {
+			return &Offer{}, nil, &Error{Code: CodeNotHeld, Item: o.Path}
+		}
+		o = held
+	}
 	if o == nil {
 		o = &Offer{}
 		if gone, ok := site.RetiredGood(order.Item); ok {
@@ -440,8 +450,12 @@ func (t *Till) parse(p *Presented) {
 		return
 	}
 	r, ok := t.byNet[p.Accepted.Network]
-	if ok && p.Accepted.Scheme == rail.SchemeVouchers {
+	switch {
+	case ok && p.Accepted.Scheme == rail.SchemeVouchers:
 		t.parseVoucher(p)
+		return
+	case ok && p.Accepted.Scheme == rail.SchemeCapture:
+		t.parseHold(p)
 		return
 	}
 	if !ok {

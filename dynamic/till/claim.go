@@ -7,6 +7,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/holds"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
@@ -171,12 +172,16 @@ func (o *matched) order(tx ledger.Tx, m goods.Maker, id string, mark rail.Mark) 
 	if err := o.offer.Kind.Take(m, tx, order); err != nil {
 		return nil, err
 	}
-	return &Purchase{
+	p := &Purchase{
 		ID: id, State: Claimed, Item: o.offer.ID, Inputs: order.Inputs, Source: o.inputs["source"],
 		Fingerprint: o.print, Content: o.site.Digest, Protocol: o.p.Protocol, Agent: o.p.Agent,
 		Payment: *o.p.payment, Terms: o.terms, Amount: order.Paid, Tip: order.Tip, Mark: mark, Entry: order.Entry,
 		Word: order.Word,
-	}, nil
+	}
+	if o.p.hold != nil {
+		p.Held = &holds.Held{Hold: o.p.hold.Hold}
+	}
+	return p, nil
 }
 
 // claimError turns what the claim transaction said into an answer.

@@ -167,7 +167,8 @@ func (t *Till) debt(now time.Time, rec debtRecord, p *Purchase, orders []HumanOr
 	d := Debt{Kind: DebtRefund, Purchase: p, Since: p.Proof.BlockTime, Reason: p.Reason, Payouts: rec.Payouts,
 		Trouble: rec.Trouble, Paid: rec.Paid, Status: DebtOwed}
 	d.ID, d.Nonce = t.debtOf(p.Payment.Network, p.Proof)
-	if i := slices.IndexFunc(orders, func(o HumanOrder) bool { return o.Purchase.ID == p.ID }); i >= 0 {
+	i := slices.IndexFunc(orders, func(o HumanOrder) bool { return o.Purchase.ID == p.ID })
+	if i >= 0 && p.Held == nil { // of what was held no window is owed
 		o := orders[i]
 		d.Kind, d.OrderID, d.Since = DebtWindow, o.ID, o.Work.DueAt
 		d.Reason = "the order was not completed within its window"

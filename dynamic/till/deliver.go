@@ -13,6 +13,7 @@ import (
 
 	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/holds"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
@@ -49,7 +50,9 @@ func (t *Till) credit(ctx context.Context, p *Purchase, from []State, to State, 
 		if err := t.settles.Landed(tx, settlement, p.ID); err != nil {
 			return err
 		}
-		p.State = to
+		if p.State = to; p.Held != nil {
+			p.Held.Ended, p.Held.Last = holds.Captured, proof
+		}
 		if to == SettledLate {
 			return t.retake(tx, p)
 		}
@@ -99,6 +102,14 @@ func (t *Till) number(tx ledger.Tx, p *Purchase, certID, kid string) error {
 		p.CertID = certID
 	}
 	p.KID, p.Date = kid, p.SettledAt().UTC().Format(time.RFC3339)
+	if p.Held != nil {
+		return nil // its order stands since the money was held
+	}
+	return t.ordered(tx, p)
+}
+
+// ordered fixes what only a paid order gets of its kind.
+func (t *Till) ordered(tx ledger.Tx, p *Purchase) error {
 	o, k, err := t.order(p)
 	if err != nil {
 		return err
@@ -196,14 +207,15 @@ type Delivery struct {
 	ItemID      string          `json:"item_id"`
 	Deliverable json.RawMessage `json:"deliverable"` // goods.Schema describes it
 	// FileURL is where the holder of the status token fetches what is a file.
-	FileURL   string  `json:"file_url,omitempty"`
-	PaidUSDC  string  `json:"paid_usdc"`
-	TipUSDC   string  `json:"tip_usdc"`
-	*Numbered         // nil for what mints nothing
-	*Ordered          // nil for what the keeper has no hand in
-	Artifact  *Beside `json:"artifact,omitempty"` // what is signed beside the certificate
-	*Minted           // nil for what mints nothing, or not yet
-	Receipt   string  `json:"receipt"` // compact JWS
+	FileURL   string    `json:"file_url,omitempty"`
+	PaidUSDC  string    `json:"paid_usdc"`
+	TipUSDC   string    `json:"tip_usdc"`
+	*Numbered           // nil for what mints nothing
+	*Ordered            // nil for what the keeper has no hand in
+	Artifact  *Beside   `json:"artifact,omitempty"` // what is signed beside the certificate
+	*Minted             // nil for what mints nothing, or not yet
+	Held      *HeldView `json:"held,omitempty"` // where the money is that was not taken yet
+	Receipt   string    `json:"receipt"`        // compact JWS; "" while the money is held
 	// DeliveryReceipt binds what stands before it (attest.Delivery), a compact JWS; "" in what was
 	// kept before there were any.
 	DeliveryReceipt string   `json:"delivery_receipt,omitempty"`
@@ -267,11 +279,14 @@ func (t *Till) deliver(ctx context.Context, p *Purchase) (*Purchase, error) {
 	if p.State == SettledLate {
 		return t.deliverLate(ctx, p)
 	}
+	if p.Held != nil && p.Held.Ended == "" {
+		return t.hold(ctx, p)
+	}
 	o, k, err := t.order(p)
 	if err != nil {
 		return nil, err
 	}
-	if !k.Later {
+	if !k.Later || p.Held != nil {
 		return t.handOver(ctx, p, Settled)
 	}
 	d, key, err := t.delivery(p)

@@ -100,7 +100,14 @@ func (t *Till) drive(ctx context.Context, id string, p *Purchase) (_ *Purchase, 
 			p, err = t.ask(ctx, p)
 		case Settled, SettledLate:
 			p, err = t.deliver(ctx, p)
-		case Promised, Delivered, Refused, Failed, NotSettled, RefundOwed:
+		case Held:
+			if moved {
+				return p, nil
+			}
+			p, err = t.tend(ctx, p)
+		case Capturing, Voiding:
+			p, err = t.endHold(ctx, p)
+		case Promised, Delivered, Refused, Failed, NotSettled, RefundOwed, Released:
 			if p.Final || moved {
 				return p, nil
 			}
@@ -321,6 +328,12 @@ func (o *owner) Heard(ctx context.Context, s *settle.Settlement, m settle.Member
 		more, o.next, err = o.t.settlingHeard(ctx, p, n)
 	case Promised, Delivered:
 		more, err = o.t.deliveredHeard(ctx, p, n)
+	case Held:
+		more, err = o.t.heldHeard(ctx, p, n)
+	case Capturing, Voiding:
+		more, o.next, err = o.t.endingHeard(ctx, p, n)
+	case Released:
+		more, err = o.t.releasedHeard(ctx, p, n)
 	case Refused, Failed, NotSettled:
 		err = o.t.givenUpHeard(ctx, p, n)
 	case RefundOwed:
@@ -339,6 +352,8 @@ func (t *Till) settlingHeard(ctx context.Context, p *Purchase, n settle.News) (m
 	switch {
 	case n.Unread:
 		return true, nil, nil
+	case n.State == rail.Paid && p.Held != nil:
+		next, err = t.authorized(ctx, p, from, n.Proof)
 	case n.State == rail.Paid:
 		next, err = t.credit(ctx, p, from, Settled, n.Proof)
 	case n.State == rail.Dead:

@@ -79,6 +79,7 @@ const (
 	CodeGone        Code = "gone" // Gone
 	CodeNotQuoted   Code = "not_quoted"
 	CodeDeclined    Code = "declined"
+	CodeNotHeld     Code = "not_held"  // Item is the path at which it is paid at once
 	CodeInputs      Code = "inputs"    // what Order.Inputs found, in Err
 	CodeBadInput    Code = "bad_input" // Field, Problem: the kind of the good refuses it
 	CodeSoldOut     Code = "sold_out"  // Item

@@ -60,6 +60,8 @@ var hostileKinds = map[string]struct {
 	"signs for others":       {},
 	"burns in its signature": {},
 	"repeats":                {}, // TestAnsweredAuthorizationsHaveABound
+	"cancels a hold":         {}, // TestHostileHolds
+	"burns a hold":           {},
 }
 
 func traps(c *fakeChain, p fakePayload) { c.traps[p.Payer] = true }

@@ -24,6 +24,8 @@ type Offer struct {
 	Name, Description string
 	Tiers             []content.Tier  // the amounts that may be paid, lowest first; the first is the price
 	Inputs            []content.Input // all that an order may have
+	// Hold says that what is paid is held until the order is completed.
+	Hold bool
 	// Mints says that who buys it becomes a patron with a number, and gets a certificate.
 	Mints bool
 	Kind  goods.Kind
@@ -164,6 +166,9 @@ func (t *Till) offerOf(p *Purchase) (*Offer, error) {
 	o := t.offer(t.cfg.Site.Of(p.Content), p.Item)
 	if o == nil {
 		return nil, fmt.Errorf("till: %s is no longer sold", p.Item)
+	}
+	if p.Held != nil {
+		o = atHold(o)
 	}
 	return o, nil
 }

@@ -39,14 +39,16 @@ type HumanOrder struct {
 // Owed reports whether what was paid is owed back: the window was missed, or what was promised
 // could not be done.
 func (o HumanOrder) Owed() bool {
-	return o.Late() > 0 || o.Launch != nil && o.Launch.Owed() && o.Status() != OrderReversed
+	return o.Purchase.Held == nil && o.Late() > 0 || o.Launch != nil && o.Launch.Owed() && o.Status() != OrderReversed
 }
 
 // The states of an order.
 const (
 	OrderQueued    = "queued"
 	OrderCompleted = "completed"
-	OrderReversed  = "reversed" // the chain took its payment back
+	OrderReversed  = "reversed"  // the chain took its payment back
+	OrderCapturing = "capturing" // it is completed, and handed over once what was held for it is taken
+	OrderReleased  = "released"  // what was held for it goes back, or went
 )
 
 // Status is where the order stands.
@@ -54,6 +56,10 @@ func (o HumanOrder) Status() string {
 	switch {
 	case o.Purchase.State == Reversed:
 		return OrderReversed
+	case o.Purchase.State == Voiding || o.Purchase.State == Released:
+		return OrderReleased
+	case o.Purchase.State == Capturing || o.Purchase.Held != nil && o.Purchase.State == Settled:
+		return OrderCapturing
 	case o.Work.CompletedAt.IsZero():
 		return OrderQueued
 	}
@@ -96,6 +102,9 @@ func (t *Till) humanOrder(tx ledger.Tx, id string) (HumanOrder, error) {
 		return o, err
 	}
 	ordered, err := time.Parse(time.RFC3339, p.Date)
+	if p.Held != nil {
+		ordered, err = p.Held.Proof.BlockTime, nil
+	}
 	if err != nil {
 		return o, fmt.Errorf("order %s: %w", id, err)
 	}
@@ -264,10 +273,15 @@ func (t *Till) AnswerOrder(ctx context.Context, id string, a Answer, dry bool) (
 		return o, errNoOrder
 	case o.Term != nil || o.Launch != nil:
 		return o, fmt.Errorf("order %s completes itself", id)
-	case o.Purchase.State != Promised:
+	case o.Purchase.State != Promised && o.Purchase.State != Held:
 		return o, fmt.Errorf("order %s is %s: it takes no answer", id, o.Status())
 	case !o.Purchase.Final:
 		return o, fmt.Errorf("order %s is not paid for beyond reorganisation yet: answer it in a few minutes", id)
+	}
+	if h := o.Purchase.Held; h != nil {
+		if err := h.Completable(o.At); err != nil {
+			return o, fmt.Errorf("order %s is not answered: %w", id, err)
+		}
 	}
 	var file *goods.HumanFile
 	if a.File != nil {
@@ -295,7 +309,12 @@ func (t *Till) AnswerOrder(ctx context.Context, id string, a Answer, dry bool) (
 			return o, err
 		}
 	}
-	if err := t.Fulfil(ctx, o.Purchase.ID, made); err != nil {
+	if o.Purchase.Held != nil {
+		err = t.completeHeld(ctx, o.Purchase.ID, made)
+	} else {
+		err = t.Fulfil(ctx, o.Purchase.ID, made)
+	}
+	if err != nil {
 		return o, err
 	}
 	o, _, err = t.HumanOrder(ctx, id)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/holds"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/schedule"
@@ -32,6 +33,10 @@ const (
 	SettledLate State = "settled_late" // money that arrived for a purchase we had given up
 	RefundOwed  State = "refund_owed"  // money that arrived late and whose good is gone
 	Reversed    State = "reversed"     // delivered, and then the chain took the payment back
+	Held        State = "held"         // answered: the money is in an escrow until the keeper completes the order
+	Capturing   State = "capturing"    // completed by the keeper, and the money is being taken
+	Voiding     State = "voiding"      // declined, or past its window, and the money is being given back
+	Released    State = "released"     // the money went back to its payer
 	FromChain   State = "from_chain"   // after a restore: known from the chain alone
 	Uncredited  State = "uncredited"   // money that arrived and that no purchase credits
 )
@@ -69,6 +74,8 @@ type Purchase struct {
 
 	Account *OnAccount `json:"on_account,omitempty"` // who is billed, where no network carries the payment
 	Spent   *Spent     `json:"spent,omitempty"`      // the channel that is charged, of a payment by voucher
+
+	Held *holds.Held `json:"held,omitempty"` // what an order of the keeper's work is paid by that is captured later
 
 	Proof  *rail.Proof `json:"proof,omitzero"`
 	Number int64       `json:"number,omitzero"` // patron number
@@ -121,13 +128,15 @@ func (p *Purchase) freed() bool {
 
 // freesSlot reports whether an order with the purchase's key is a new one. One that was reversed
 // took no money in the end, and never can: its authorization is dead beyond reorganisation.
-func (p *Purchase) freesSlot() bool { return p.freed() || p.State == Reversed }
+func (p *Purchase) freesSlot() bool { return p.freed() || p.State == Reversed || p.State == Released }
 
 // Tx is the transaction that a buyer can look for: the proof's, else the newest that was signed.
 func (p *Purchase) Tx() string {
 	switch {
 	case p.Proof != nil:
 		return p.Proof.Tx
+	case p.Held != nil && p.Held.Proof != nil:
+		return p.Held.Proof.Tx
 	case p.signed != nil:
 		return p.signed.Tx(p.ID)
 	}
@@ -136,15 +145,27 @@ func (p *Purchase) Tx() string {
 
 // paidIn is the transaction that paid for a settled purchase, "" where none did.
 func (p *Purchase) paidIn() string {
-	if p.Proof == nil || p.Spent != nil {
+	switch {
+	case p.Proof == nil && p.Held != nil && p.Held.Proof != nil:
+		return p.Held.Proof.Tx // into the escrow
+	case p.Proof == nil || p.Spent != nil:
 		return ""
 	}
 	return p.Proof.Tx
 }
 
-// member is a purchase's payment as its settlement has it.
+// member is a purchase's payment as its settlement has it: that which ends its hold, once there is
+// one.
 func (p *Purchase) member() settle.Member {
 	return settle.Member{ID: p.ID, Payment: *p.settles(), Mark: p.Mark}
+}
+
+// settlement is the id of the record of what is being settled for a purchase, "" for none.
+func (p *Purchase) settlement() string {
+	if p.Held != nil && p.Held.End != nil {
+		return p.Held.Settlement
+	}
+	return p.Settlement
 }
 
 // settling is the settlement of a loaded purchase; one without a record is that of a payment for
@@ -200,10 +221,13 @@ func savedAt(id string) []ledger.Range {
 // nextLook is when the worker should look at a purchase if nobody has moved it until then; zero is
 // never again.
 func (t *Till) nextLook(p *Purchase, now time.Time) time.Time {
-	if p.Final && !p.Open() { // what is billed to an account is final before it is delivered
+	patience := t.cfg.Patience
+	switch {
+	case p.State == Held && p.Final:
+		return later(now, p.Held.DueAt)
+	case p.Final && !p.Open(): // what is billed to an account is final before it is delivered
 		return time.Time{}
 	}
-	patience := t.cfg.Patience
 	switch p.State {
 	case Claimed, GoodsReady, Settling, Settled, SettledLate:
 		return now.Add(patience)
@@ -211,11 +235,19 @@ func (t *Till) nextLook(p *Purchase, now time.Time) time.Time {
 		return now.Add(min(patience, 5*time.Second))
 	case Asking:
 		return now.Add(min(patience<<min(p.Tries, 8), 5*time.Minute))
-	case Promised, Delivered, Refused, Failed, NotSettled, RefundOwed:
+	case Promised, Delivered, Refused, Failed, NotSettled, RefundOwed, Held, Capturing, Voiding, Released:
 		// Watched to finality: often at first, then less so, never less than every five minutes.
 		return now.Add(min(patience<<min(p.Tries, 8), 5*time.Minute))
 	}
 	return time.Time{}
+}
+
+// later is the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // arrow is a step of purchases: the states it leads from, and its name.
@@ -280,8 +312,8 @@ func (t *Till) load(ctx context.Context, id string) (*Purchase, error) {
 
 func (t *Till) withSettlement(tx ledger.Tx, id string) (Purchase, error) {
 	p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id))
-	if err == nil && p.Settlement != "" {
-		p.signed, err = t.settles.Read(tx, p.Settlement)
+	if of := p.settlement(); err == nil && of != "" {
+		p.signed, err = t.settles.Read(tx, of)
 	}
 	return p, err
 }

@@ -52,6 +52,9 @@ func (t *Till) Accepts(q *Quote) []rail.Requirement {
 	for _, o := range q.LeftOut {
 		out[o.Network] = true
 	}
+	if q.Offer.Hold {
+		return t.holdTerms(q.Offer, out)
+	}
 	var accepts []rail.Requirement
 	var first rail.Rail
 	for _, r := range t.cfg.Rails {
@@ -77,6 +80,9 @@ func (t *Till) Accepts(q *Quote) []rail.Requirement {
 // terms are all that may be accepted for an offer: what a challenge offered a moment ago is taken
 // though it would not be offered now, if its network can settle it.
 func (t *Till) terms(o *Offer) []rail.Requirement {
+	if o.Hold {
+		return t.holdTerms(o, nil)
+	}
 	var all []rail.Requirement
 	for _, r := range t.cfg.Rails {
 		for _, tier := range o.Tiers {
@@ -96,6 +102,8 @@ func (t *Till) leftOut(offer *Offer) []LeftOut {
 		info := r.Info()
 		if t.shutOn(info.Network) {
 			out = append(out, LeftOut{Network: info.Network, Name: info.Name, Closed: true})
+		} else if _, ok := t.holdRail(info.Network); offer.Hold && !ok {
+			out = append(out, LeftOut{Network: info.Network, Name: info.Name, Reason: "nothing is held there"})
 		} else if o := t.cfg.Gas.Offer(context.Background(), info.Network, offer.Price()); o != nil {
 			out = append(out, LeftOut{Network: info.Network, Name: info.Name, Reason: o.Reason})
 		} else if t.beginReading(context.Background(), r) != nil {

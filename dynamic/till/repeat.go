@@ -33,7 +33,7 @@ func (t *Till) otherwise(ctx context.Context, o *matched, err error) (*Sale, err
 	if t.cfg.Gas.Ready(ctx, o.p.payment.Network) != nil {
 		return nil, err // whose signature it is cannot be known
 	}
-	mark, refused := o.p.rail.Verify(ctx, o.p.payment, o.terms, o.at)
+	mark, refused := o.verify(ctx)
 	if refused != nil && !emptyWallet(refused) {
 		if used := t.usedBefore(ctx, o, refused); used != nil {
 			return nil, used
@@ -148,7 +148,7 @@ func (t *Till) await(ctx context.Context, id string, wait time.Duration) (*Purch
 // answer gives a purchase's answer as it stands.
 func (t *Till) answer(p *Purchase, replay bool) (*Sale, error) {
 	switch {
-	case p.State == Delivered || p.State == Promised:
+	case p.State == Delivered || p.State == Promised || p.InEscrow():
 		body, err := t.body(p)
 		if err != nil {
 			return nil, ledgerDown(err)
@@ -182,6 +182,9 @@ func (t *Till) ended(p *Purchase) error {
 		e.paid("no", retry)
 		site := t.cfg.Site.Now()
 		o := t.offer(site, p.Item)
+		if o != nil && p.Held != nil {
+			o = t.byHold(o)
+		}
 		if o == nil {
 			return e
 		}
@@ -193,7 +196,7 @@ func (t *Till) ended(p *Purchase) error {
 		if e.Quote = q; q == nil {
 			return err
 		}
-	case Refused, Failed:
+	case Refused, Failed, Released:
 		e.paid("no", retry)
 	case RefundOwed:
 		e.paid("yes", "never")

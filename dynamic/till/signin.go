@@ -218,7 +218,7 @@ func (t *Till) entitled(tx ledger.Tx, a asked, w signedIn) (*Purchase, error) {
 			if err != nil {
 				return nil, fmt.Errorf("equal order %s: %w", id, err)
 			}
-			delivered := p.State == Delivered || p.State == Promised
+			delivered := p.State == Delivered || p.State == Promised || p.InEscrow()
 			if delivered && w.bought(&p) && (newest == nil || p.DeliveredAt.After(newest.DeliveredAt)) {
 				newest = &p
 			}

@@ -13,6 +13,8 @@ type Status struct {
 	*Purchase
 	Body []byte // nil where nothing was delivered
 	Paid *Paid  // nil where no channel was charged
+	// Where is where the money is that is held for an order, nil of others.
+	Where *HeldView
 }
 
 // Status returns a purchase to the holder of its token. A wrong token and an unknown id get the
@@ -43,10 +45,13 @@ func (t *Till) statusOf(p *Purchase) (Status, error) {
 func (t *Till) status(p *Purchase) (s Status, err error) {
 	s.Purchase = p
 	switch p.State {
-	case Promised, Delivered, Reversed:
+	case Promised, Delivered, Reversed, Held, Capturing, Voiding, Released:
 		if !p.DeliveredAt.IsZero() { // not taken back before it was delivered
 			s.Body, err = t.body(p)
 		}
+	}
+	if err == nil {
+		s.Where, err = t.HeldView(p)
 	}
 	if err != nil || p.Spent == nil {
 		return s, err
@@ -61,7 +66,7 @@ func (t *Till) status(p *Purchase) (s Status, err error) {
 // Billed says what a buyer may believe of the money in a state: yes, no or unknown.
 func (p *Purchase) Billed() string {
 	switch p.State {
-	case Asking, Settled, Promised, Delivered, SettledLate, RefundOwed, FromChain, Uncredited:
+	case Asking, Settled, Promised, Delivered, SettledLate, RefundOwed, FromChain, Uncredited, Held, Capturing, Voiding:
 		return "yes"
 	case Settling, Unknown, Claimed, GoodsReady:
 		return "unknown"

@@ -86,7 +86,7 @@ func waiting(tx ledger.Tx, good content.Good) (*int, error) {
 			if err != nil {
 				return nil, err
 			}
-			if p.State == Promised {
+			if p.State == Promised || p.State == Held {
 				n++
 			}
 		}

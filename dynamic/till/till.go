@@ -9,6 +9,7 @@
 //	settling | unknown ─► asking ─► settled | refund_owed, where what was bought is asked of an upstream once it is paid for
 //	a Transfer that lands after failed | refused | not_settled ─► settled_late ─► delivered | refund_owed
 //	promised | delivered, then reorganised away ─► reversed
+//	settled ─► held ─► capturing ─► settled ─► delivered, or held | capturing ─► voiding ─► released (holds.go)
 //
 // Every arrow is one ledger transaction, written before the step's effect leaves the process. Goods
 // are made first, the payment is settled next, the certificate is signed last. Whoever pushes a
@@ -50,6 +51,8 @@
 //	a deposit that a reorganisation takes            0        0 (0)              0     50 USDC
 //	a contract that denies what it signed            0        0 (0)              0     50 USDC
 //	who buys out of a channel and withdraws          0        0 (0)              0     nothing
+//	a plain wallet that cancels what is to be held   1        300,000 (94,000)   1     4 USDC
+//	code that burns what is to be held               1        300,000 (216,000)  1     1 USDC
 //	anybody, with signatures that are not its own    0        0 (0)              0     600 checks/min, then 4
 //	code that burns when its signature is read       0        0 (0)              0     the same, of 300,000 gas
 //	who bought once, with fresh payments of its key  0        0 (0)              0     40 rows a purchase
@@ -70,6 +73,8 @@
 // that shares a transaction and has code by the time of the block burns what all of it were given,
 // some 60,000 gas for each, once: nobody who has code shares one, and neither do more than ten who
 // have not settled before (TestOneOfSeveralBurnsTheGasOfAll).
+// Who has an order held and is declined has cost an authorization and a void, 200,000 gas, and
+// a place of the week; nobody's code is called by what ends a hold (TestHostileHolds).
 //
 // The money rules that this repository keeps and cites by their numbers:
 //
@@ -105,6 +110,9 @@
 //	     held, one unit a payer, and given back at the first revert.
 //	M17  A voucher is its own idempotency key. It is held in the transaction that claims, and charged in the one that
 //	     delivers (vouchers.go, package channels, which says what a channel can cost).
+//	M18  What is authorized for the keeper's work is held. Its capture is journalled with the completion, in one transaction,
+//	     and brings number and certificate; a void is decided in one that sees no completion (holds.go, package holds, which
+//	     says who can lose what).
 package till
 
 import (
@@ -193,6 +201,8 @@ type Makers struct {
 	Files goods.Files
 	// Upstreams ask the addresses whose answers are sold; nil sells none of them.
 	Upstreams goods.Upstreams
+	// Holds says that the keeper's work is sold by holds too, on networks that can.
+	Holds bool
 	// Vouchers bound what is sold out of payers' channels; nil takes none.
 	Vouchers *channels.Limits
 	// KeyPlace says where the log of the record shows an identity key, by its kid; nil where it

@@ -117,8 +117,11 @@ func (t *Till) parseVoucher(p *Presented) {
 
 // settles is the payment that a transaction settles for a purchase.
 func (p *Purchase) settles() *rail.Payment {
-	if p.Spent != nil && p.Spent.Deposit != nil {
+	switch {
+	case p.Spent != nil && p.Spent.Deposit != nil:
 		return p.Spent.Deposit
+	case p.Held != nil && p.Held.End != nil:
+		return p.Held.End
 	}
 	return &p.Payment
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"store.example/agentstore/dynamic/holds"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
@@ -27,6 +28,9 @@ func (t *Till) watch(ctx context.Context, p *Purchase) error {
 // givenUpHeard: refused | failed | not_settled → settled_late, where the money came after all.
 func (t *Till) givenUpHeard(ctx context.Context, p *Purchase, n settle.News) error {
 	switch {
+	case n.State == rail.Paid && p.Held != nil: // it was held too late, and goes back
+		_, err := t.decide(ctx, p.ID, []State{Refused, Failed, NotSettled}, ending{to: Voiding, why: holds.GivenUp})
+		return err
 	case n.State == rail.Paid && p.Spent != nil: // money in a channel is its payer's
 		return t.lookedAt(ctx, p, func(p *Purchase) { p.Final = n.Final && n.Unfilled == nil })
 	case n.State == rail.Paid:
@@ -166,9 +170,9 @@ func (t *Till) undo(tx ledger.Tx, p *Purchase) error {
 // happened; its number is never used again. What was only promised will not be made, and gives back
 // what it held.
 func (t *Till) reverse(ctx context.Context, p *Purchase) error {
-	_, err := t.advance(ctx, p.ID, arrow{[]State{Promised, Delivered, RefundOwed}, "reversed"},
+	_, err := t.advance(ctx, p.ID, arrow{[]State{Promised, Delivered, RefundOwed, Held}, "reversed"},
 		func(tx ledger.Tx, p *Purchase) error {
-			if p.State == Promised {
+			if p.State == Promised || p.State == Held {
 				if err := t.release(tx, p); err != nil {
 					return err
 				}

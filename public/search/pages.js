@@ -1623,6 +1623,28 @@
       ]
     },
     {
+      "path": "/problems/order_released",
+      "title": "What was held went back",
+      "summary": "The order was paid for by a hold, and what was held went back to the wallet that paid.",
+      "parts": [
+        {
+          "at": "what-happened",
+          "title": "What happened",
+          "text": "The keeper declined the order, or did not complete it within its window, so the escrow gave the money back. Or the wallet that paid took it back itself, after the deadline."
+        },
+        {
+          "at": "were-you-billed",
+          "title": "Were you billed",
+          "text": "No. reason says why, and the order names the transaction."
+        },
+        {
+          "at": "what-to-do-next",
+          "title": "What to do next",
+          "text": "Order again if you still want it. Nothing is owed on either side."
+        }
+      ]
+    },
+    {
       "path": "/problems/own_host_refused",
       "title": "The store does not read itself",
       "summary": "The URL names the store's own host.",
@@ -3628,16 +3650,21 @@
         {
           "at": "purchase",
           "title": "Purchase",
-          "text": "Buying, and getting back what was bought. GET /api/buy/{item_id} POST /api/buy/{item_id} GET /almanac/{slug}"
+          "text": "Buying, and getting back what was bought. GET /api/buy/{item_id} POST /api/buy/{item_id}"
         },
         {
           "at": "purchase-2",
           "title": "Purchase, 2",
-          "text": "Buying, and getting back what was bought. GET /gazette/issue-{issue_number} GET /zodiac/archive/{sign}/week-{week} GET /tips/{slug} GET /porch/line"
+          "text": "Buying, and getting back what was bought. GET /api/hold/{item_id} POST /api/hold/{item_id} GET /almanac/{slug}"
         },
         {
           "at": "purchase-3",
           "title": "Purchase, 3",
+          "text": "Buying, and getting back what was bought. GET /gazette/issue-{issue_number} GET /zodiac/archive/{sign}/week-{week} GET /tips/{slug} GET /porch/line"
+        },
+        {
+          "at": "purchase-4",
+          "title": "Purchase, 4",
           "text": "Buying, and getting back what was bought. GET /api/commission/{request_id} GET /api/purchase-status/{purchase_id} POST /api/claims/challenge POST /api/claims GET /api/purchase-status/{purchase_id}/file GET /api/offers"
         },
         {

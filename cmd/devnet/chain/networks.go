@@ -56,8 +56,9 @@ func ByID(chainID uint64) (Network, bool) {
 // ID returns the CAIP-2 id, such as eip155:8453.
 func (n Network) ID() string { return fmt.Sprintf("eip155:%d", n.ChainID) }
 
-// Addresses of the contracts beside the token. Multicall, and Permit2 with its proxy and the escrow
-// with its collectors (token), are where real chains have them; the others are our own choice.
+// Addresses of the contracts beside the token. Multicall, and Permit2 with its proxy and the
+// escrows with their collectors (token), are where real chains have them; the others are our own
+// choice.
 var (
 	Multicall = common.HexToAddress("0xcA11bde05977b3631167028862bE2a173976CA11")
 	Delegate  = common.HexToAddress("0x00000000000000000000000000000000DE1E6A7E")
@@ -93,6 +94,11 @@ func (n Network) Alloc(o Opening) types.GenesisAlloc {
 		token.EscrowAddress:         token.Plain(token.EscrowContract),
 		token.DepositAddress:        token.Plain(token.DepositContract),
 		token.DepositPermit2Address: token.Plain(token.DepositPermit2Contract),
+
+		token.CaptureAddress:        token.Plain(token.CaptureContract),
+		token.CapturePayAddress:     token.Plain(token.CapturePayContract),
+		token.CapturePermit2Address: token.Plain(token.CapturePermit2Contract),
+		token.CaptureRefundAddress:  token.Plain(token.CaptureRefundContract),
 	}
 	for wallet, owner := range o.Wallets {
 		alloc[wallet] = token.Wallet(owner)

@@ -43,6 +43,7 @@ type Options struct {
 	// the places of URLs whose paid answer is lost on its way.
 	Vouchers bool
 	Lost     []int
+	Hold     bool   // pays by authorizations that are captured later: x402's auth-capture
 	Body     string // JSON to send with POST; "" is GET
 	Bearer   string // MPP: a token that the application has in Authorization; "" is none
 	// Timeouts are when the application gives up, for each URL; 0 or none is never.
@@ -90,6 +91,7 @@ func (o Options) env() map[string]string {
 		"FACTORY": o.Factory, "SALTS": strings.Join(o.Salts, ","), "RPC": o.RPC, "BODY": o.Body,
 		"TIMEOUTS": strings.Join(timeouts, ","), "SPEND": where(o.SpendOff, "off"), "AT_ONCE": where(o.AtOnce, "1"),
 		"SIGN_IN": where(o.SignIn, "1"), "VOUCHERS": where(o.Vouchers, "1"), "LOST": strings.Join(lost, ","),
+		"HOLD":   where(o.Hold, "1"),
 		"BEARER": o.Bearer}
 }
 

@@ -14,6 +14,7 @@
 // AT_ONCE  buys all of them at the same time
 // SIGN_IN  signs in, where a door asks for that, before it pays
 // VOUCHERS pays for all URLs out of one channel (batch-settlement); takes RPC
+// HOLD     pays by authorizations that are captured later (auth-capture)
 // LOST     the places of URLs, from 0 on, whose paid answer is lost on its way, separated by commas
 // BODY     JSON that is sent with POST; without it the method is GET
 // TIMEOUTS milliseconds after which the application gives up, for each URL, separated by commas; 0 or none is never
@@ -25,7 +26,7 @@ import {privateKeyToAccount} from 'viem/accounts';
 // bought says whether a URL was answered 200 and its payment settled.
 export const bought = result => result.status === 200 && result.settled;
 
-export async function buy({KEY, NETWORK, SPEND, WALLET, DELEGATE, FACTORY, SALTS, RPC, AT_ONCE, BODY, TIMEOUTS, SIGN_IN, VOUCHERS, LOST}, urls) {
+export async function buy({KEY, NETWORK, SPEND, WALLET, DELEGATE, FACTORY, SALTS, RPC, AT_ONCE, BODY, TIMEOUTS, SIGN_IN, VOUCHERS, LOST, HOLD}, urls) {
   const solana = NETWORK?.startsWith('solana:');
   const owner = solana ? undefined : privateKeyToAccount(KEY);
 
@@ -38,6 +39,10 @@ export async function buy({KEY, NETWORK, SPEND, WALLET, DELEGATE, FACTORY, SALTS
       channel ??= new BatchSettlementEvmScheme(toClientEvmSigner(signer, createPublicClient({transport: transport(RPC)})),
         {storage: new InMemoryClientChannelStorage()});
       return channel;
+    }
+    if (HOLD) {
+      const {AuthCaptureEvmScheme} = await import('@x402/evm/auth-capture/client');
+      return new AuthCaptureEvmScheme(signer);
     }
     if (!solana) return new ExactEvmScheme(signer);
     const {ExactSvmScheme} = await import('@x402/svm/exact/client');

@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -17,14 +18,18 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// escrowWorld is an escrow with its collectors, the dollar and Permit2, at one moment.
+// escrowWorld is escrows with their collectors, the dollar, Permit2 and Multicall3, at one moment.
 type escrowWorld struct {
 	t    *testing.T
 	db   *state.StateDB
 	time uint64
+	own  *strings.Replacer // what differs by right between two implementations
 }
 
-var dollar = common.HexToAddress("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913")
+var (
+	dollar    = common.HexToAddress("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913")
+	multicall = common.HexToAddress("0xcA11bde05977b3631167028862bE2a173976CA11")
+)
 
 func newEscrowWorld(t *testing.T, code func(name string) []byte, rich ...common.Address) *escrowWorld {
 	t.Helper()
@@ -39,15 +44,20 @@ func newEscrowWorld(t *testing.T, code func(name string) []byte, rich ...common.
 	}
 	for a, account := range map[common.Address]types.Account{
 		dollar: d.Account(), Permit2Address: Plain(Permit2Contract),
+		multicall:             Plain(MulticallContract),
 		EscrowAddress:         {Code: code(EscrowContract)},
 		DepositAddress:        {Code: code(DepositContract)},
-		DepositPermit2Address: {Code: code(DepositPermit2Contract)}} {
+		DepositPermit2Address: {Code: code(DepositPermit2Contract)},
+		CaptureAddress:        {Code: code(CaptureContract)},
+		CapturePayAddress:     {Code: code(CapturePayContract)},
+		CapturePermit2Address: Plain(CapturePermit2Contract),
+		CaptureRefundAddress:  {Code: code(CaptureRefundContract)}} {
 		db.SetCode(a, account.Code, 0)
 		for k, v := range account.Storage {
 			db.SetState(a, k, v)
 		}
 	}
-	return &escrowWorld{t, db, 1_795_000_000}
+	return &escrowWorld{t, db, 1_795_000_000, strings.NewReplacer()}
 }
 
 // call makes a call and says all that can be seen of it.
@@ -61,24 +71,31 @@ func (w *escrowWorld) call(from, to common.Address, data []byte) string {
 	}
 	var logs bytes.Buffer
 	for _, l := range w.db.Logs()[before:] {
-		if l.Address == EscrowAddress {
+		if l.Address == EscrowAddress || l.Address == CaptureAddress {
 			fmt.Fprintf(&logs, " %x:%x", l.Topics, l.Data)
 		}
 	}
-	return fmt.Sprintf("%x %v%s", out, err, logs.String())
+	return w.own.Replace(fmt.Sprintf("%x %v%s", out, err, logs.String()))
 }
 
-// Ours and an implementation by other hands do and say the same to whatever is called in whatever
-// order, but for the words of a token or of Permit2.
-func TestEscrowBehavesAsAnother(t *testing.T) {
+// otherCode is the code of an implementation by other hands.
+func otherCode(t *testing.T, file string) func(name string) []byte {
+	t.Helper()
 	var other map[string]string
-	b, err := os.ReadFile("testdata/escrow.json")
+	b, err := os.ReadFile(file)
 	if err == nil {
 		err = json.Unmarshal(b, &other)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	return func(name string) []byte { return common.FromHex(other[name]) }
+}
+
+// Ours and an implementation by other hands do and say the same to whatever is called in whatever
+// order, but for the words of a token or of Permit2.
+func TestEscrowBehavesAsAnother(t *testing.T) {
+	other := otherCode(t, "testdata/escrow.json")
 	e := Escrow{ChainID: 1}
 	said := map[string]int{}
 	for seed := range uint64(12) {
@@ -92,7 +109,7 @@ func TestEscrowBehavesAsAnother(t *testing.T) {
 			who[i] = crypto.PubkeyToAddress(keys[i].PublicKey)
 		}
 		ours := newEscrowWorld(t, Code, who[0], who[1])
-		theirs := newEscrowWorld(t, func(name string) []byte { return common.FromHex(other[name]) }, who[0], who[1])
+		theirs := newEscrowWorld(t, other, who[0], who[1])
 		sign := func(i int, digest common.Hash) []byte {
 			sig, err := crypto.Sign(digest[:], keys[i])
 			if err != nil {

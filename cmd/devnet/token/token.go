@@ -41,6 +41,12 @@ const (
 	DepositContract        = "ERC3009DepositCollector" // fetches deposits for the escrow
 	DepositPermit2Contract = "Permit2DepositCollector" // the same by Permit2
 
+	CaptureContract        = "AuthCaptureEscrow"       // keeps payments that are authorized until they are captured
+	CapturePayContract     = "ERC3009PaymentCollector" // fetches them
+	CapturePermit2Contract = "Permit2PaymentCollector" // the same by Permit2
+	CaptureRefundContract  = "OperatorRefundCollector" // fetches refunds from an operator
+	CaptureStoreContract   = "TokenStore"              // holds what an operator authorized; the escrow deploys it
+
 	SpenderContract = "Spender" // makes many calls in one transaction, forges events
 )
 

@@ -40,13 +40,14 @@ func TestArtifactNamesItsSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{DollarContract, MulticallContract, WalletContract, DelegateContract, FactoryContract,
-		SpenderContract, Permit2Contract, ProxyContract, EscrowContract, DepositContract, DepositPermit2Contract} {
+		SpenderContract, Permit2Contract, ProxyContract, EscrowContract, DepositContract, DepositPermit2Contract,
+		CaptureContract, CapturePayContract, CapturePermit2Contract, CaptureRefundContract, CaptureStoreContract} {
 		source, err := os.ReadFile("sol/" + contracts()[name].Source)
 		if err != nil || !strings.Contains(string(source), "\ncontract "+name+" ") {
 			t.Errorf("%s is not in %q: %v", name, contracts()[name].Source, err)
 		}
 	}
-	if got, want := len(contracts()), 11; got != want {
+	if got, want := len(contracts()), 16; got != want {
 		t.Errorf("the artifact has %d contracts, want %d", got, want)
 	}
 }
@@ -59,6 +60,8 @@ func TestCallsNameMethodsOfTheContracts(t *testing.T) {
 		n   common.Hash
 		who common.Address
 		ch  Channel
+		pi  = PaymentInfo{MaxAmount: common.Big1, Salt: common.Big1}
+		fee = Fee{Amount: common.Big0}
 	)
 	rows := []Claim{{ch, common.Big1, common.Big1, sig}, {ch, common.Big1, common.Big1, nil}}
 	a.Value = common.Big1
@@ -81,6 +84,11 @@ func TestCallsNameMethodsOfTheContracts(t *testing.T) {
 			WithdrawCall(ch, common.Big1), FinishCall(ch), RefundCall(ch, common.Big1),
 			RefundSignedCall(ch, common.Big1, common.Big1, sig), EscrowCalls(sig, sig), ChannelCall(n),
 			WithdrawalCall(n), RefundNonceCall(n), ReceiverCall(who, who),
+		}},
+		{CaptureContract, [][]byte{
+			AuthorizeCall(pi, common.Big1, who, sig), ChargeCall(pi, common.Big1, who, sig, fee),
+			CaptureCall(pi, common.Big1, fee), VoidCall(pi), ReclaimCall(pi),
+			CaptureRefundCall(pi, common.Big1, who, nil), PaymentStateCall(n), HashCall(pi), StoreCall(who),
 		}},
 		{WalletContract, [][]byte{ExecuteCall(who, common.Big0, sig)}},
 	} {

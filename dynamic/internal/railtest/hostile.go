@@ -120,6 +120,11 @@ var Hostile = []HostilePayer{
 	{Name: "unmakes its deposit", Does: "a deposit that a reorganisation takes", Payer: Plain, Day: MostDoubted},
 	{Name: "denies its voucher", Does: "a contract that denies what it signed", Payer: Turncoat, Day: MostDoubted},
 	{Name: "withdraws what it spent", Does: "who buys out of a channel and withdraws", Payer: Plain},
+	// Of these a test on a chain shows what they cost: not every rail holds payments.
+	{Name: "cancels a hold", Does: "a plain wallet that cancels what is to be held", Payer: Plain,
+		Reverts: 1, Gas: MostGas, Measured: 94_000, Open: 1, Day: MostLostPlain},
+	{Name: "burns a hold", Does: "code that burns what is to be held", Payer: Burner,
+		Reverts: 1, Gas: MostGas, Measured: 216_000, Open: 1, Day: MostLost},
 	// Of these the rail has nothing to show: nothing of them is claimed, or settled.
 	{Name: "signs for others", Does: "anybody, with signatures that are not its own", Payer: Plain,
 		Checks: MostChecked, AtOnce: MostAtOnce},

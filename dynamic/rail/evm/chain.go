@@ -84,6 +84,7 @@ func authorizationOf(p *rail.Payment) authorization {
 // use is one event that spent an authorization.
 type use struct {
 	canceled  bool
+	end       string // of a hold, by which it ended; empty for anything else
 	tx        common.Hash
 	block     uint64
 	blockHash common.Hash
@@ -184,7 +185,7 @@ func (r *Rail) patience() time.Duration { return 3*r.cfg.Poll + 2*time.Second }
 func (r *Rail) Check(ctx context.Context) error {
 	var id hexutil.Uint64
 	var first block
-	var sep, code, several, proxy, escrow, collector hexutil.Bytes
+	var sep, code, several, proxy, escrow, collector, captures, holds hexutil.Bytes
 	calls := []*call{
 		{method: "eth_chainId", out: &id}, blockCall(0, &first),
 		{method: "eth_getCode", params: []any{r.asset.Hex(), "latest"}, out: &code},
@@ -193,6 +194,8 @@ func (r *Rail) Check(ctx context.Context) error {
 		{method: "eth_getCode", params: []any{proxyAddress.Hex(), "latest"}, out: &proxy},
 		{method: "eth_getCode", params: []any{escrowAddress.Hex(), "latest"}, out: &escrow},
 		{method: "eth_getCode", params: []any{r.collector().Hex(), "latest"}, out: &collector},
+		{method: "eth_getCode", params: []any{captureAddress.Hex(), "latest"}, out: &captures},
+		{method: "eth_getCode", params: []any{r.holdCollector().Hex(), "latest"}, out: &holds},
 	}
 	if err := r.rpc.batch(ctx, calls...); err != nil {
 		return fmt.Errorf("checking %s: %w", r.cfg.Network, err)
@@ -222,6 +225,7 @@ func (r *Rail) Check(ctx context.Context) error {
 	}
 	r.several.Store(len(several) > 0)
 	r.escrow.Store(len(several) > 0 && len(escrow) > 0 && len(collector) > 0)
+	r.captures.Store(len(several) > 0 && len(captures) > 0 && len(holds) > 0)
 	return r.checkWitnesses(ctx)
 }
 

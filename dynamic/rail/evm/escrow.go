@@ -288,12 +288,12 @@ func (r *Rail) Refund(row rail.VoucherClaim, amount int64, nonce uint64) (*rail.
 
 // Methods of the store's own.
 func isOwn(p *rail.Payment) bool {
-	return p.Method == rail.MethodClaims || p.Method == rail.MethodSweep || p.Method == rail.MethodRefund
+	return p.Method == rail.MethodClaims || p.Method == rail.MethodSweep || p.Method == rail.MethodRefund || endsHold(p)
 }
 
 // byPermit reports a payment that Permit2 moves.
 func byPermit(p *rail.Payment) bool {
-	return p.Method == methodPermit2 || p.Method == rail.MethodDepositPermit
+	return p.Method == methodPermit2 || p.Method == rail.MethodDepositPermit || p.Method == rail.MethodHoldPermit
 }
 
 // isDeposit reports a payment into a channel.

@@ -176,11 +176,12 @@ type Rail struct {
 	witnesses []*witness // the two nodes that are asked by themselves; none where one is configured
 	log       *slog.Logger
 
-	index   *index
-	nudge   chan struct{} // a Send asks Run to poll now
-	several atomic.Bool   // Check has seen Multicall3
-	escrow  atomic.Bool   // and the escrow with a collector
-	alone   atomic.Uint64 // gas of the newest settlement of a payer without code
+	index    *index
+	nudge    chan struct{} // a Send asks Run to poll now
+	several  atomic.Bool   // Check has seen Multicall3
+	escrow   atomic.Bool   // and the escrow with a collector
+	captures atomic.Bool   // and that of payments which are held
+	alone    atomic.Uint64 // gas of the newest settlement of a payer without code
 
 	mu       sync.Mutex                   // guards what follows
 	changed  chan struct{}                // closed at the next block

@@ -120,14 +120,16 @@ func (e *evidence) cause(p *rail.Payment, v rail.Revert, why string) rail.Cause 
 func (r *Rail) again(ctx context.Context, p *rail.Payment, at string) (k *call, result func() (string, error),
 	deploys bool, err error) {
 	to, data := r.plainCall(p)
-	try := ethCall(r.relayer, to, data)
+	try := ethCall(r.senderOf(p), to, data)
 	gas := gasCap(p, true)
-	if e, is := unfold(p.Signature); is && !byPermit(p) {
+	if e, is := unfold(p.Signature); is && (isHold(p) || !byPermit(p)) {
 		var code hexutil.Bytes
 		if err := r.rpc.one(ctx, &code, "eth_getCode", common.HexToAddress(p.Payer).Hex(), at); err != nil {
 			return nil, nil, false, err
 		}
-		if deploys = len(code) == 0; deploys {
+		if deploys = len(code) == 0; deploys && isHold(p) {
+			gas = gasCap(p, false)
+		} else if deploys {
 			try = ethCall(r.relayer, multicallAddress, r.trial(p, e, r.separator))
 			gas = gasCap(p, false) + trialGas
 		}
@@ -136,7 +138,7 @@ func (r *Rail) again(ctx context.Context, p *rail.Payment, at string) (k *call, 
 	var out hexutil.Bytes
 	k = &call{method: "eth_call", params: []any{try, at}, out: &out}
 	return k, func() (string, error) {
-		if !deploys {
+		if !deploys || isHold(p) {
 			return triedCall(k, nil)
 		}
 		return triedCall(k, append([]byte{}, out...)) // not nil, whatever the node says

@@ -33,7 +33,7 @@ func gasCap(p *rail.Payment, coded bool) uint64 {
 		return claimsGas(p)
 	}
 	_, wrapped := unwrap(p.Signature)
-	wrapped = wrapped && !byPermit(p)
+	wrapped = wrapped && (isHold(p) || !byPermit(p))
 	for _, c := range gasCaps {
 		if c.undeployed == (wrapped && !coded) {
 			return c.gas

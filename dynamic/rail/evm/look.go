@@ -137,6 +137,8 @@ func (r *Rail) judge(v view, u *use, s sought, now time.Time) rail.Finding {
 	default:
 		f.State, f.Final, f.Payer = rail.Dead, u.block <= v.final, !u.pays(s.payment)
 		switch {
+		case u.end != "":
+			f.Reason = u.end
 		case u.canceled:
 			f.Reason = "cancelled"
 		case u.pays(s.payment):
@@ -200,7 +202,7 @@ func (r *Rail) mine(s rail.Signed) bool {
 
 // advise says what would help a payment that has not landed.
 func (r *Rail) advise(v view, p *rail.Payment, signed []rail.Signed, now time.Time) rail.Advice {
-	if len(signed) == 0 || p.ValidBefore <= soon(now, v.head.Time) {
+	if len(signed) == 0 || lasts(p) <= soon(now, v.head.Time) {
 		return rail.Wait
 	}
 	newest := signed[len(signed)-1]
@@ -238,7 +240,10 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 	var deep, final block
 	var tx struct{}
 	var calls []*call
-	if !isOwn(p) {
+	switch {
+	case endsHold(p):
+		calls = append(calls, holdCall(r.hashOf(p), at, &open))
+	case !isOwn(p):
 		calls = append(calls, r.stateCall(p, at, &open))
 	}
 	counted, mined := r.countCalls(at)
@@ -277,6 +282,10 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 	if fin.err == nil {
 		v.final, v.finalTime, v.used = final.Number, final.Time, used()
 	}
+	if endsHold(p) {
+		u, err := r.ended(ctx, sought{p, signed, since}, &v, open)
+		return v, u, err
+	}
 	if isOwn(p) {
 		u, err := r.own(ctx, p, signed)
 		if u == nil && err == nil {
@@ -296,6 +305,10 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 	from := since.Block - min(since.Block, lookBack)
 	switch {
 	case u != nil || err != nil:
+	case p.Method == rail.MethodHoldPermit:
+		if u, err = r.searchHold(ctx, p, from, v.head.Number, topicHeld); u == nil && err == nil {
+			u, err = r.searchPermit(ctx, p, from, v)
+		}
 	case byPermit(p):
 		u, err = r.searchPermit(ctx, p, from, v)
 	default:
@@ -308,7 +321,9 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 }
 
 // announced reports a payment whose use the watcher's index tells of: one by EIP-3009.
-func announced(p *rail.Payment) bool { return p.Method == method || p.Method == rail.MethodDeposit }
+func announced(p *rail.Payment) bool {
+	return p.Method == method || p.Method == rail.MethodDeposit || p.Method == rail.MethodHold
+}
 
 // own finds the event among our own transactions' receipts. Nodes that are still indexing cannot
 // give them; then the logs are searched.
@@ -330,7 +345,7 @@ func (r *Rail) own(ctx context.Context, p *rail.Payment, signed []rail.Signed) (
 		c := &receipts[i]
 		if u, ok := r.useIn(p, c.Logs); ok && c.Status == 1 {
 			return r.dated(ctx, u)
-		} else if isOwn(p) && c.Status == 1 {
+		} else if isOwn(p) && !endsHold(p) && c.Status == 1 {
 			return r.dated(ctx, use{tx: c.Tx, block: uint64(c.Block), blockHash: c.BlockHash,
 				to: common.HexToAddress(p.PayTo), value: p.Amount})
 		}

@@ -40,6 +40,9 @@ func spentBy(nonce string, answer []byte) bool {
 // useIn finds among the logs of a transaction of our own what it did with a payment's
 // authorization.
 func (r *Rail) useIn(p *rail.Payment, logs []entry) (use, bool) {
+	if endsHold(p) || p.Method == rail.MethodHoldPermit {
+		return r.holdIn(p, logs)
+	}
 	if isOwn(p) {
 		return use{}, false
 	}

@@ -24,6 +24,7 @@ type draft struct {
 	fees     fees
 	accounts []rail.Account // ours that can pay for it
 	old      *rail.Signed   // what it replaces, nil for none
+	only     string         // the one account that may send it; empty where any may
 	fill     bool
 	deploys  bool // the payer's wallet, before it pays
 	price    rail.Price
@@ -97,13 +98,22 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 	if err != nil {
 		return nil, err
 	}
+	if p.Method == rail.MethodCapture && !d.fill && lasts(p) <= soon(time.Now(), head.Time) {
+		return nil, captured("capture_deadline_expired", "no capture is sent so shortly before its deadline")
+	}
 	var gas hexutil.Uint64
 	var code, data hexutil.Bytes
 	// At the latest block, because some nodes estimate on top of the pool otherwise, where the
 	// transaction that is to be replaced has spent the authorization already.
-	from := r.relayer
+	from := r.senderOf(p)
 	if d.old != nil {
 		from = common.HexToAddress(d.old.Account)
+	}
+	if ofHold(p) && d.old == nil {
+		if d.only = from.Hex(); r.keyOf(d.only) == nil {
+			return nil, fmt.Errorf("the hold's operator is %s, whose key is not configured: configure it until the "+
+				"hold is over", d.only)
+		}
 	}
 	try := ethCall(from, d.to, d.data)
 	try["gas"] = hexutil.EncodeUint64(gasCap(p, false))
@@ -132,6 +142,9 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 		if !is {
 			return nil, fmt.Errorf("estimating gas: %w", err)
 		}
+		if ofHold(p) {
+			return nil, refuseHold(why)
+		}
 		if ref := refuseRevert(why); p.Method != methodPermit2 || ref.Reason != reasonFailed {
 			return nil, ref
 		}
@@ -153,7 +166,7 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 			return nil, ref
 		}
 	}
-	if len(code) == 0 && !isOwn(p) && !isDeposit(p) {
+	if len(code) == 0 && !isOwn(p) && !isDeposit(p) && !isHold(p) {
 		r.alone.Store(uint64(gas))
 	}
 	if err := r.choose(ctx, d, pending(), has()); err != nil {
@@ -170,7 +183,7 @@ func (r *Rail) choose(ctx context.Context, d *draft, pending counts, balance map
 	}
 	cost := new(big.Int).Mul(new(big.Int).SetUint64(d.gas), d.fees.cap)
 	for _, a := range r.accounts {
-		if cost.Cmp(balance[a]) <= 0 && (d.old == nil || d.old.Account == a) {
+		if cost.Cmp(balance[a]) <= 0 && (d.old == nil || d.old.Account == a) && (d.only == "" || d.only == a) {
 			d.accounts = append(d.accounts, rail.Account{Address: a, Mined: mined[a],
 				Pending: max(pending[a], mined[a])})
 		}

@@ -121,6 +121,9 @@ func transferCall(p *rail.Payment) []byte {
 
 // plainCall is the call that settles p, where its payer needs no deployment.
 func (r *Rail) plainCall(p *rail.Payment) (to common.Address, data []byte) {
+	if isHold(p) || endsHold(p) {
+		return captureAddress, p.Wire
+	}
 	if isOwn(p) || isDeposit(p) {
 		return escrowAddress, p.Wire
 	}

@@ -247,7 +247,7 @@ func worthDeploying(p *rail.Payment, price rail.Price) *rail.Refusal {
 func (d *draft) aim(ctx context.Context, p *rail.Payment) error {
 	d.to, d.data = d.r.plainCall(p)
 	e, is := unfold(p.Signature)
-	if !is || byPermit(p) {
+	if !is || byPermit(p) && !isHold(p) {
 		return nil
 	}
 	var code hexutil.Bytes
@@ -258,6 +258,8 @@ func (d *draft) aim(ctx context.Context, p *rail.Payment) error {
 	case len(code) > 0:
 	case !d.r.deploys(e.factory):
 		return refuse(reasonFactory, "the wallet is not deployed, and its factory is not one that is called")
+	case isHold(p):
+		d.deploys = true // by the collector
 	default:
 		d.to, d.data, d.deploys = multicallAddress, d.r.deployment(p, e), true
 	}

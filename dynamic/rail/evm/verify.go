@@ -107,6 +107,8 @@ func (r *Rail) Signed(p *rail.Payment) bool {
 		return true
 	case isDeposit(p):
 		return false // its channel says what was signed, which is not here
+	case isHold(p):
+		return recovers(p, r.holdDigest(p))
 	case p.Method == methodPermit2:
 		return recovers(p, r.permitDigest(p))
 	}
@@ -266,8 +268,8 @@ func accepts(out []byte) bool {
 // call is made at the present time.
 func (r *Rail) simulation(p *rail.Payment, now, head time.Time) []any {
 	to, data := r.plainCall(p)
-	call := ethCall(r.relayer, to, data)
-	call["gas"] = hexutil.EncodeUint64(gasCap(p, true))
+	call := ethCall(r.senderOf(p), to, data)
+	call["gas"] = hexutil.EncodeUint64(gasCap(p, !isHold(p))) // a hold's own call deploys its payer's wallet
 	params := []any{call, "latest"}
 	if stale(p, now, head) {
 		params = append(params, map[string]string{}, blockTime(now))

@@ -24,13 +24,17 @@ struct SignatureTransferDetails {
 }
 
 /// Transfers by signature for tokens that have none of their own, with the part of the public interface of
-/// 0x000000000022D473030F116dDEE9F6B43aC78BA3 that the proxy below calls, and the errors that it passes on.
+/// 0x000000000022D473030F116dDEE9F6B43aC78BA3 that the proxy below and the collectors call, and the
+/// errors that they pass on.
 contract Permit2 {
     mapping(address => mapping(uint256 => uint256)) public nonceBitmap;
 
     bytes32 private constant DOMAIN_TYPEHASH =
         keccak256("EIP712Domain(string name,uint256 chainId,address verifyingContract)");
     bytes32 private constant PERMISSIONS_TYPEHASH = keccak256("TokenPermissions(address token,uint256 amount)");
+    bytes32 private constant PERMIT_TYPEHASH = keccak256(
+        "PermitTransferFrom(TokenPermissions permitted,address spender,uint256 nonce,uint256 deadline)TokenPermissions(address token,uint256 amount)"
+    );
     string private constant WITNESS_STUB =
         "PermitWitnessTransferFrom(TokenPermissions permitted,address spender,uint256 nonce,uint256 deadline,";
 
@@ -56,11 +60,6 @@ contract Permit2 {
         string calldata witnessTypeString,
         bytes calldata signature
     ) external {
-        if (block.timestamp > permit.deadline) revert SignatureExpired(permit.deadline);
-        if (transferDetails.requestedAmount > permit.permitted.amount) revert InvalidAmount(permit.permitted.amount);
-        uint256 bit = 1 << (permit.nonce & 0xff);
-        uint256 flipped = nonceBitmap[owner][permit.nonce >> 8] ^= bit;
-        if (flipped & bit == 0) revert InvalidNonce();
         bytes32 message = keccak256(
             abi.encode(
                 keccak256(abi.encodePacked(WITNESS_STUB, witnessTypeString)),
@@ -71,16 +70,49 @@ contract Permit2 {
                 witness
             )
         );
-        check(owner, keccak256(abi.encodePacked(hex"1901", DOMAIN_SEPARATOR(), message)), signature);
-        (bool ok, bytes memory answer) = permit.permitted.token.call(
-            abi.encodeCall(IToken.transferFrom, (owner, transferDetails.to, transferDetails.requestedAmount))
+        move(permit, transferDetails, owner, message, signature);
+    }
+
+    function permitTransferFrom(
+        PermitTransferFrom memory permit,
+        SignatureTransferDetails calldata transferDetails,
+        address owner,
+        bytes calldata signature
+    ) external {
+        bytes32 message = keccak256(
+            abi.encode(
+                PERMIT_TYPEHASH,
+                keccak256(abi.encode(PERMISSIONS_TYPEHASH, permit.permitted)),
+                msg.sender,
+                permit.nonce,
+                permit.deadline
+            )
         );
-        require(ok && (answer.length == 0 || abi.decode(answer, (bool))), "TRANSFER_FROM_FAILED");
+        move(permit, transferDetails, owner, message, signature);
     }
 
     function invalidateUnorderedNonces(uint256 word, uint256 mask) external {
         nonceBitmap[msg.sender][word] |= mask;
         emit UnorderedNonceInvalidation(msg.sender, word, mask);
+    }
+
+    function move(
+        PermitTransferFrom memory permit,
+        SignatureTransferDetails calldata transferDetails,
+        address owner,
+        bytes32 message,
+        bytes calldata signature
+    ) private {
+        if (block.timestamp > permit.deadline) revert SignatureExpired(permit.deadline);
+        if (transferDetails.requestedAmount > permit.permitted.amount) revert InvalidAmount(permit.permitted.amount);
+        uint256 bit = 1 << (permit.nonce & 0xff);
+        uint256 flipped = nonceBitmap[owner][permit.nonce >> 8] ^= bit;
+        if (flipped & bit == 0) revert InvalidNonce();
+        check(owner, keccak256(abi.encodePacked(hex"1901", DOMAIN_SEPARATOR(), message)), signature);
+        (bool ok, bytes memory answer) = permit.permitted.token.call(
+            abi.encodeCall(IToken.transferFrom, (owner, transferDetails.to, transferDetails.requestedAmount))
+        );
+        require(ok && (answer.length == 0 || abi.decode(answer, (bool))), "TRANSFER_FROM_FAILED");
     }
 
     /// An account with code is asked; only one without is recovered, from 65 bytes or from 64 (EIP-2098).
