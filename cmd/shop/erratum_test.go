@@ -25,7 +25,7 @@ func TestErrata(t *testing.T) {
 	rec := recordtest.Open(t, w)
 	other, alike := int64(-1), int64(-1) // leaves that the first battery judges in another way, and alike
 	for leaf := range rec.Rounds()[0].Rows {
-		out, err := correct(erratumIn{leaf, "asked wrongly", "v2", 0}, true)
+		out, err := correct(erratumIn{leaf, "asked wrongly", "v2", "", 0}, true)
 		switch {
 		case err != nil:
 			alike = leaf
@@ -40,25 +40,28 @@ func TestErrata(t *testing.T) {
 		e    erratumIn
 		says string
 	}{
-		"a leaf that is no row": {erratumIn{rec.Rounds()[0].RoundLeaf(), "wrong", "", 0}, "is no row; hint:"},
-		"a leaf before all":     {erratumIn{-1, "wrong", "", 0}, "is no row; hint:"},
-		"an unknown battery":    {erratumIn{other, "wrong", "v9", 0}, "v9"},
-		"the battery of before": {erratumIn{other, "wrong", "v1", 0}, feed.ErrNoErratum.Error()},
-		"no reason":             {erratumIn{other, "", "", 0}, "without a reason"},
-		"no such walk":          {erratumIn{other, "wrong", "", 7}, "the record has no such observation"},
+		"a leaf that is no row": {erratumIn{rec.Rounds()[0].RoundLeaf(), "wrong", "", "", 0}, "is no row; hint:"},
+		"a leaf before all":     {erratumIn{-1, "wrong", "", "", 0}, "is no row; hint:"},
+		"an unknown battery":    {erratumIn{other, "wrong", "v9", "", 0}, "v9"},
+		"the battery of before": {erratumIn{other, "wrong", "v1", "", 0}, feed.ErrNoErratum.Error()},
+		"no reason":             {erratumIn{other, "", "", "", 0}, "without a reason"},
+		"a cause and no proof":  {erratumIn{other, "wrong", "", "check", 0}, "shown by what is kept"},
+		"a cause of nobody":     {erratumIn{other, "wrong", "v2", "moon", 0}, "cause"},
+		"what v1 never asked":   {erratumIn{other, "wrong", "v2", "check", 0}, "that is no error"},
+		"no such walk":          {erratumIn{other, "wrong", "", "", 7}, "the record has no such observation"},
 	} {
 		if _, err := correct(c.e, false); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	judged, err := correct(erratumIn{other, "asked wrongly", "v2", 0}, false)
+	judged, err := correct(erratumIn{other, "asked wrongly", "v2", "", 0}, false)
 	if err != nil || judged.Observation != 1 {
 		t.Fatalf("%+v %v", judged, err)
 	}
-	if again, err := correct(erratumIn{other, "asked wrongly", "v2", 0}, false); err != nil || !again.Already {
+	if again, err := correct(erratumIn{other, "asked wrongly", "v2", "", 0}, false); err != nil || !again.Already {
 		t.Errorf("once more: %+v %v", again, err)
 	}
-	if out, err := correct(erratumIn{alike, "the path was down", "", 0}, false); err != nil || out.Observation != 2 ||
+	if out, err := correct(erratumIn{alike, "the path was down", "", "", 0}, false); err != nil || out.Observation != 2 ||
 		out.Now != record.VerdictNotProbed || out.Evidence != "" {
 		t.Fatalf("%+v %v", out, err)
 	}
@@ -114,15 +117,15 @@ func TestErratumByAPaidWalk(t *testing.T) {
 		}
 	}
 	walk, another := walkOf(t, w, host), walkOf(t, w, "other.example")
-	if _, err := s.correct(t.Context(), erratumIn{row, "it sold", "", another}, true); err == nil ||
+	if _, err := s.correct(t.Context(), erratumIn{row, "it sold", "", "", another}, true); err == nil ||
 		!strings.Contains(err.Error(), "and the paid walk of") {
 		t.Errorf("a walk of another door: %v", err)
 	}
-	if _, err := s.correct(t.Context(), erratumIn{row, "it sold", "v1", 0}, true); err == nil ||
+	if _, err := s.correct(t.Context(), erratumIn{row, "it sold", "v1", "", 0}, true); err == nil ||
 		!strings.Contains(err.Error(), "by the older v1") {
 		t.Errorf("a battery that asks for less: %v", err)
 	}
-	out, err := s.correct(t.Context(), erratumIn{row, "it sold", "", walk}, true)
+	out, err := s.correct(t.Context(), erratumIn{row, "it sold", "", "", walk}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

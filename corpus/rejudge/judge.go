@@ -39,7 +39,23 @@ func (Batteries) Walk(judgement []byte) (record.Walk, error) {
 		return record.Walk{}, rule.JudgementForm.By(err)
 	}
 	report, err := j.Judge()
-	return record.Walk{URL: j.URL, Battery: j.Battery, Verdict: string(report.Verdict)}, err
+	return walkOf(j, report), err
+}
+
+// walkOf is what a report says. A door that could not be asked in its own way has no verdict.
+func walkOf(j probe.Judgement, report probe.Report) record.Walk {
+	w := record.Walk{URL: j.URL, Battery: j.Battery, Verdict: string(report.Verdict)}
+	if report.Verdict == probe.MethodUnresolved {
+		w.Verdict = record.VerdictNotProbed
+	}
+	if w.Verdict != record.VerdictNotProbed {
+		for _, c := range report.Checks {
+			if !c.OK {
+				w.Failed = append(w.Failed, c.Name)
+			}
+		}
+	}
+	return w
 }
 
 // Row implements record.Judge.
