@@ -84,11 +84,11 @@ func TrajectorySheet(v SheetView, t derive.TrajectoryView) SheetView {
 	last := t.Weeks[len(t.Weeks)-1]
 	shown, caption := newest(t.Weeks)
 	verdicts := &Table{Caption: caption, Dense: true, Head: heads("Week", "#Known", "#Due", "#Probed", "#Ready",
-		"#Not ready", "#Unreachable", "#Our fault", "Battery", "Coverage")}
+		"#Not ready", "#Unreachable", "#Our fault", "#Corrected since", "Battery", "Coverage")}
 	for _, w := range shown {
 		verdicts.Rows = append(verdicts.Rows, []Cell{roundCell(w.Week, w.Sequence), num(w.HostsKnown), num(w.HostsDue),
 			num(w.HostsProbed), num(w.Ready), num(w.NotReady),
-			num(w.Unreachable), num(w.Degraded), mono(w.Battery), words(caution(w.CoverageSuspect))})
+			num(w.Unreachable), num(w.Degraded), share(w.Errors.Corrected, w.Errors.Verdicts), mono(w.Battery), words(caution(w.CoverageSuspect))})
 	}
 	coverage := chart{title: "Hosts probed by week",
 		desc: "One point a round: hosts probed, and hosts due above it. Points of weeks that follow each other are " +

@@ -150,6 +150,8 @@ func weekSections(b derive.WeekView) []Section {
 		line("Unreachable", func(w *derive.Week) int64 { return w.Unreachable }, probed),
 		line("Our instrument's fault", func(w *derive.Week) int64 { return w.Degraded }, probed),
 		line("Missed by us", func(w *derive.Week) int64 { return w.NotProbed }, due),
+		line("Verdicts corrected since", func(w *derive.Week) int64 { return w.Errors.Corrected },
+			func(w *derive.Week) int64 { return w.Errors.Verdicts }),
 		{Name: "Our own test endpoint",
 			Value: fmt.Sprintf("%d of %d checks failed", b.Control.Failed, b.Control.Walks)},
 		{Name: "Coverage", Value: caution(now.CoverageSuspect)},

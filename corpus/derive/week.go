@@ -31,13 +31,15 @@ type Week struct {
 	Gaps            tier.Counts   `json:"gaps_by_reason"`  // rows that are no observation
 	Catalogs        tier.Counts   `json:"catalogs"`        // rows listed by each
 	CoverageSuspect bool          `json:"coverage_suspect"`
+	// Errors are those of the round's verdicts as they were signed; every other count follows errata.
+	Errors Errors `json:"errors"`
 }
 
 func newWeek(r record.Round) Week {
 	return Week{Week: r.Week, Sequence: r.Sequence, Digest: r.Digest, TakenAt: r.TakenAt, HostsKnown: r.Roster.Listed,
 		HostsDue: r.Rows,
 		Networks: tier.Counts{}, FailureClasses: tier.Counts{}, Gaps: tier.Counts{}, Catalogs: tier.Counts{},
-		CoverageSuspect: r.Coverage.Suspect}
+		CoverageSuspect: r.Coverage.Suspect, Errors: newErrors()}
 }
 
 func (w *Week) add(r *record.Round, row *record.Row) {
