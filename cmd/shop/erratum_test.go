@@ -1,9 +1,12 @@
 package shop
 
 import (
+	"context"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
@@ -137,6 +140,74 @@ func TestErratumByAPaidWalk(t *testing.T) {
 	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: rejudge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 || len(report.Errata) != 1 ||
 		report.Errata[0].Rests != verify.RestsOnWalk {
+		t.Errorf("%v %v, %+v", err, report.Problems, report.Errata)
+	}
+}
+
+// dying is a context that ends after some looks at it, as a process that is killed.
+type dying struct {
+	context.Context
+	looks *int
+}
+
+func (d dying) Err() error {
+	if *d.looks--; *d.looks < 0 {
+		return context.Canceled
+	}
+	return d.Context.Err()
+}
+
+// TestRejudge judges a record again in which bot walls were taken for doors: a run that is stopped
+// and the next ones put each erratum once, a dry run none, and what is put passes the check.
+func TestRejudge(t *testing.T) {
+	s, w := openRecorded(t)
+	d, kept, rows := recordtest.Draft(1), map[string][]byte{}, []record.Row(nil)
+	d.Battery = "v1"
+	for _, host := range recordtest.Hosts(20) {
+		report, j := recordtest.LookBy(t, "v1", "https://"+host+"/paid", recordtest.Answered{Answer: practice.Answer{
+			Status: 403, Header: http.Header{"Cf-Mitigated": {"challenge"}}}}, d.TakenAt.Add(-time.Hour))
+		row := rejudge.RowFrom(report, j)
+		row.Host, row.Listed, row.Source, row.Catalog = host, true, record.SourceDiscovery, "bazaar"
+		raw, err := j.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, kept[host] = append(rows, row), raw
+	}
+	d.Rows, d.Evidence = recordtest.Each(rows...), func(host, _ string) ([]byte, error) { return kept[host], nil }
+	recordtest.Seal(t, w, d)
+	looks := 18
+	for i, want := range []struct {
+		ctx                context.Context
+		dry                bool
+		corrected, already int64
+	}{
+		{t.Context(), true, 20, 0}, {dying{t.Context(), &looks}, false, 16, 0}, {t.Context(), true, 4, 16},
+		{t.Context(), false, 4, 16}, {t.Context(), false, 0, 20},
+	} {
+		out, err := s.rejudge(want.ctx, rejudgeIn{}, want.dry)
+		if (err != nil) != (i == 1) || out.Corrected != want.corrected || out.Already != want.already {
+			t.Errorf("%d: %v %+v", i, err, out)
+		}
+	}
+	if _, err := s.rejudge(t.Context(), rejudgeIn{Battery: "v9"}, true); err == nil ||
+		!strings.Contains(err.Error(), "hint: the newest is") {
+		t.Error(err)
+	}
+	var fresh []record.Observation
+	err := s.DB.View(t.Context(), func(tx ledger.Tx) (err error) {
+		fresh, err = feed.Since(tx, 1, 100)
+		return err
+	})
+	if err != nil || len(fresh) != 20 {
+		t.Fatal(err, len(fresh))
+	}
+	if _, err := w.Observe(t.Context(), fresh...); err != nil {
+		t.Fatal(err)
+	}
+	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: rejudge.Batteries{}})
+	if err != nil || len(report.Problems) > 0 || len(report.Errata) != 20 || report.Errata[0].Cause != "bot_wall" ||
+		report.Errata[0].Rests != verify.RestsOnAgain {
 		t.Errorf("%v %v, %+v", err, report.Problems, report.Errata)
 	}
 }

@@ -191,7 +191,7 @@ func (r *Record) RawEvidence(sequence int64, host string) ([]byte, error) {
 	if err != nil || row.EvidenceDigest == "" {
 		return nil, err
 	}
-	raw, err := (&Packs{FS: r.fsys}).Judgement(sequence, part, row)
+	raw, err := r.Packs().Judgement(sequence, part, row)
 	if err != nil {
 		return fail(err)
 	}
@@ -205,6 +205,9 @@ type Packs struct {
 	at    string
 	index EvidenceIndex
 }
+
+// Packs reads those of the record.
+func (r *Record) Packs() *Packs { return &Packs{FS: r.fsys} }
 
 // Judgement is what a row of a round's i-th part was judged by, counted from 0; nil if none is kept.
 func (p *Packs) Judgement(sequence int64, i int, row Row) ([]byte, error) {

@@ -1,10 +1,10 @@
 package rejudge
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -73,25 +73,7 @@ func corrected(kept []byte, row record.Row, out record.Erratum, battery string) 
 	if err != nil {
 		return out, nil, err
 	}
-	// What a verifier refuses must not get onto the feed, from which the log is written.
-	look, err := record.ReadLook(raw)
-	if err == nil {
-		err = look.Corrects(row, time.Now().UTC().Format(time.RFC3339))
-	}
-	out.VerdictNow = walk.Verdict
-	if err == nil && out.Kind != "" {
-		if out.Checks = record.FalseChecks(row, walk); len(out.Checks) == 0 {
-			out.Checks = nil
-		}
-		if err = out.Errs(row, &walk); err == nil {
-			err = out.ErrsOn(row, raw, kept)
-		}
-		if err == nil && row.Verdict == record.VerdictReady && !asked(row.Battery, walk.Failed) {
-			err = fmt.Errorf("battery %s asks for more than %s, by which the row was ready: that is no error; hint: "+
-				"leave -cause out", battery, row.Battery)
-		}
-	}
-	if err != nil {
+	if err := rests(&out, row, look{raw, kept, walk}); err != nil {
 		return out, nil, err
 	}
 	if out.VerdictNow == record.VerdictNotProbed && out.Kind == "" {
@@ -99,6 +81,36 @@ func corrected(kept []byte, row record.Row, out record.Erratum, battery string) 
 	}
 	out.EvidenceDigest = attest.Digest(sha256.Sum256(raw)).String()
 	return out, raw, nil
+}
+
+// look is what is kept of a row's walk, judged again.
+type look struct {
+	raw, kept []byte
+	now       record.Walk
+}
+
+// errAsksMore is returned for a row that was ready by a battery that asks for less.
+var errAsksMore = errors.New("it asks for more than the battery by which the row was ready: that is no error; hint: " +
+	"leave -cause out")
+
+// rests gives an erratum the verdict of a look, and the checks that were told falsely. What a
+// verifier refuses must not get onto the feed, from which the log is written.
+func rests(e *record.Erratum, row record.Row, l look) error {
+	head, err := record.ReadLook(l.raw)
+	if err == nil {
+		err = head.Corrects(row, time.Now().UTC().Format(time.RFC3339))
+	}
+	e.VerdictNow = l.now.Verdict
+	if err != nil || e.Kind == "" {
+		return err
+	}
+	if e.Checks = record.FalseChecks(row, l.now); len(e.Checks) == 0 {
+		e.Checks = nil
+	}
+	if row.Verdict == record.VerdictReady && row.Verdict != e.VerdictNow && !asked(row.Battery, l.now.Failed) {
+		return errAsksMore
+	}
+	return cmp.Or(e.Errs(row, &l.now), e.ErrsOn(row, l.raw, l.kept))
 }
 
 // asked reports whether a battery asks one of some checks.
@@ -136,16 +148,4 @@ func paid(rec *record.Record, row record.Row, e record.Erratum, walk int64) (rec
 		return fail(err)
 	}
 	return e, nil, nil
-}
-
-// causeOf is why a row was false, as far as what it was judged by shows when it is judged again:
-// the battery itself where nothing else does.
-func causeOf(report probe.Report) string {
-	switch {
-	case report.Verdict == probe.NotProbed:
-		return record.CauseBotWall
-	case report.Verdict == probe.MethodUnresolved, report.ProbeMethod.Used == http.MethodPost:
-		return record.CauseMethod
-	}
-	return record.CauseCheck
 }

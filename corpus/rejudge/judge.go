@@ -181,18 +181,23 @@ func shown(v jsontext.Value) string {
 // Again judges what a judgement rests on by another battery. It returns that judgement, under a
 // salt of its own, and what it gives.
 func Again(judgement []byte, battery string) ([]byte, record.Walk, error) {
-	j, err := probe.DecodeJudgement(judgement)
+	raw, j, report, err := again(judgement, battery)
 	if err != nil {
-		return nil, record.Walk{}, rule.JudgementForm.By(err)
+		return nil, record.Walk{}, err
+	}
+	return raw, walkOf(j, report), nil
+}
+
+func again(judgement []byte, battery string) (raw []byte, j probe.Judgement, report probe.Report, err error) {
+	if j, err = probe.DecodeJudgement(judgement); err != nil {
+		return nil, j, report, rule.JudgementForm.By(err)
 	}
 	j.Battery = battery
 	if j.Salt, err = probe.NewSalt(nil); err != nil {
-		return nil, record.Walk{}, err
+		return nil, j, report, err
 	}
-	raw, err := j.Encode()
-	if err != nil {
-		return nil, record.Walk{}, err
+	if raw, err = j.Encode(); err == nil {
+		report, err = j.Judge()
 	}
-	walk, err := Batteries{}.Walk(raw)
-	return raw, walk, err
+	return raw, j, report, err
 }
