@@ -70,8 +70,8 @@ func ErrorsSheet(v SheetView, e derive.ErrorsView) SheetView {
 	v.Sections = []Section{
 		{ID: "rate", Title: "How often we were wrong", Says: []string{fmt.Sprintf("Of %d verdicts so far, %d are "+
 			"known to have been false.", e.All.Verdicts, e.All.Corrected)},
-			Figure: &Figure{SVG: rate.draw(), Legend: "Corrected verdicts of ten thousand, by the week of the verdict. " +
-				"A newer week has had less time to be found wrong."}, Table: weeks},
+			Figure: &Figure{SVG: rate.draw(), Legend: "Corrected verdicts of ten thousand, by the week of the " +
+				"verdict. A newer week has had less time to be found wrong."}, Table: weeks},
 		{ID: "causes", Title: "Why", Table: causes},
 		{ID: "checks", Title: "Which checks", Table: checks},
 		{ID: "corrections", Title: "Corrections", Table: mistakesTable(e)},

@@ -14,6 +14,7 @@ var stated = map[string]string{
 	"before_first_sighting":   "before we knew it",
 	"listed_not_walked":       "on the list only",
 	"turned_away":             "turned away",
+	"not_exercised":           "not exercised",
 	"not_probed":              "not checked",
 	"observer_degraded":       "our own fault",
 	"instrument_degraded":     "our own fault",

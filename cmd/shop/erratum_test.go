@@ -64,8 +64,8 @@ func TestErrata(t *testing.T) {
 	if again, err := correct(erratumIn{other, "asked wrongly", "v2", "", 0}, false); err != nil || !again.Already {
 		t.Errorf("once more: %+v %v", again, err)
 	}
-	if out, err := correct(erratumIn{alike, "the path was down", "", "", 0}, false); err != nil || out.Observation != 2 ||
-		out.Now != record.VerdictNotProbed || out.Evidence != "" {
+	out, err := correct(erratumIn{alike, "the path was down", "", "", 0}, false)
+	if err != nil || out.Observation != 2 || out.Now != record.VerdictNotProbed || out.Evidence != "" {
 		t.Fatalf("%+v %v", out, err)
 	}
 	var fresh []record.Observation

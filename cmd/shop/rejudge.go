@@ -27,8 +27,8 @@ type Rejudgement struct {
 	NextStep  string           `json:"next_step" doc:"What to do next."`
 }
 
-// rejudgedAtOnce is how many errata go onto the feed in one transaction, each with a judgement of at
-// most record.MaxJudgement bytes.
+// rejudgedAtOnce is how many errata go onto the feed in one transaction, each with a judgement of
+// at most record.MaxJudgement bytes.
 const rejudgedAtOnce = 16
 
 // rejudge judges the whole record again by a battery, over what is kept of its walks, and puts what
@@ -77,8 +77,8 @@ func (s *Shop) rejudge(ctx context.Context, in rejudgeIn, dry bool) (out Rejudge
 		err = put()
 	}
 	if err != nil {
-		return out, fmt.Errorf("judging the record again: %d errata are on the feed: %w; hint: run it again, which puts "+
-			"none of them twice", out.Corrected, err)
+		return out, fmt.Errorf("judging the record again: %d errata are on the feed: %w; hint: run it again, which "+
+			"puts none of them twice", out.Corrected, err)
 	}
 	switch {
 	case out.Corrected == 0:

@@ -108,8 +108,8 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 	return nil
 }
 
-// runRejudge is store keeper rejudge. A dry run that finds verdicts which are false and not corrected
-// ends with 3.
+// runRejudge is store keeper rejudge. A dry run that finds verdicts which are false and not
+// corrected ends with 3.
 func runRejudge(ctx context.Context, c *call) error {
 	v, _ := shop.VerbNamed("rejudge")
 	k, file := v.Call(), c.flags.String("config", "store.toml", "configuration file")
@@ -155,8 +155,9 @@ func rejudgedText(r shop.Rejudgement) string {
 		}
 		fmt.Fprintf(&text, "%s\t%s\t%s\t%s\t%s%s\n", m.Week, screen.Text(m.Host), m.Signed, m.Now, m.Cause, note)
 	}
-	fmt.Fprintf(&text, "battery %s: of %d verdicts by older ones %d are the same, %d false (%d corrected now, %d before); "+
-		"of %d it asks for more, %d are seen otherwise elsewhere, of %d nothing is kept, of %d too little\n%s\n",
+	fmt.Fprintf(&text, "battery %s: of %d verdicts by older ones %d are the same, %d false (%d corrected now, %d " +
+		"before);\nof %d it asks for more, %d are seen otherwise elsewhere, of %d nothing is kept, of %d too " +
+		"little\n%s\n",
 		r.Battery, r.Rows, r.Same, r.False, r.Corrected, r.Already, r.More, r.Others, r.NotKept, r.Lacking, r.NextStep)
 	return text.String()
 }

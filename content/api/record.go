@@ -57,8 +57,8 @@ var recordDocuments = []Document{
 	{
 		Name: "errors", Path: "/corpus/errors",
 		Summary: "How often this record was wrong, by week, check and cause.",
-		Description: "Verdicts as they were signed, corrections known to date, and the rate with its denominator. The " +
-			"page says how each is counted, and has a program that counts them from the signed files.",
+		Description: "Verdicts as they were signed, corrections known to date, and the rate with its denominator. " +
+			"The page says how each is counted, and has a program that counts them from the signed files.",
 		Tags: []string{tagRecord}, Files: pages("/corpus/errors", JSON, Markdown, HTML),
 	},
 	{

@@ -181,15 +181,16 @@ func (b *Book) Errors() ErrorsView {
 		v.LeftOut = b.Roll.mistakes.all - int64(len(v.Corrections))
 	}
 	if len(v.Weeks) > 0 {
-		v.Explanation = "By the week of the verdict, not of its correction. verdicts are the rows that were signed as " +
-			"ready, not_ready or unreachable, but for those not reached through the store's own fault, which name no " +
-			"verdict; a correction takes none away. corrected are those of them whose last erratum says another " +
-			"verdict, or of which any erratum is an instrument_error, each once. per_10000 is corrected of verdicts, " +
-			"rounded down. changes and by_cause are of corrected; by_cause has the cause of the row's last " +
-			"instrument_error, and not_shown where there is none, as of a verdict that was taken back and that " +
-			"nothing kept can show. by_check: failed are verdicts whose row says that the check failed, failed_false " +
-			"those of them of which the instrument_error says that it did not, missed are ready verdicts of which it " +
-			"says that it did. corrected_without_verdict are no errors. What nobody found is not here."
+		v.Explanation = "By the week of the verdict, not of its correction. verdicts are the rows that were signed " +
+			"as ready, not_ready or unreachable, but for those not reached through the store's own fault, which " +
+			"name no verdict; a correction takes none away. corrected are those of them whose last erratum says " +
+			"another verdict, or of which any erratum is an instrument_error, each once. per_10000 is corrected of " +
+			"verdicts, rounded down. changes and by_cause are of corrected; by_cause has the cause of the row's " +
+			"last instrument_error, and not_shown where there is none, as of a verdict that was taken back and " +
+			"that nothing kept can show. by_check: failed are verdicts whose row says that the check failed, " +
+			"failed_false those of them of which the instrument_error says that it did not, missed are ready " +
+			"verdicts of which it says that it did. corrected_without_verdict are no errors. What nobody found is " +
+			"not here."
 	}
 	return v
 }

@@ -38,8 +38,8 @@ func CurrentRules() Rules {
 			"before, or a source of names was not read to its end, or it and the round before were ordered by a " +
 			"value of the census's own, as no block could be had; the last two change no tier.",
 		Coverage: "The rounds that observed the host, of all since its first sighting, in whole percent, rounded " +
-			"down. Rounds listed_not_walked count against it; before_first_sighting and turned_away do not. A missed " +
-			"round is a fact about the store and not about the door.",
+			"down. Rounds listed_not_walked count against it; before_first_sighting, turned_away and not_exercised " +
+			"do not. A missed round is a fact about the store and not about the door.",
 		Gaps: []GapWords{
 			{tier.BeforeFirst, "no source had named the host yet"},
 			{tier.GapNotListed, "no source that was read named the host"},
@@ -49,7 +49,7 @@ func CurrentRules() Rules {
 			{"week_over", "the week ended before the host's turn"},
 			{"interrupted", "the process died in the walk, not repeated that week"},
 			{"control_failed", "neither the host nor the control door of the same batch answered"},
-			{"method_unresolved", "turned away: GET refused, no other method named"},
+			{"method_unresolved", "not exercised: GET refused, no other method named"},
 			{"challenged", "turned away: a bot wall answered"},
 			{"not_judged", "what was recorded could not be judged"},
 			{"opted_out", "the host's own file asks not to be walked, which does not lift the tier broken"},

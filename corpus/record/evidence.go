@@ -209,7 +209,8 @@ type Packs struct {
 // Packs reads those of the record.
 func (r *Record) Packs() *Packs { return &Packs{FS: r.fsys} }
 
-// Judgement is what a row of a round's i-th part was judged by, counted from 0; nil if none is kept.
+// Judgement is what a row of a round's i-th part, counted from 0, was judged by; nil if none is
+// kept.
 func (p *Packs) Judgement(sequence int64, i int, row Row) ([]byte, error) {
 	if at := EvidenceIndexPath(sequence, i); at != p.at {
 		raw, err := fs.ReadFile(p.FS, at)

@@ -31,8 +31,8 @@ type Erratum struct {
 	Reason         string `json:"reason"`
 	VerdictNow     string `json:"verdict_now"`              // ready, not_ready, unreachable or not_probed
 	EvidenceDigest string `json:"evidence_digest,omitzero"` // of the judgement that gives it; absent for not_probed
-	// Kind is ErratumError where the verdict was false by a fault of our own, which what the erratum
-	// rests on shows; then Cause says why, and a not_probed has a judgement too.
+	// Kind is ErratumError where the verdict was false by a fault of our own, and what the erratum
+	// rests on shows it; then Cause says why, and a not_probed has a judgement too.
 	Kind  string `json:"kind,omitzero"`
 	Cause string `json:"cause,omitzero"` // of Causes
 	// Checks are those that the row told falsely, in the battery's order (FalseChecks).

@@ -21,6 +21,12 @@ const (
 	ReasonOptedOut = "opted_out"
 )
 
+// NotExercised reports whether a row was walked and asked in another way than the door wants to be
+// asked: that is no verdict, and no gap of the observer.
+func (r *Row) NotExercised() bool {
+	return r.Verdict == VerdictNotProbed && r.Reason == ReasonMethodUnresolved
+}
+
 // Why an offer shows no address.
 const (
 	NotCapturedUnreadable = "terms_unreadable" // PAYMENT-REQUIRED was sent, and no way to pay could be read from it

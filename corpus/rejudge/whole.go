@@ -33,7 +33,8 @@ type False struct {
 
 // Whole judges by a battery every row that an older one judged, and yields those that were false as
 // instrument errors, in the order of the log. It changes nothing, and says the same again.
-func Whole(ctx context.Context, rec *record.Record, battery, reason string, found func(False) error) (t Tally, err error) {
+func Whole(ctx context.Context, rec *record.Record, battery, reason string, found func(False) error) (t Tally,
+	err error) {
 	versions := probe.Versions()
 	place := slices.Index(versions, battery)
 	if place < 0 {
@@ -90,7 +91,8 @@ func (t *Tally) judge(row record.StoredRow, kept []byte, battery string) (*False
 	e := record.Erratum{Leaf: row.Leaf, Reason: "-", Kind: record.ErratumError, Cause: causeOf(report),
 		EvidenceDigest: attest.Digest(sha256.Sum256(raw)).String()}
 	switch err := rests(&e, row.Row, look{raw, kept, now}); {
-	case errors.Is(err, errAsksMore) || now.Verdict == record.VerdictNotProbed && report.Reason == probe.ReasonNotJudged:
+	case errors.Is(err, errAsksMore),
+		now.Verdict == record.VerdictNotProbed && report.Reason == probe.ReasonNotJudged:
 		t.More++
 		return nil, nil
 	case err != nil && len(row.Vantages) > 0:

@@ -46,7 +46,8 @@ func Correct(tx ledger.Tx, rec []record.Observation, c Correction, dry bool) (Co
 	return all[0], err
 }
 
-// CorrectAll is Correct of several rows, each of which stands there once. It ends at the first error.
+// CorrectAll is Correct of several rows, each of which stands there once. It ends at the first
+// error.
 func CorrectAll(tx ledger.Tx, rec []record.Observation, all []Correction, dry bool) ([]Corrected, error) {
 	type told struct {
 		now, evidence string
