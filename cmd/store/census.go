@@ -155,8 +155,8 @@ func rejudgedText(r shop.Rejudgement) string {
 		}
 		fmt.Fprintf(&text, "%s\t%s\t%s\t%s\t%s%s\n", m.Week, screen.Text(m.Host), m.Signed, m.Now, m.Cause, note)
 	}
-	fmt.Fprintf(&text, "battery %s: of %d verdicts by older ones %d are the same, %d false (%d corrected now, %d " +
-		"before);\nof %d it asks for more, %d are seen otherwise elsewhere, of %d nothing is kept, of %d too " +
+	fmt.Fprintf(&text, "battery %s: of %d verdicts by older ones %d are the same, %d false (%d corrected now, %d "+
+		"before);\nof %d it asks for more, %d are seen otherwise elsewhere, of %d nothing is kept, of %d too "+
 		"little\n%s\n",
 		r.Battery, r.Rows, r.Same, r.False, r.Corrected, r.Already, r.More, r.Others, r.NotKept, r.Lacking, r.NextStep)
 	return text.String()
