@@ -239,6 +239,7 @@ func (p *Preflight) judge(evidence []exchange.Redacted, look looked) Report {
 		ProtocolsSpoken: v.protocols(),
 		ProbeMethod:     ProbeMethod{Used: v.Evidence.Method, Attempted: []string{}, DeclaredBy: used},
 		Evidence:        shownEvidence(v),
+		Instrument:      p.instrument(v),
 		Remediation:     []Remedy{},
 		Protocols:       v.spoken(),
 		Clients:         v.clients(),

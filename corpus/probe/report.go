@@ -66,6 +66,7 @@ type Report struct {
 	Protocols       []Protocol    `json:"protocols"`        // each judged by itself
 	Clients         []ClientRow   `json:"clients"`          // what known clients do here
 	ProbeMethod     ProbeMethod   `json:"probe_method"`
+	Instrument      Instrument    `json:"instrument"` // by what the verdict was reached
 	Evidence        Evidence      `json:"evidence"`
 	Remediation     []Remedy      `json:"remediation"` // one for each failed check
 	Fault           Fault         `json:"fault"`
