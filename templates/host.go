@@ -238,7 +238,7 @@ const timelineWords = "Listed says whether a discovery list that was read for th
 	"for the reason that stands under the word. " +
 	"`turned_away` counts against nobody: the round walked the host, and a bot wall answered. " +
 	"`not_exercised` neither: the round walked the host and refuted nothing, as the door wants to be asked by a " +
-	"method that it names nowhere. " +
+	"method that it names nowhere, or with inputs that we lack. " +
 	"`before_first_sighting` counts against nobody: no source had named the host yet. " +
 	"Protocols are told by the challenge that a door answers with; where there was none, or the round did not look, " +
 	"they are not measured."

@@ -24,6 +24,7 @@ var stated = map[string]string{
 	"week_over":               "no time left",
 	"control_failed":          "our own line failed",
 	"method_unresolved":       "takes no GET",
+	"inputs_lacking":          "wants inputs first",
 	"not_shown":               "nothing shows why",
 	"not_judged":              "could not be judged",
 	"opted_out":               "asked not to be checked",

@@ -50,6 +50,7 @@ func CurrentRules() Rules {
 			{"interrupted", "the process died in the walk, not repeated that week"},
 			{"control_failed", "neither the host nor the control door of the same batch answered"},
 			{"method_unresolved", "not exercised: GET refused, no other method named"},
+			{record.ReasonInputs, "not exercised: it wants inputs before it asks for money"},
 			{"challenged", "turned away: a bot wall answered"},
 			{"not_judged", "what was recorded could not be judged"},
 			{"opted_out", "the host's own file asks not to be walked, which does not lift the tier broken"},

@@ -15,11 +15,11 @@ import (
 type Instrument struct {
 	Name    string `json:"name"`    // preflight
 	Version string `json:"version"` // of the battery
-	// Client is the stock client whose choice is judged, with its version; "" where none is replayed.
+	// Client is the stock client whose choice is judged, with its version; "" where none is.
 	Client string `json:"client,omitzero"`
 	Tables string `json:"networks"` // the table of chains and tokens, with its version
-	// Request is what the battery sent for the answer that is judged, as HTTP/1.1 writes it. Whoever
-	// walks adds its own name and signature (User-Agent, Signature), and its connection's fields.
+	// Request is what the battery sent for the answer that is judged, as HTTP/1.1 writes it. Who
+	// walks adds his own name and signature (User-Agent, Signature), and the connection's fields.
 	Request string `json:"request"`
 }
 

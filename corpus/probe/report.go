@@ -31,6 +31,8 @@ const (
 const (
 	ReasonChallenged = "challenged" // a bot wall answered in its place
 	ReasonNotJudged  = "not_judged" // it may be paid in a way that this battery cannot judge
+	// ReasonInputs: it refused the empty object that it was sent before it asked for money
+	ReasonInputs = "inputs_lacking"
 )
 
 // Fault says on whose side the reason for a verdict lies, as far as one look can tell.

@@ -24,13 +24,14 @@ const (
 	CauseMethod  = "method"
 	CauseClient  = "client_model"
 	CauseCheck   = "check"
+	CauseInputs  = "inputs"
 )
 
 var causes = []Cause{
 	{CauseBotWall, "the answer of a bot wall was taken for the door's"},
 	{CauseCheck, "a check of the battery asked for what nobody needs, or not for what is needed"},
 	{CauseClient, "a client was held to do otherwise than it does"},
-	{"inputs", "the door was asked without the inputs that it needs"},
+	{CauseInputs, "the door was asked without the inputs that it needs"},
 	{CauseMethod, "the door was asked with a method that is not its own"},
 	{"networks", "a chain or a token was not known, or known wrongly"},
 	{"own_network", "the way to the door was broken at our own end"},

@@ -109,6 +109,8 @@ func (t *Tally) judge(row record.StoredRow, kept []byte, battery string) (*False
 // the battery itself where nothing else does.
 func causeOf(report probe.Report) string {
 	switch {
+	case report.Verdict == probe.NotProbed && report.Reason == probe.ReasonInputs:
+		return record.CauseInputs
 	case report.Verdict == probe.NotProbed:
 		return record.CauseBotWall
 	case report.Verdict == probe.MethodUnresolved, report.ProbeMethod.Used == http.MethodPost:

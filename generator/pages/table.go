@@ -96,6 +96,7 @@ func shopRows() []Output {
 		{Name: "wallet_script", Render: asset("wallet.js")},
 		{Name: "criteria", deps: depsPage("criteria"), Render: renderCriteria},
 		{Name: "battery", keys: batteryKeys, Render: renderBattery},
+		{Name: "laboratory", deps: depsPage("record/laboratory"), Render: renderLaboratory},
 		{Name: "defects", deps: depsPage("defects"), Render: renderDefects},
 		{Name: "defect", keys: defectKeys, Render: renderDefect},
 		{Name: "conformance_guide", deps: depsConformance, Render: renderConformance},
