@@ -73,7 +73,7 @@ func ErrorsSheet(v SheetView, e derive.ErrorsView) SheetView {
 			Figure: &Figure{SVG: rate.draw(), Legend: "Corrected verdicts of ten thousand, by the week of the " +
 				"verdict. A newer week has had less time to be found wrong."}, Table: weeks},
 		{ID: "causes", Title: "Why", Table: causes},
-		{ID: "checks", Title: "Which checks", Table: checks},
+		{ID: "failed", Title: "Which checks", Table: checks},
 		{ID: "corrections", Title: "Corrections", Table: mistakesTable(e)},
 	}
 	return v

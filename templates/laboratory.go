@@ -35,7 +35,7 @@ func LaboratorySheet(v SheetView, l lab.Table) SheetView {
 			num(int64(len(doors[k]))), words(strings.Join(doors[k], ", "))})
 	}
 	v.Sections = []Section{
-		{ID: "run", Title: "The run", Facts: []Fact{
+		{ID: "verdicts", Title: "The run", Facts: []Fact{
 			{Name: "Battery", Value: l.Battery, Mono: true},
 			{Name: "Client", Value: l.Client, Mono: true},
 			{Name: "Alike", Value: fmt.Sprintf("%d of %d doors", l.Alike, l.Doors)},

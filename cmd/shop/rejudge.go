@@ -67,7 +67,8 @@ func (s *Shop) rejudge(ctx context.Context, in rejudgeIn, dry bool) (out Rejudge
 	}
 	reason := cmp.Or(in.Reason, fmt.Sprintf("Judged again by battery %s, over what was kept.", out.Battery))
 	out.Tally, err = rejudge.Whole(ctx, rec, out.Battery, reason, func(f rejudge.False) error {
-		waiting = append(waiting, feed.Correction{Row: f.Row, Erratum: f.Erratum, Judgement: f.Judgement})
+		waiting = append(waiting, feed.Correction{Row: f.Row, Erratum: f.Erratum, Judgement: f.Judgement,
+			Once: true})
 		if len(waiting) < rejudgedAtOnce {
 			return nil
 		}

@@ -32,6 +32,9 @@ type Correction struct {
 	Row       record.Row
 	Erratum   record.Erratum
 	Judgement []byte
+	// Once leaves a row alone of which an instrument_error was told, whatever that gave: who judges
+	// all rows again does not gainsay what was looked at one by one.
+	Once bool
 }
 
 // Correct puts on the feed what a row should have said, and what it was judged by, nil for a row
@@ -80,7 +83,7 @@ func CorrectAll(tx ledger.Tx, rec []record.Observation, all []Correction, dry bo
 		t := rows[c.Erratum.Leaf]
 		done := Corrected{Leaf: c.Erratum.Leaf, Host: c.Row.Host, Week: c.Row.Week, Signed: c.Row.Verdict,
 			Now: c.Erratum.VerdictNow, Cause: c.Erratum.Cause, Observation: t.number, Evidence: t.evidence, DryRun: dry}
-		if t.now == c.Erratum.VerdictNow && (c.Erratum.Kind == "" || t.error) {
+		if c.Once && t.error || t.now == c.Erratum.VerdictNow && (c.Erratum.Kind == "" || t.error) {
 			if done.Already = t.number > 0; !done.Already {
 				return append(out, done), fmt.Errorf("%w: %s of %s is %s", ErrNoErratum, c.Row.Host, c.Row.Week,
 					c.Row.Verdict)

@@ -70,6 +70,17 @@ func TestARowIsCorrectedOnce(t *testing.T) {
 			t.Errorf("%d: %+v %v", i, out, err)
 		}
 	}
+	other := feed.Correction{Row: row, Erratum: shown, Once: true}
+	other.Erratum.VerdictNow = record.VerdictUnreachable
+	if err := kinds.Update(t.Context(), func(tx ledger.Tx) error {
+		all, err := feed.CorrectAll(tx, nil, []feed.Correction{other}, false)
+		if err == nil && !all[0].Already {
+			t.Errorf("what was looked at by itself is gainsaid: %+v", all[0])
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
 	long := gone
 	long.Reason = strings.Repeat("r", 501)
 	if _, err := tell(db, nil, long, true); err == nil || !strings.Contains(err.Error(), "500 bytes") {
