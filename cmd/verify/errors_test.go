@@ -107,8 +107,8 @@ func TestTwentyWeeksOfErrors(t *testing.T) {
 		t.Errorf("all: %+v", view.All)
 	}
 	countedByThePage(t, w.Dir, marshalled(t, view))
-	// The keeper says that one was none after all: it stays counted. And one is taken back without a
-	// word of why: it is counted too.
+	// The keeper says that one was none after all: it stays counted. And one is taken back without
+	// a word of why: it is counted too.
 	for _, leaf := range []int64{view.Corrections[0].Leaf, 0} {
 		observe(record.Observation{At: last.Format(time.RFC3339), Kind: record.ObservationErratum,
 			Erratum: &record.Erratum{Leaf: leaf, Reason: "Not so.", VerdictNow: record.VerdictNotProbed}})
