@@ -53,7 +53,8 @@ func deskBefore(t *testing.T, client *fetch.Client) http.Handler {
 	d, err := desk.New(desk.Config{BaseURL: "https://store.test", Site: site, DB: db, Budgets: budgets, Client: client,
 		DeskKeys: desk.DeskKeys{Secret: bytes.Repeat([]byte("s"), 32), Key: attest.SpecimenKey(),
 			Ring: attest.SpecimenRing()},
-		Chrome: func() *templates.Chrome { return chrome }, Record: desk.Rounds{}, Walking: desk.Walking{Walks: 16, Time: 5 * time.Minute}})
+		Chrome: func() *templates.Chrome { return chrome }, Record: desk.Rounds{},
+		Walking: desk.Walking{Walks: 16, Time: 5 * time.Minute}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,7 @@ type AlsoUnder struct {
 }
 
 // alsoVerdicts are what a battery may say of a door that was walked.
-var alsoVerdicts = []string{VerdictReady, VerdictNotReady, VerdictUnreachable, "method_unresolved", VerdictNotProbed}
+var alsoVerdicts = []string{VerdictReady, VerdictNotReady, VerdictUnreachable, "method_unresolved"}
 
 // Vantage is what a walker at another place saw of the door in the same week.
 type Vantage struct {
