@@ -123,10 +123,21 @@ func (e Errors) rated() Errors {
 func (e Errors) plus(o Errors) Errors {
 	out := newErrors()
 	out.Verdicts, out.Corrected, out.NoVerdict = e.Verdicts+o.Verdicts, e.Corrected+o.Corrected, e.NoVerdict+o.NoVerdict
-	out.Changes, out.ByCause = e.Changes.Plus(o.Changes), e.ByCause.Plus(o.ByCause)
+	out.Changes, out.ByCause = sum(e.Changes, o.Changes), sum(e.ByCause, o.ByCause)
 	for _, c := range slices.Concat(e.ByCheck, o.ByCheck) {
-		sum := out.check(c.Check)
-		sum.Failed, sum.False, sum.Missed = sum.Failed+c.Failed, sum.False+c.False, sum.Missed+c.Missed
+		all := out.check(c.Check)
+		all.Failed, all.False, all.Missed = all.Failed+c.Failed, all.False+c.False, all.Missed+c.Missed
+	}
+	return out
+}
+
+// sum adds up two lists of counts.
+func sum(a, b tier.Counts) tier.Counts {
+	out := tier.Counts{}
+	for _, n := range slices.Concat(a, b) {
+		for range n.Count {
+			out = out.Add(n.Name)
+		}
 	}
 	return out
 }

@@ -49,19 +49,3 @@ func (counts Counts) Add(name string) Counts {
 	counts[i].Count++
 	return counts
 }
-
-// Plus is the sum of two lists of counts.
-func (counts Counts) Plus(others Counts) Counts {
-	out := slices.Clone(counts)
-	if out == nil {
-		out = Counts{}
-	}
-	for _, n := range others {
-		if i, ok := out.find(n.Name); ok {
-			out[i].Count += n.Count
-		} else {
-			out = slices.Insert(out, i, n)
-		}
-	}
-	return out
-}
