@@ -52,10 +52,10 @@ func deskBefore(t *testing.T, client *fetch.Client) http.Handler {
 		t.Fatal(err)
 	}
 	d, err := desk.New(desk.Config{BaseURL: "https://store.test", Site: site, DB: db, Budgets: budgets, Client: client,
-		DeskKeys: desk.DeskKeys{Secret: bytes.Repeat([]byte("s"), 32), Key: attest.SpecimenKey(),
-			Ring: attest.SpecimenRing()},
+		Secret: bytes.Repeat([]byte("s"), 32), Key: attest.SpecimenKey(),
+		Ring:   attest.SpecimenRing(),
 		Chrome: func() *templates.Chrome { return chrome }, Record: desk.Rounds{},
-		Walking: desk.Walking{Walks: 16, Time: 5 * time.Minute}})
+		Walks: 16, Time: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
