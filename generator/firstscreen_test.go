@@ -17,7 +17,7 @@ var firstScreen = []struct{ page, fact, words string }{
 	{"/corpus/", "how many are ready", "48 of 59 probed"},
 	{"/corpus/", "how many answer and are not ready", "8 of 59 probed"},
 	{"/corpus/", "how many do not answer", "3 of 59 probed"},
-	{"/corpus/", "how many the store itself missed", "2 of 61 due"},
+	{"/corpus/", "how many the store itself missed", "1 of 61 due"},
 	{"/corpus/", "what changed in the week", "2 of 57 hosts seen in both"},
 	{"/corpus/", "how many hosts were ready for eight weeks", "standing 19"},
 	{"/corpus/host/bakery.mill.street/", "whether a host is ready now", "Ready now, as of 2026-11-10"},

@@ -367,7 +367,7 @@ func (s *stranger) checkHosts() {
 			v := s.saw(i, host)
 			if g := s.gap(i, host); g != "" {
 				gaps[g]++
-				if g == "challenged" || g == "method_unresolved" {
+				if g == "challenged" || g == "method_unresolved" || g == "inputs_lacking" {
 					rounds-- // it was walked, and is no gap of the store
 				}
 			}

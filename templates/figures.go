@@ -60,9 +60,9 @@ func caution(suspect bool) string {
 // verdictBars draws the verdicts of the rounds as stacked bars.
 func verdictBars(weeks []derive.Week) *Figure {
 	c := chart{title: "Verdicts by week", desc: "Stacked bars, one a round: ready below, then not ready, unreachable " +
-		"and not observed. The number on a bar is of the hosts that were due."}
+		"and without a verdict. The number on a bar is of the hosts that were due."}
 	layers := []layer{{name: "ready", class: "ready"}, {name: "not ready", class: "notready"},
-		{name: "unreachable", class: "away"}, {name: "not observed", class: "missed"}}
+		{name: "unreachable", class: "away"}, {name: "no verdict", class: "missed"}}
 	for _, w := range weeks {
 		c.weeks = append(c.weeks, w.Week)
 		for i, v := range []int64{w.Ready, w.NotReady, w.Unreachable, w.NotProbed + w.Degraded} {
@@ -84,11 +84,12 @@ func TrajectorySheet(v SheetView, t derive.TrajectoryView) SheetView {
 	last := t.Weeks[len(t.Weeks)-1]
 	shown, caption := newest(t.Weeks)
 	verdicts := &Table{Caption: caption, Dense: true, Head: heads("Week", "#Known", "#Due", "#Probed", "#Ready",
-		"#Not ready", "#Unreachable", "#Our fault", "Battery", "Coverage")}
+		"#Not ready", "#Unreachable", "#Not exercised", "#Our fault", "#Corrected since", "Battery", "Coverage")}
 	for _, w := range shown {
 		verdicts.Rows = append(verdicts.Rows, []Cell{roundCell(w.Week, w.Sequence), num(w.HostsKnown), num(w.HostsDue),
 			num(w.HostsProbed), num(w.Ready), num(w.NotReady),
-			num(w.Unreachable), num(w.Degraded), mono(w.Battery), words(caution(w.CoverageSuspect))})
+			num(w.Unreachable), num(w.NotExercised), num(w.Degraded), share(w.Errors.Corrected, w.Errors.Verdicts),
+			mono(w.Battery), words(caution(w.CoverageSuspect))})
 	}
 	coverage := chart{title: "Hosts probed by week",
 		desc: "One point a round: hosts probed, and hosts due above it. Points of weeks that follow each other are " +

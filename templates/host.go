@@ -236,7 +236,9 @@ const timelineWords = "Listed says whether a discovery list that was read for th
 	"`listed_not_walked` counts against the store: " +
 	"the host was on its books, from a list of that week or from an earlier round, and the round did not observe it, " +
 	"for the reason that stands under the word. " +
-	"`turned_away` counts against nobody: the round walked the host, and a bot wall answered or no method was named. " +
+	"`turned_away` counts against nobody: the round walked the host, and a bot wall answered. " +
+	"`not_exercised` neither: the round walked the host and refuted nothing, as the door wants to be asked by a " +
+	"method that it names nowhere, or with inputs that we lack. " +
 	"`before_first_sighting` counts against nobody: no source had named the host yet. " +
 	"Protocols are told by the challenge that a door answers with; where there was none, or the round did not look, " +
 	"they are not measured."
@@ -257,7 +259,7 @@ func timelineLine(w *derive.HostWeek, mark string) TimelineLine {
 	switch w.Probed {
 	case tier.BeforeFirst:
 		line.Listed = notListed
-	case tier.NotWalked, tier.TurnedAway:
+	case tier.NotWalked, tier.TurnedAway, tier.NotExercised:
 		line.Gap = InWords(w.Gap)
 	case tier.Probed:
 		line.Verdict = w.Verdict
@@ -296,6 +298,7 @@ func (v *HostView) standing() {
 			screen.Count(h.Rounds, "round") + " since the first sighting, " + decimal(h.Coverage) + " %"},
 		{Name: "Missed by the store", Value: decimal(h.RoundsMissed) + " of " + screen.Count(h.Rounds, "round")},
 		{Name: "Turned away at the door", Value: screen.Count(h.TurnedAway, "round") + " beside them"},
+		{Name: "Not exercised", Value: screen.Count(h.NotExercised, "round") + " beside them"},
 		{Name: "In the newest round", Value: strings.ReplaceAll(h.Listing, "_", " ")},
 	}
 	if h.FirstObserved != "" {

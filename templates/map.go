@@ -15,13 +15,13 @@ var (
 		derive.CellReady:       {class: "ready", word: "ready"},
 		derive.CellNotReady:    {class: "notready", word: "not ready"},
 		derive.CellUnreachable: {class: "away", word: "unreachable"},
-		derive.CellMissed:      {class: "missed", word: "not observed by us"},
+		derive.CellMissed:      {class: "missed", word: "no verdict"},
 	}
 	lineKeys = [...]key{
 		derive.CellReady:       {class: "cell good", word: "ready", line: .86},
 		derive.CellNotReady:    {class: "cell bad", word: "not ready", line: .4},
 		derive.CellUnreachable: {class: "cell bad", word: "unreachable", line: .15, dash: "4 2"},
-		derive.CellMissed:      {class: "cell unknown", word: "not observed by us", line: .15, dash: "1 3"},
+		derive.CellMissed:      {class: "cell unknown", word: "no verdict", line: .15, dash: "1 3"},
 	}
 )
 
@@ -208,7 +208,7 @@ func overview(p CorpusParts) []Section {
 			{Name: "Ready", Value: fmt.Sprintf("%d of %d probed", w.Ready, w.HostsProbed)},
 			{Name: "Not ready", Value: fmt.Sprintf("%d of %d probed", w.NotReady, w.HostsProbed)},
 			{Name: "Unreachable", Value: fmt.Sprintf("%d of %d probed", w.Unreachable, w.HostsProbed)},
-			{Name: "Missed by us", Value: fmt.Sprintf("%d of %d due", w.NotProbed, w.HostsDue)},
+			{Name: "Missed by us", Value: fmt.Sprintf("%d of %d due", w.NotProbed-w.NotExercised, w.HostsDue)},
 			{Name: "Coverage", Value: caution(w.CoverageSuspect)},
 		}},
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"fmt"
 	"net"
 	"os"
@@ -15,19 +17,25 @@ import (
 	"store.example/agentstore/cmd/devnet/street"
 	"store.example/agentstore/cmd/devnet/token"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/criteria/lab"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/stockclient"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 )
 
-// exceptions are the kinds of doors at which a reading and the stock client may differ, each with
-// the upstream reason, and whether the client pays there. There are five at most.
-var exceptions = []struct {
+type exception struct {
 	name, reason string
 	is           func(d street.Door, r probe.Report) bool
-}{
+}
+
+// exceptions are the kinds of doors at which a reading and the stock client may differ, each with
+// the upstream reason, and whether the client pays there. There are five at most.
+var exceptions = []exception{
 	{"spelling", "stock code forgives what its specification forbids: a payTo against ERC-55, an amount that is not " +
 		"digits (x402 v2, PaymentRequirements), JSON that is not strict (RFC 8259, section 4)",
 		func(_ street.Door, r probe.Report) bool {
@@ -117,12 +125,7 @@ func TestLongReadingsAreTrue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var doors []street.Door
-	for _, d := range s.Doors() {
-		if s.Listen(d) != "" && d.Want.Refused == "" && !d.Slow && !d.Plain && d.Spelled == "" {
-			doors = append(doors, d)
-		}
-	}
+	doors := laboratoryDoors(s)
 	if len(doors) < 150 {
 		t.Fatalf("%d doors, want 150", len(doors))
 	}
@@ -158,12 +161,19 @@ func TestLongReadingsAreTrue(t *testing.T) {
 	}
 	answers := w.Ask(t, questions)
 	used, settled := map[string]int{}, 0
+	table := lab.Table{Format: lab.Format, Battery: probe.Current(),
+		Client: stockclient.Models()[0].Package, Networks: networks.Version, Doors: int64(len(doors)),
+		Table: []lab.Door{}}
 	for i, d := range doors {
 		limited, free, axios := answers[3*i], answers[3*i+1], answers[3*i+2]
 		if free.Settles {
 			settled++
 		}
-		if why := untrue(d, reports[i], free, used); why != "" {
+		by, why := untrue(d, reports[i], free)
+		if table.Table = append(table.Table, labDoor(d, reports[i], limited, free, by)); by != "" {
+			used[by]++
+		}
+		if why != "" {
 			t.Errorf("%s (%s): read as %s %s %v, the client: %+v: %s", d.Name, d.Doc, reports[i].Verdict,
 				reports[i].Fault, reports[i].Reading().Failed, free, why)
 		}
@@ -174,35 +184,90 @@ func TestLongReadingsAreTrue(t *testing.T) {
 			t.Errorf("%s: %s", d.Name, why)
 		}
 	}
+	published(t, table, used)
 	t.Logf("%d doors, %d of them paid; differences: %v", len(doors), settled, used)
 	if settled < 40 || len(exceptions) > 5 {
 		t.Errorf("%d doors settled, %d exceptions", settled, len(exceptions))
 	}
 }
 
-// untrue says how a reading differs from what the client did, "" where it does not or where it may;
-// it counts by which right.
-func untrue(d street.Door, r probe.Report, free laboratory.Answer, used map[string]int) string {
+// laboratoryDoors are those that a client can be sent to at once.
+func laboratoryDoors(s *street.Street) (doors []street.Door) {
+	for _, d := range s.Doors() {
+		if s.Listen(d) != "" && d.Want.Refused == "" && !d.Slow && !d.Plain && d.Spelled == "" {
+			doors = append(doors, d)
+		}
+	}
+	return doors
+}
+
+// labDoor is a line of the table that is published.
+func labDoor(d street.Door, r probe.Report, limited, free laboratory.Answer, by string) lab.Door {
+	return lab.Door{Door: d.Name, Does: d.Doc, Verdict: string(r.Verdict), Reason: r.Reason,
+		Fault: string(r.Fault), Failed: r.Reading().Failed, SignsLimited: limited.Signed, Signs: free.Signed,
+		Settles: free.Settles, Difference: by}
+}
+
+// published demands that the table on /criteria/laboratory is that of this run. UPDATE=1 writes it.
+func published(t *testing.T, table lab.Table, used map[string]int) {
+	t.Helper()
+	reasons := append(slices.Clone(exceptions), exception{name: notJudgedWord,
+		reason: "the battery itself says that it cannot tell"})
+	for _, e := range reasons {
+		table.Differ = append(table.Differ, lab.Difference{Name: e.name, Reason: e.reason,
+			Doors: int64(used[e.name])})
+	}
+	slices.SortFunc(table.Table, func(a, b lab.Door) int { return strings.Compare(a.Door, b.Door) })
+	for _, d := range table.Table {
+		if d.Settles {
+			table.Paid++
+		}
+		if d.Difference == "" {
+			table.Alike++
+		}
+	}
+	got, err := json.Marshal(table, jsontext.WithIndent(" "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const file = "../../corpus/criteria/lab/laboratory.json"
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(file, append(got, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got)+"\n", "\n")); diff != "" {
+		t.Errorf("%s is not of this run (UPDATE=1 writes it):\n%s", file, diff)
+	}
+}
+
+// untrue says why a reading may differ from what the client did, "" where it does not, and how it
+// is wrong, "" where it is not.
+func untrue(d street.Door, r probe.Report, free laboratory.Answer) (by, why string) {
 	if free.Settles && r.Fault == probe.FaultDoor {
-		return "it is paid, and the fault is called the door's"
+		return "", "it is paid, and the fault is called the door's"
 	}
 	if (r.Verdict == probe.Ready) == free.Settles {
-		return ""
+		return "", ""
 	}
 	if notJudged(r) {
-		used["not_judged"]++
-		return ""
+		return notJudgedWord, ""
 	}
 	if free.Settles {
 		for _, e := range exceptions {
 			if e.is(d, r) {
-				used[e.name]++
-				return ""
+				return e.name, ""
 			}
 		}
 	}
-	return "the reading is not true"
+	return "", "the reading is not true"
 }
+
+const notJudgedWord = "not_judged"
 
 // mistaken says where the rows of the modelled clients differ from the clients.
 func mistaken(r probe.Report, limited, free, axios laboratory.Answer) string {

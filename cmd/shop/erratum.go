@@ -17,6 +17,7 @@ type erratumIn struct {
 	Leaf    int64  `arg:"LEAF" form:"^[0-9]{1,15}$" doc:"the row by its leaf in the log, which stands beside its week in /corpus/host/HOST.json"`
 	Reason  string `flag:"reason" doc:"why the row is wrong; it stands on the record for ever" need:"say why with -reason"`
 	Battery string `flag:"battery" doc:"judge what is kept of the walk again by this one, such as v2; left out, the row should have told of no observation"`
+	Cause   string `flag:"cause" form:"^[a-z_]{0,20}$" doc:"why the verdict was false by a fault of our own, a word of /corpus/errors, such as client_model: it is counted there as an error of the instrument then, and rests on -battery or -walk"`
 	Walk    int64  `flag:"walk" doc:"the number of the observation of a paid walk at the row's door in its week, by which the door was ready"`
 }
 
@@ -38,7 +39,7 @@ func (s *Shop) correct(ctx context.Context, in erratumIn, dry bool) (out feed.Co
 		return out, fmt.Errorf("reading the record: %w", err)
 	}
 	row, says, judgement, err := rejudge.Correct(rec, in.Leaf, rejudge.Ground{Reason: in.Reason, Battery: in.Battery,
-		Walk: in.Walk})
+		Walk: in.Walk, Cause: in.Cause})
 	if err != nil {
 		return out, err
 	}

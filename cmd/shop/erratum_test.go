@@ -1,9 +1,12 @@
 package shop
 
 import (
+	"context"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/record"
@@ -25,7 +28,7 @@ func TestErrata(t *testing.T) {
 	rec := recordtest.Open(t, w)
 	other, alike := int64(-1), int64(-1) // leaves that the first battery judges in another way, and alike
 	for leaf := range rec.Rounds()[0].Rows {
-		out, err := correct(erratumIn{leaf, "asked wrongly", "v2", 0}, true)
+		out, err := correct(erratumIn{leaf, "asked wrongly", "v2", "", 0}, true)
 		switch {
 		case err != nil:
 			alike = leaf
@@ -40,26 +43,29 @@ func TestErrata(t *testing.T) {
 		e    erratumIn
 		says string
 	}{
-		"a leaf that is no row": {erratumIn{rec.Rounds()[0].RoundLeaf(), "wrong", "", 0}, "is no row; hint:"},
-		"a leaf before all":     {erratumIn{-1, "wrong", "", 0}, "is no row; hint:"},
-		"an unknown battery":    {erratumIn{other, "wrong", "v9", 0}, "v9"},
-		"the battery of before": {erratumIn{other, "wrong", "v1", 0}, feed.ErrNoErratum.Error()},
-		"no reason":             {erratumIn{other, "", "", 0}, "without a reason"},
-		"no such walk":          {erratumIn{other, "wrong", "", 7}, "the record has no such observation"},
+		"a leaf that is no row": {erratumIn{rec.Rounds()[0].RoundLeaf(), "wrong", "", "", 0}, "is no row; hint:"},
+		"a leaf before all":     {erratumIn{-1, "wrong", "", "", 0}, "is no row; hint:"},
+		"an unknown battery":    {erratumIn{other, "wrong", "v9", "", 0}, "v9"},
+		"the battery of before": {erratumIn{other, "wrong", "v1", "", 0}, feed.ErrNoErratum.Error()},
+		"no reason":             {erratumIn{other, "", "", "", 0}, "without a reason"},
+		"a cause and no proof":  {erratumIn{other, "wrong", "", "check", 0}, "shown by what is kept"},
+		"a cause of nobody":     {erratumIn{other, "wrong", "v2", "moon", 0}, "cause"},
+		"what v1 never asked":   {erratumIn{other, "wrong", "v2", "check", 0}, "that is no error"},
+		"no such walk":          {erratumIn{other, "wrong", "", "", 7}, "the record has no such observation"},
 	} {
 		if _, err := correct(c.e, false); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	judged, err := correct(erratumIn{other, "asked wrongly", "v2", 0}, false)
+	judged, err := correct(erratumIn{other, "asked wrongly", "v2", "", 0}, false)
 	if err != nil || judged.Observation != 1 {
 		t.Fatalf("%+v %v", judged, err)
 	}
-	if again, err := correct(erratumIn{other, "asked wrongly", "v2", 0}, false); err != nil || !again.Already {
+	if again, err := correct(erratumIn{other, "asked wrongly", "v2", "", 0}, false); err != nil || !again.Already {
 		t.Errorf("once more: %+v %v", again, err)
 	}
-	if out, err := correct(erratumIn{alike, "the path was down", "", 0}, false); err != nil || out.Observation != 2 ||
-		out.Now != record.VerdictNotProbed || out.Evidence != "" {
+	out, err := correct(erratumIn{alike, "the path was down", "", "", 0}, false)
+	if err != nil || out.Observation != 2 || out.Now != record.VerdictNotProbed || out.Evidence != "" {
 		t.Fatalf("%+v %v", out, err)
 	}
 	var fresh []record.Observation
@@ -114,15 +120,15 @@ func TestErratumByAPaidWalk(t *testing.T) {
 		}
 	}
 	walk, another := walkOf(t, w, host), walkOf(t, w, "other.example")
-	if _, err := s.correct(t.Context(), erratumIn{row, "it sold", "", another}, true); err == nil ||
+	if _, err := s.correct(t.Context(), erratumIn{row, "it sold", "", "", another}, true); err == nil ||
 		!strings.Contains(err.Error(), "and the paid walk of") {
 		t.Errorf("a walk of another door: %v", err)
 	}
-	if _, err := s.correct(t.Context(), erratumIn{row, "it sold", "v1", 0}, true); err == nil ||
+	if _, err := s.correct(t.Context(), erratumIn{row, "it sold", "v1", "", 0}, true); err == nil ||
 		!strings.Contains(err.Error(), "by the older v1") {
 		t.Errorf("a battery that asks for less: %v", err)
 	}
-	out, err := s.correct(t.Context(), erratumIn{row, "it sold", "", walk}, true)
+	out, err := s.correct(t.Context(), erratumIn{row, "it sold", "", "", walk}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,6 +140,74 @@ func TestErratumByAPaidWalk(t *testing.T) {
 	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: rejudge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 || len(report.Errata) != 1 ||
 		report.Errata[0].Rests != verify.RestsOnWalk {
+		t.Errorf("%v %v, %+v", err, report.Problems, report.Errata)
+	}
+}
+
+// dying is a context that ends after some looks at it, as a process that is killed.
+type dying struct {
+	context.Context
+	looks *int
+}
+
+func (d dying) Err() error {
+	if *d.looks--; *d.looks < 0 {
+		return context.Canceled
+	}
+	return d.Context.Err()
+}
+
+// TestRejudge judges a record again in which bot walls were taken for doors: a run that is stopped
+// and the next ones put each erratum once, a dry run none, and what is put passes the check.
+func TestRejudge(t *testing.T) {
+	s, w := openRecorded(t)
+	d, kept, rows := recordtest.Draft(1), map[string][]byte{}, []record.Row(nil)
+	d.Battery = "v1"
+	for _, host := range recordtest.Hosts(20) {
+		report, j := recordtest.LookBy(t, "v1", "https://"+host+"/paid", recordtest.Answered{Answer: practice.Answer{
+			Status: 403, Header: http.Header{"Cf-Mitigated": {"challenge"}}}}, d.TakenAt.Add(-time.Hour))
+		row := rejudge.RowFrom(report, j)
+		row.Host, row.Listed, row.Source, row.Catalog = host, true, record.SourceDiscovery, "bazaar"
+		raw, err := j.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, kept[host] = append(rows, row), raw
+	}
+	d.Rows, d.Evidence = recordtest.Each(rows...), func(host, _ string) ([]byte, error) { return kept[host], nil }
+	recordtest.Seal(t, w, d)
+	looks := 18
+	for i, want := range []struct {
+		ctx                context.Context
+		dry                bool
+		corrected, already int64
+	}{
+		{t.Context(), true, 20, 0}, {dying{t.Context(), &looks}, false, 16, 0}, {t.Context(), true, 4, 16},
+		{t.Context(), false, 4, 16}, {t.Context(), false, 0, 20},
+	} {
+		out, err := s.rejudge(want.ctx, rejudgeIn{}, want.dry)
+		if (err != nil) != (i == 1) || out.Corrected != want.corrected || out.Already != want.already {
+			t.Errorf("%d: %v %+v", i, err, out)
+		}
+	}
+	if _, err := s.rejudge(t.Context(), rejudgeIn{Battery: "v9"}, true); err == nil ||
+		!strings.Contains(err.Error(), "hint: the newest is") {
+		t.Error(err)
+	}
+	var fresh []record.Observation
+	err := s.DB.View(t.Context(), func(tx ledger.Tx) (err error) {
+		fresh, err = feed.Since(tx, 1, 100)
+		return err
+	})
+	if err != nil || len(fresh) != 20 {
+		t.Fatal(err, len(fresh))
+	}
+	if _, err := w.Observe(t.Context(), fresh...); err != nil {
+		t.Fatal(err)
+	}
+	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: rejudge.Batteries{}})
+	if err != nil || len(report.Problems) > 0 || len(report.Errata) != 20 || report.Errata[0].Cause != "bot_wall" ||
+		report.Errata[0].Rests != verify.RestsOnAgain {
 		t.Errorf("%v %v, %+v", err, report.Problems, report.Errata)
 	}
 }

@@ -64,6 +64,7 @@ func Verbs() []Verb {
 		reads(served, "owed", "list money that no purchase credits", (*Shop).owed),
 		does(served, "withdraw", "withdraw a stranger's text, or evidence", (*Shop).withdraw),
 		does(served, "erratum", "say what a row of the record should have said", (*Shop).correct),
+		does(served, "rejudge", "judge the whole record again, and correct what was false", (*Shop).rejudge),
 		does(alone, "high-water", "make a lost high-water file anew", (*Shop).rebuildHighWater),
 		reads(served, "accounts", "list who buys on account and what they owe", (*Shop).accounts),
 		reads(served, "statement", "list what was delivered to an account and received, of a month",

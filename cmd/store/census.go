@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -20,6 +22,9 @@ func runCensus(ctx context.Context, c *call) error { return censusWith(ctx, c, s
 
 // censusWith is runCensus with what no flag says.
 func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
+	if len(c.args) > 0 && c.args[0] == "rejudge" {
+		return runRejudge(ctx, c)
+	}
 	file := c.flags.String("config", "store.toml", "configuration file")
 	week := c.flags.String("week", "", "ISO week such as 2026-W47; the last one may still be finished and sealed "+
 		"while no later round is")
@@ -101,6 +106,60 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 	}
 	fmt.Fprint(c.stdout, censusText(report))
 	return nil
+}
+
+// runRejudge is store keeper rejudge. A dry run that finds verdicts which are false and not
+// corrected ends with 3.
+func runRejudge(ctx context.Context, c *call) error {
+	v, _ := shop.VerbNamed("rejudge")
+	k, file := v.Call(), c.flags.String("config", "store.toml", "configuration file")
+	switch err := k.Read(c.flags, c.args[1:]); {
+	case errors.Is(err, shop.ErrCall):
+		fmt.Fprintf(c.stderr, "store census rejudge: %v\n", err)
+		return errUsage
+	case err != nil:
+		return err
+	}
+	cfg, err := shop.Load(*file)
+	if err != nil {
+		return err
+	}
+	asJSON := k.JSON
+	k.JSON = true
+	var out bytes.Buffer
+	if err := k.Do(ctx, cfg, c.logger, &out); err != nil {
+		return err
+	}
+	var r shop.Rejudgement
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		return err
+	}
+	if asJSON {
+		_, err = out.WriteTo(c.stdout)
+	} else {
+		_, err = fmt.Fprint(c.stdout, rejudgedText(r))
+	}
+	if err == nil && r.DryRun && r.Corrected > 0 {
+		return errNo
+	}
+	return err
+}
+
+// rejudgedText says what moved and what did not.
+func rejudgedText(r shop.Rejudgement) string {
+	var text strings.Builder
+	for _, m := range r.Moved {
+		note := ""
+		if m.Already {
+			note = "\tcorrected before"
+		}
+		fmt.Fprintf(&text, "%s\t%s\t%s\t%s\t%s%s\n", m.Week, screen.Text(m.Host), m.Signed, m.Now, m.Cause, note)
+	}
+	fmt.Fprintf(&text, "battery %s: of %d verdicts by older ones %d are the same, %d false (%d corrected now, %d "+
+		"before);\nof %d it asks for more, %d are seen otherwise elsewhere, of %d nothing is kept, of %d too "+
+		"little\n%s\n",
+		r.Battery, r.Rows, r.Same, r.False, r.Corrected, r.Already, r.More, r.Others, r.NotKept, r.Lacking, r.NextStep)
+	return text.String()
 }
 
 // rehearsal walks the doors on this machine that the keeper listed, as store check -local does. A

@@ -329,8 +329,8 @@ func (o *ordeal) check(b *block, config string, before map[string]int) {
 			if visits == 0 && row.Verdict != record.VerdictUnreachable {
 				b.t.Errorf("%s is %s, and nobody was there", row.Host, row.Verdict)
 			}
-		case !slices.Contains([]string{record.ReasonMethodUnresolved, record.ReasonNotJudged, probe.ReasonChallenged},
-			row.Reason):
+		case !slices.Contains([]string{record.ReasonMethodUnresolved, record.ReasonInputs, record.ReasonNotJudged,
+			probe.ReasonChallenged}, row.Reason):
 			b.t.Errorf("%s: %s for the reason %s", row.Host, row.Verdict, row.Reason)
 		}
 	}

@@ -318,6 +318,13 @@ var storeDocuments = []Document{
 		Tags: []string{tagInstruments}, Files: pages("/criteria", JSON, Markdown, HTML),
 	},
 	{
+		Name: "laboratory", Path: "/criteria/laboratory",
+		Summary: "What the stock client did at every kind of door, and what we said of it.",
+		Description: "The table of the run that the release was tested by: verdict, failed checks, what the client " +
+			"signed with its limits and without, whether that settled, and each difference by its reason.",
+		Tags: []string{tagInstruments}, Files: pages("/criteria/laboratory", JSON, Markdown, HTML),
+	},
+	{
 		Name: "defects", Path: "/defects", Summary: "The vocabulary of defects.",
 		Description: "A stable name for each way in which a door is broken: what it asserts, what it costs, what " +
 			"shows it and what would refute it. CC-BY-4.0.",

@@ -55,6 +55,18 @@ var recordDocuments = []Document{
 		Files: pages("/corpus/trajectory", JSON, Markdown, HTML),
 	},
 	{
+		Name: "errors", Path: "/corpus/errors",
+		Summary: "How often this record was wrong, by week, check and cause.",
+		Description: "Verdicts as they were signed, corrections known to date, and the rate with its denominator. " +
+			"The page says how each is counted, and has a program that counts them from the signed files.",
+		Tags: []string{tagRecord}, Files: pages("/corpus/errors", JSON, Markdown, HTML),
+	},
+	{
+		Name: "errors_feed", Path: "/corpus/errors.atom", Tags: []string{tagRecord},
+		Summary: "Verdicts of the record that were corrected, the newest first, as an Atom feed.",
+		Files:   pages("/corpus/errors.atom", Atom),
+	},
+	{
 		Name: "corpus_diff_file", Path: "/corpus/diff/{week}.json",
 		Summary: "What changed from a week's round to the newest.",
 		Description: "Doors that appeared or disappeared, changes of verdict, drift in declared terms. The same " +

@@ -77,9 +77,12 @@ func (b *Book) Trajectory() TrajectoryView {
 		Explanation: "One point a round, counts only. hosts_listed, hosts_probed and not_probed are of hosts_due, " +
 			"which are the rows of the round, and hosts_due of hosts_known by name. ready, not_ready, unreachable " +
 			"and observer_degraded add up to hosts_probed; observer_degraded were not reached through the store's " +
-			"own fault and are no observations. offers_seen, of hosts_probed, sent a challenge, whether its terms " +
-			"could be read or not; networks are of offers_seen, failure_classes of hosts_probed, gaps_by_reason of " +
-			"hosts_due, catalogs of hosts_listed. A week without a round is absent."}
+			"own fault and are no observations. not_exercised, of not_probed, were walked and not asked as they " +
+			"want to be asked, which is no verdict and no gap of the store. offers_seen, of hosts_probed, sent a " +
+			"challenge, whether its terms could be read or not; networks are of offers_seen, failure_classes of " +
+			"hosts_probed, gaps_by_reason of hosts_due, catalogs of hosts_listed. errors are of the verdicts as " +
+			"they were signed, with the corrections known so far: /corpus/errors.json says how they are counted. A " +
+			"week without a round is absent."}
 	for _, f := range b.Figures {
 		v.Weeks = append(v.Weeks, f.Week)
 	}

@@ -239,7 +239,7 @@ func (w *world) checkHistory(t *testing.T, host string, got tier.History) {
 		}
 	}
 	if got.Rounds != since || got.ProbedRounds != probed || got.Missed != since-probed ||
-		got.TurnedAway != away || since > 0 &&
+		got.TurnedAway+got.NotExercised != away || since > 0 &&
 		got.Percent != 100*probed/since {
 		t.Fatalf("%s: %d probed of %d, %d missed, %d %%; recomputed %d of %d", host, got.ProbedRounds, got.Rounds,
 			got.Missed, got.Percent, probed, since)

@@ -36,7 +36,8 @@ type Host struct {
 	Rounds        int64       `json:"rounds_since_first_sighting"` // RoundsProbed and RoundsMissed add up to it
 	RoundsProbed  int64       `json:"rounds_probed"`
 	RoundsMissed  int64       `json:"rounds_gapped"`
-	TurnedAway    int64       `json:"rounds_turned_away"` // beside them
+	TurnedAway    int64       `json:"rounds_turned_away"`   // beside them
+	NotExercised  int64       `json:"rounds_not_exercised"` // the same
 	Coverage      int64       `json:"observation_coverage_pct"`
 	FirstObserved string      `json:"first_observed,omitzero"`
 	LastObserved  string      `json:"last_observed,omitzero"`
@@ -94,7 +95,7 @@ type HostWeek struct {
 	Digest     attest.Digest    `json:"digest"` // of the round
 	EntryURL   string           `json:"entry_url"`
 	Listed     bool             `json:"listed"`
-	Probed     string           `json:"probed"` // Probed, NotWalked, TurnedAway or BeforeFirst
+	Probed     string           `json:"probed"` // Probed, NotWalked, TurnedAway, NotExercised or BeforeFirst
 	Gap        string           `json:"gap,omitzero"`
 	Suspect    bool             `json:"window_suspect"` // of the round, whether it observed the host or not
 	URL        string           `json:"url,omitzero"`
@@ -210,8 +211,8 @@ func DescribeHost(rounds []record.Round, h tier.History, standing tier.Standing,
 		Signed: "This summary is not signed. Every row it was derived from is, with ed25519, and the digest " +
 			"of each round is committed to by the chain at " + base + "/corpus.json.",
 		RoundsInChain: int64(len(rounds)), Rounds: h.Rounds, RoundsProbed: h.ProbedRounds, RoundsMissed: h.Missed,
-		TurnedAway: h.TurnedAway,
-		Coverage:   h.Percent, FirstObserved: h.First, LastObserved: h.Last, Gaps: h.Gaps, Tier: tierOf(standing, base),
+		TurnedAway: h.TurnedAway, NotExercised: h.NotExercised,
+		Coverage: h.Percent, FirstObserved: h.First, LastObserved: h.Last, Gaps: h.Gaps, Tier: tierOf(standing, base),
 		Changes: h.Changes, Declaration: Declared{Value: NoDeclaration}, Cannot: CannotSee(),
 	}
 	if n := len(h.Entries); n > 0 && h.Entries[n-1].Listed {

@@ -22,6 +22,8 @@ type Roll struct {
 	since  []compared // from each round to the newest
 	weekly []compared // from each round but the newest to the one after it
 	cells  cellMap
+
+	mistakes mistakes
 }
 
 // rollLine is a Standing in few bytes.
@@ -78,12 +80,20 @@ func CallRoll(base string, rounds []record.Round, about func(host string) []reco
 			at, row := place[h.Rows[i].Sequence], &h.Rows[i].Row
 			rows[at] = row
 			surveys[at].add(row)
+			m, corrected, err := surveys[at].out.Week.Errors.add(&h.Rows[i])
+			if err != nil {
+				return nil, nil, err
+			}
+			if corrected {
+				r.mistakes.add(m)
+			}
 		}
 		if err := r.add(h, rows, about(h.Host)); err != nil {
 			return nil, nil, err
 		}
 	}
 	r.names = r.naming.String()
+	r.mistakes.cut()
 	figures := make([]Figures, len(rounds))
 	for i, s := range surveys {
 		figures[i] = s.done()

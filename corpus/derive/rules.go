@@ -38,26 +38,27 @@ func CurrentRules() Rules {
 			"before, or a source of names was not read to its end, or it and the round before were ordered by a " +
 			"value of the census's own, as no block could be had; the last two change no tier.",
 		Coverage: "The rounds that observed the host, of all since its first sighting, in whole percent, rounded " +
-			"down. Rounds listed_not_walked count against it; before_first_sighting and turned_away do not. A missed " +
-			"round is a fact about the store and not about the door.",
+			"down. Rounds listed_not_walked count against it; before_first_sighting, turned_away and not_exercised " +
+			"do not. A missed round is a fact about the store and not about the door.",
 		Gaps: []GapWords{
-			{tier.BeforeFirst, "no source had named the host yet"},
+			{tier.BeforeFirst, "no source had named it yet"},
 			{tier.GapNotListed, "no source that was read named the host"},
 			{tier.GapCap, "no row, and the round was capped"},
-			{tier.GapDegraded, "nothing answered, by a fault of the instrument"},
-			{"beyond_cap", "the week's cap came before the host's turn"},
-			{"week_over", "the week ended before the host's turn"},
+			{tier.GapDegraded, "nothing answered, by our own fault"},
+			{"beyond_cap", "the week's cap came before its turn"},
+			{"week_over", "the week ended before its turn"},
 			{"interrupted", "the process died in the walk, not repeated that week"},
-			{"control_failed", "neither the host nor the control door of the same batch answered"},
-			{"method_unresolved", "turned away: GET refused, no other method named"},
+			{"control_failed", "neither host nor control door of the batch answered"},
+			{"method_unresolved", "not exercised: GET refused, no method named"},
+			{record.ReasonInputs, "not exercised: wants inputs first"},
 			{"challenged", "turned away: a bot wall answered"},
-			{"not_judged", "what was recorded could not be judged"},
-			{"opted_out", "the host's own file asks not to be walked, which does not lift the tier broken"},
-			{"not_recorded", "what was recorded has no time"},
-			{"target_refused", "the door leads where the store's client never goes: a private address, another " +
-				"port, no https"},
+			{"not_judged", "it could not be judged"},
+			{"opted_out", "its own file asks not to be walked, which does not lift broken"},
+			{"not_recorded", "no time was recorded"},
+			{"target_refused", "it leads where our client never goes: a private address, another port, no " +
+				"https"},
 			{"own_host_refused", "the host is the store's own"},
-			{record.ReasonErratum, "an erratum says that the row is no observation"},
+			{record.ReasonErratum, "an erratum says it is no observation"},
 		},
 	}
 }

@@ -79,6 +79,7 @@ func cloned(words []string) []string {
 func (s *survey) done() Figures {
 	var named []int64
 	s.out.Wallets, s.out.Sharing, named = s.wallets.done()
+	s.out.Week.Errors = s.out.Week.Errors.rated()
 	s.out.Market = s.market.done(s.out.Wallets.Addresses, named)
 	return s.out
 }

@@ -24,6 +24,7 @@ type Week struct {
 	NotReady        int64         `json:"not_ready"`
 	Unreachable     int64         `json:"unreachable"`
 	NotProbed       int64         `json:"not_probed"`
+	NotExercised    int64         `json:"not_exercised"`     // of NotProbed: not asked as the door wants it
 	Degraded        int64         `json:"observer_degraded"` // unreachable through our own fault; not among Unreachable
 	OffersSeen      int64         `json:"offers_seen"`
 	Networks        tier.Counts   `json:"networks"`        // offers that take each
@@ -31,13 +32,15 @@ type Week struct {
 	Gaps            tier.Counts   `json:"gaps_by_reason"`  // rows that are no observation
 	Catalogs        tier.Counts   `json:"catalogs"`        // rows listed by each
 	CoverageSuspect bool          `json:"coverage_suspect"`
+	// Errors are of the round's verdicts as they were signed; every other count follows errata.
+	Errors Errors `json:"errors"`
 }
 
 func newWeek(r record.Round) Week {
 	return Week{Week: r.Week, Sequence: r.Sequence, Digest: r.Digest, TakenAt: r.TakenAt, HostsKnown: r.Roster.Listed,
 		HostsDue: r.Rows,
 		Networks: tier.Counts{}, FailureClasses: tier.Counts{}, Gaps: tier.Counts{}, Catalogs: tier.Counts{},
-		CoverageSuspect: r.Coverage.Suspect}
+		CoverageSuspect: r.Coverage.Suspect, Errors: newErrors()}
 }
 
 func (w *Week) add(r *record.Round, row *record.Row) {
@@ -59,6 +62,9 @@ func (w *Week) add(r *record.Round, row *record.Row) {
 	switch {
 	case row.Verdict == record.VerdictNotProbed:
 		w.NotProbed++
+		if row.NotExercised() {
+			w.NotExercised++
+		}
 		return
 	case !tier.Observed(row):
 		w.Degraded++

@@ -121,6 +121,9 @@ func (b Battery) ask(v *View) outcome {
 		return o
 	case v.Unresolved:
 		o.verdict = MethodUnresolved
+	case b.Post && v.inputsLacking():
+		o.verdict, o.reason = NotProbed, ReasonInputs
+		return o
 	case len(o.failed) > 0:
 		o.verdict = NotReady
 	case o.reason != "":

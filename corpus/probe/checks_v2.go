@@ -285,6 +285,10 @@ func checksOfV2() []Check {
 				if wall := v.wall(); wall != "" {
 					return nothing("%s: this caller was turned away, which says nothing about the door", wall)
 				}
+				if v.inputsLacking() {
+					return nothing("POST of an empty object answered %d: it was not asked as its buyers ask",
+						v.Evidence.Status)
+				}
 				return before(v)
 			}
 		case "payment-required-header":

@@ -33,6 +33,18 @@ func wall(r exchange.Redacted) string {
 	return ""
 }
 
+// inputsSince is the day from which a door that refuses an empty object has no verdict: what was
+// recorded before gives what it gave.
+const inputsSince = "2026-11-30"
+
+// inputsLacking reports whether the door, which takes POST, refused what it was sent for want of
+// inputs, and asked for no money.
+func (v *View) inputsLacking() bool {
+	e := v.Evidence
+	return e.Method == http.MethodPost && (e.Status == http.StatusBadRequest || e.Status ==
+		http.StatusUnprocessableEntity) && len(e.Challenges) == 0 && e.StartedAt >= inputsSince
+}
+
 // fault says on whose side the reason for a verdict lies, as far as one look from one place can
 // tell. It is nobody's where somebody can pay all the same.
 func fault(v *View, o outcome) Fault {

@@ -94,6 +94,9 @@ func (p *Preflight) Step(recorded []exchange.Exchange) (Report, *Next, error) {
 		}
 		evidence = append(evidence, redact(x))
 	}
+	if p.byCaller() && len(door) > 0 {
+		p.body = door[0].Request.Body // as it was sent, also where it is read from a file
+	}
 	found := p.found(recorded)
 	if next, ok := p.follow(evidence, found); ok {
 		return Report{}, &next, nil
@@ -239,6 +242,7 @@ func (p *Preflight) judge(evidence []exchange.Redacted, look looked) Report {
 		ProtocolsSpoken: v.protocols(),
 		ProbeMethod:     ProbeMethod{Used: v.Evidence.Method, Attempted: []string{}, DeclaredBy: used},
 		Evidence:        shownEvidence(v),
+		Instrument:      p.instrument(v),
 		Remediation:     []Remedy{},
 		Protocols:       v.spoken(),
 		Clients:         v.clients(),

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"testing"
+	"time"
 
 	"store.example/agentstore/corpus/exchange"
 
@@ -96,5 +97,31 @@ func (restless) Step([]exchange.Exchange) (Report, *Next, error) {
 func TestReplayEnds(t *testing.T) {
 	if _, err := Replay[Report](door(t, ""), restless{}); err == nil {
 		t.Error("a checker that never ends has reported")
+	}
+}
+
+// TestInputsLacking: a door that takes POST and refuses the empty object for want of inputs has no
+// verdict, from the day on that this is told; what was recorded before gives what it gave, and a
+// refusal with terms, or of another kind, is judged.
+func TestInputsLacking(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		day    int
+		want   Verdict
+		reason string
+	}{
+		"unprocessable": {422, 30, NotProbed, ReasonInputs}, "bad request": {400, 30, NotProbed, ReasonInputs},
+		"the day before": {422, 29, NotReady, ""}, "forbidden": {403, 30, NotReady, ""},
+	} {
+		get := door(t, refused)[0]
+		get.Response.Header.Set("Allow", "POST")
+		get.StartedAt = time.Date(2026, 11, c.day, 1, 2, 3, 0, time.UTC)
+		post := get
+		post.Request = exchange.Request{Method: "POST", URL: get.Request.URL, Body: []byte("{}")}
+		post.Response = exchange.Response{Status: c.status, Proto: "HTTP/2.0"}
+		r := look(t, V2, []exchange.Exchange{get, post}, Declaration{})
+		if r.Verdict != c.want || r.Reason != c.reason || c.reason != "" && len(r.Reading().Failed) > 0 {
+			t.Errorf("%s: %s for %q, failed %v", name, r.Verdict, r.Reason, r.Reading().Failed)
+		}
 	}
 }

@@ -31,6 +31,8 @@ const (
 const (
 	ReasonChallenged = "challenged" // a bot wall answered in its place
 	ReasonNotJudged  = "not_judged" // it may be paid in a way that this battery cannot judge
+	// ReasonInputs: it refused the empty object that it was sent before it asked for money
+	ReasonInputs = "inputs_lacking"
 )
 
 // Fault says on whose side the reason for a verdict lies, as far as one look can tell.
@@ -66,6 +68,7 @@ type Report struct {
 	Protocols       []Protocol    `json:"protocols"`        // each judged by itself
 	Clients         []ClientRow   `json:"clients"`          // what known clients do here
 	ProbeMethod     ProbeMethod   `json:"probe_method"`
+	Instrument      Instrument    `json:"instrument"` // by what the verdict was reached
 	Evidence        Evidence      `json:"evidence"`
 	Remediation     []Remedy      `json:"remediation"` // one for each failed check
 	Fault           Fault         `json:"fault"`

@@ -37,6 +37,10 @@ func nextSteps(o outcome, v *View, version string) []string {
 		case ReasonChallenged:
 			return []string{"Look again later: a bot wall answered in the door's place.",
 				"Sellers: let programs reach the door; buyers are programs too."}
+		case ReasonInputs:
+			return []string{"Buyers: the door asks for its inputs before it asks for money; send those of your order.",
+				"Sellers: answer 402 before the inputs are checked, so that who has none can read your terms; or say " +
+					"check -method POST -data FILE."}
 		case ReasonNotJudged:
 			return []string{"Buyers: protocols and clients say what is known of the ways to pay here."}
 		}

@@ -17,18 +17,34 @@ type Correction struct {
 	Now         string `json:"verdict_now"`    // what counts
 	Reason      string `json:"reason"`
 	Evidence    string `json:"evidence_digest,omitzero"` // of the judgement that gives it; absent for not_probed
+	// Of an instrument_error, as in Erratum. Where another erratum of the row came behind it, they
+	// are still of it: an error that was shown once is not unsaid.
+	Kind   string   `json:"kind,omitzero"`
+	Cause  string   `json:"cause,omitzero"`
+	Checks []string `json:"checks,omitempty"`
 }
 
 // Errata are the errata of a feed by the leaf of the row. Of several of one row the last counts.
-type Errata map[int64]Observation
+type Errata map[int64]Amended
+
+// Amended is the erratum of a row that counts, and the last instrument_error of the row.
+type Amended struct {
+	Observation
+	Error *Erratum // nil for none
+}
 
 // ErrataOf takes them out of a feed.
 func ErrataOf(feed []Observation) Errata {
 	out := Errata{}
 	for _, o := range feed {
-		if o.Erratum != nil {
-			out[o.Erratum.Leaf] = o
+		if o.Erratum == nil {
+			continue
 		}
+		now := Amended{o, out[o.Erratum.Leaf].Error}
+		if o.Erratum.Kind == ErratumError {
+			now.Error = o.Erratum
+		}
+		out[o.Erratum.Leaf] = now
 	}
 	return out
 }
@@ -43,9 +59,12 @@ func (e Errata) Correct(rows []StoredRow) {
 	}
 }
 
-func (r *StoredRow) correct(o Observation) {
+func (r *StoredRow) correct(o Amended) {
 	r.Corrected = &Correction{Observation: o.Number, At: o.At, Signed: r.Verdict, Now: o.Erratum.VerdictNow,
 		Reason: o.Erratum.Reason, Evidence: o.Erratum.EvidenceDigest}
+	if e := o.Error; e != nil {
+		r.Corrected.Kind, r.Corrected.Cause, r.Corrected.Checks = e.Kind, e.Cause, e.Checks
+	}
 	r.Verdict, r.Reason, r.Fault = o.Erratum.VerdictNow, "", FaultNone
 	r.ReachedLevel, r.Failed, r.AlsoUnder, r.Vantages = "", nil, nil, nil
 	switch r.Verdict {
@@ -74,7 +93,7 @@ func (e Erratum) RestsOnWalk(row Row, o Observation, at string) error {
 	case w.Claim != nil && (w.Claim.Status < 200 || w.Claim.Status > 299):
 		return rule.ErratumBasis.Errorf("the paid walk was answered with status %d", w.Claim.Status)
 	}
-	return nil
+	return e.Errs(row, &Walk{Verdict: VerdictReady})
 }
 
 // Keeps demands that an observation, which rests on a judgement, can do without it once w withdraws

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"sort"
 	"strings"
 
@@ -190,33 +191,59 @@ func (r *Record) RawEvidence(sequence int64, host string) ([]byte, error) {
 	if err != nil || row.EvidenceDigest == "" {
 		return nil, err
 	}
-	raw, err := fs.ReadFile(r.fsys, EvidenceIndexPath(sequence, part))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	raw, err := r.Packs().Judgement(sequence, part, row)
 	if err != nil {
 		return fail(err)
 	}
-	index, err := ParseEvidenceIndex(raw)
-	if err != nil {
-		return fail(err)
+	return raw, nil
+}
+
+// Packs reads what rows were judged by out of the packs of a record. It keeps the index that it
+// read last, so that rows of one part after the other cost it one.
+type Packs struct {
+	FS    fs.FS
+	at    string
+	index EvidenceIndex
+}
+
+// Packs reads those of the record.
+func (r *Record) Packs() *Packs { return &Packs{FS: r.fsys} }
+
+// Judgement is what a row of a round's i-th part, counted from 0, was judged by; nil if none is
+// kept.
+func (p *Packs) Judgement(sequence int64, i int, row Row) ([]byte, error) {
+	if at := EvidenceIndexPath(sequence, i); at != p.at {
+		raw, err := fs.ReadFile(p.FS, at)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if p.index, err = ParseEvidenceIndex(raw); err != nil {
+			return nil, err
+		}
+		p.at = at
 	}
-	for _, e := range index.Entries {
-		if e.Host != host || len(row.Vantages) > 0 && e.SHA256 != row.EvidenceDigest {
-			continue
+	from, _ := slices.BinarySearchFunc(p.index.Entries, row.Host, func(e EvidenceEntry, host string) int {
+		return strings.Compare(e.Host, host)
+	})
+	for _, e := range p.index.Entries[from:] {
+		if e.Host != row.Host {
+			break
 		}
 		if e.SHA256 != row.EvidenceDigest {
-			return fail(errors.New("what is kept is not what the row names"))
+			if len(row.Vantages) > 0 {
+				continue
+			}
+			return nil, errors.New("what is kept is not what the row names")
 		}
-		member, err := ReadRange(r.fsys, EvidencePack(sequence, part), e.Offset, e.Bytes)
+		member, err := ReadRange(p.FS, EvidencePack(sequence, i), e.Offset, e.Bytes)
 		if err != nil {
-			return fail(err)
+			return nil, err
 		}
 		var u Unpacker
-		if raw, err = u.Open(member, e); err != nil {
-			return fail(err)
-		}
-		return raw, nil
+		return u.Open(member, e)
 	}
 	return nil, nil
 }

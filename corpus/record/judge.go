@@ -21,8 +21,11 @@ type Judge interface {
 	Refresh(r Refresh, at string, judgement []byte) error
 }
 
-// Walk is a door with its verdict.
-type Walk struct{ URL, Battery, Verdict string }
+// Walk is a door with its verdict, and with the checks that it failed, none without a verdict.
+type Walk struct {
+	URL, Battery, Verdict string
+	Failed                []string
+}
 
 // MaxJudgement is the most bytes of a judgement that is kept.
 const MaxJudgement = 256 << 10

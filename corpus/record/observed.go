@@ -31,6 +31,12 @@ type Erratum struct {
 	Reason         string `json:"reason"`
 	VerdictNow     string `json:"verdict_now"`              // ready, not_ready, unreachable or not_probed
 	EvidenceDigest string `json:"evidence_digest,omitzero"` // of the judgement that gives it; absent for not_probed
+	// Kind is ErratumError where the verdict was false by a fault of our own, and what the erratum
+	// rests on shows it; then Cause says why, and a not_probed has a judgement too.
+	Kind  string `json:"kind,omitzero"`
+	Cause string `json:"cause,omitzero"` // of Causes
+	// Checks are those that the row told falsely, in the battery's order (FalseChecks).
+	Checks []string `json:"checks,omitempty"`
 }
 
 // PaidWalk is a purchase at a door, by a stranger or by the store's own wallet: the settlement was
@@ -226,7 +232,15 @@ func (e *Erratum) check() error {
 	case e.Leaf < 0 || e.Leaf > attest.MaxInteger || e.Reason == "" || TextBytes(e.Reason) > maxReason:
 		return fmt.Errorf("an erratum of leaf %d without a reason, or with one of more than %d bytes", e.Leaf,
 			maxReason)
-	case e.VerdictNow == VerdictNotProbed && e.EvidenceDigest == "":
+	case e.Kind != "" && (e.Kind != ErratumError || !slices.ContainsFunc(causes, e.hasCause)):
+		return fmt.Errorf("an erratum of kind %.40q with cause %.40q; hint: %w", e.Kind, e.Cause, ErrNewer)
+	case e.Kind == "" && (e.Cause != "" || len(e.Checks) > 0):
+		return errors.New("an erratum of no kind with a cause or with checks")
+	case e.Kind == ErratumError && e.EvidenceDigest == "":
+		return errors.New("an instrument_error that rests on nothing")
+	case e.checkNames() != nil:
+		return e.checkNames()
+	case e.VerdictNow == VerdictNotProbed && (e.EvidenceDigest == "" || e.Kind != "" && IsDigest(e.EvidenceDigest)):
 	case e.VerdictNow == VerdictReady || e.VerdictNow == VerdictNotReady || e.VerdictNow == VerdictUnreachable:
 		if !IsDigest(e.EvidenceDigest) {
 			return fmt.Errorf("an erratum whose verdict rests on %.80q", e.EvidenceDigest)

@@ -10,6 +10,7 @@ import (
 // Why a row that was walked is not probed.
 const (
 	ReasonMethodUnresolved = "method_unresolved" // it refused GET and named no method that may be used
+	ReasonInputs           = "inputs_lacking"    // it refused the empty object that it was sent
 	// a bot wall answered in its place
 	ReasonChallenged = "challenged"
 	// it did not answer, and neither did the control door of the same batch
@@ -20,6 +21,12 @@ const (
 	// the host's own file asked not to be walked: the one row without a verdict that has evidence
 	ReasonOptedOut = "opted_out"
 )
+
+// NotExercised reports whether a row was walked and asked in another way than the door wants to be
+// asked: that is no verdict, and no gap of the observer.
+func (r *Row) NotExercised() bool {
+	return r.Verdict == VerdictNotProbed && (r.Reason == ReasonMethodUnresolved || r.Reason == ReasonInputs)
+}
 
 // Why an offer shows no address.
 const (

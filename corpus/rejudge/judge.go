@@ -39,7 +39,23 @@ func (Batteries) Walk(judgement []byte) (record.Walk, error) {
 		return record.Walk{}, rule.JudgementForm.By(err)
 	}
 	report, err := j.Judge()
-	return record.Walk{URL: j.URL, Battery: j.Battery, Verdict: string(report.Verdict)}, err
+	return walkOf(j, report), err
+}
+
+// walkOf is what a report says. A door that could not be asked in its own way has no verdict.
+func walkOf(j probe.Judgement, report probe.Report) record.Walk {
+	w := record.Walk{URL: j.URL, Battery: j.Battery, Verdict: string(report.Verdict)}
+	if report.Verdict == probe.MethodUnresolved {
+		w.Verdict = record.VerdictNotProbed
+	}
+	if w.Verdict != record.VerdictNotProbed {
+		for _, c := range report.Checks {
+			if !c.OK {
+				w.Failed = append(w.Failed, c.Name)
+			}
+		}
+	}
+	return w
 }
 
 // Row implements record.Judge.
@@ -165,18 +181,23 @@ func shown(v jsontext.Value) string {
 // Again judges what a judgement rests on by another battery. It returns that judgement, under a
 // salt of its own, and what it gives.
 func Again(judgement []byte, battery string) ([]byte, record.Walk, error) {
-	j, err := probe.DecodeJudgement(judgement)
+	raw, j, report, err := again(judgement, battery)
 	if err != nil {
-		return nil, record.Walk{}, rule.JudgementForm.By(err)
+		return nil, record.Walk{}, err
+	}
+	return raw, walkOf(j, report), nil
+}
+
+func again(judgement []byte, battery string) (raw []byte, j probe.Judgement, report probe.Report, err error) {
+	if j, err = probe.DecodeJudgement(judgement); err != nil {
+		return nil, j, report, rule.JudgementForm.By(err)
 	}
 	j.Battery = battery
 	if j.Salt, err = probe.NewSalt(nil); err != nil {
-		return nil, record.Walk{}, err
+		return nil, j, report, err
 	}
-	raw, err := j.Encode()
-	if err != nil {
-		return nil, record.Walk{}, err
+	if raw, err = j.Encode(); err == nil {
+		report, err = j.Judge()
 	}
-	walk, err := Batteries{}.Walk(raw)
-	return raw, walk, err
+	return raw, j, report, err
 }

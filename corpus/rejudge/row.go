@@ -65,6 +65,9 @@ func RowFrom(report probe.Report, judgement probe.Judgement) record.Row {
 	}
 	row.Protocols = append(row.Protocols, report.ProtocolsSpoken...)
 	for _, other := range report.Others {
+		if other.Verdict == probe.NotProbed {
+			continue // it says nothing
+		}
 		row.AlsoUnder = append(row.AlsoUnder, record.AlsoUnder{Version: other.Version, Verdict: string(other.Verdict),
 			Difference: other.Difference})
 	}

@@ -123,7 +123,9 @@ func RuleTable() []RuleEntry {
 		{WithdrawnBasis, "A withdrawal of what an erratum that counts rests on, or, in the same week, a refresh."},
 		{ErratumBasis, "An erratum to a verdict that rests on a look of another week than its row, or by " +
 			"an older battery, or on a paid walk " +
-			"of another door or week, or one that failed, or gives another verdict than `ready`."},
+			"of another door or week, or one that failed, or gives another verdict than `ready`. An " +
+			"`instrument_error` of a row without a verdict or with the same one, whose checks are not those that " +
+			"were told falsely, or that rests on a look which is not the row's own."},
 		{WordsMissing, "Words that are not there although none withdrew them."},
 		{WordsWithdrawn, "Words that are there although an observation withdrew them."},
 		{WordsForm, "A file of words that is not of its form."},

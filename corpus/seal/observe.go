@@ -1,6 +1,7 @@
 package seal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,9 +116,10 @@ func (w *Writer) judged(r *record.Record, o record.Observation, raw []byte) erro
 		return err
 	}
 	look, err := record.ReadLook(raw)
-	if err == nil {
-		err = look.Corrects(row, o.At)
+	if err != nil {
+		return err
 	}
+	own, err := r.RawEvidence(row.Sequence, row.Host)
 	if err != nil {
 		return err
 	}
@@ -125,7 +127,7 @@ func (w *Writer) judged(r *record.Record, o record.Observation, raw []byte) erro
 	if err == nil && walk.Verdict != o.Erratum.VerdictNow {
 		err = fmt.Errorf("it says %s, what it was judged by gives %s", o.Erratum.VerdictNow, walk.Verdict)
 	}
-	return err
+	return cmp.Or(look.Corrects(row, o.At), err, o.Erratum.Errs(row, &walk), o.Erratum.ErrsOn(row, raw, own))
 }
 
 // putWords writes the files of an observation's public texts, before the observation itself.

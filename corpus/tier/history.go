@@ -13,10 +13,12 @@ import (
 
 // The values of Entry.Probed.
 const (
-	Probed      = "probed"
-	NotWalked   = "listed_not_walked"
-	TurnedAway  = "turned_away" // walked, and kept from a reading at the door's side
-	BeforeFirst = "before_first_sighting"
+	Probed     = "probed"
+	NotWalked  = "listed_not_walked"
+	TurnedAway = "turned_away" // walked, and kept from a reading at the door's side
+	// NotExercised was walked, and not asked as it wants to be asked, which it said nowhere.
+	NotExercised = "not_exercised"
+	BeforeFirst  = "before_first_sighting"
 )
 
 // The reasons of gaps that no row gives itself.
@@ -44,7 +46,7 @@ type Entry struct {
 	Digest   attest.Digest
 	Suspect  bool
 	Listed   bool
-	Probed   string // Probed, NotWalked, TurnedAway or BeforeFirst
+	Probed   string // Probed, NotWalked, TurnedAway, NotExercised or BeforeFirst
 	Gap      string // why it was not observed; empty if it was
 	Row      *record.StoredRow
 }
@@ -65,13 +67,14 @@ type History struct {
 	Host    string
 	Entries []Entry // every round, oldest first
 	// Rounds counts those since the first sighting that could have observed it: ProbedRounds and
-	// Missed add up to it. TurnedAway counts the others.
-	Rounds, ProbedRounds, Missed, TurnedAway int64
-	Percent                                  int64 // ProbedRounds of Rounds, rounded down
-	Gaps                                     Counts
-	Changes                                  []Change
-	First, Last                              string // observed_at of the first and the last observation, "" for none
-	Refreshes                                []record.Observation
+	// Missed add up to it. TurnedAway and NotExercised count the others.
+	Rounds, ProbedRounds, Missed int64
+	TurnedAway, NotExercised     int64
+	Percent                      int64 // ProbedRounds of Rounds, rounded down
+	Gaps                         Counts
+	Changes                      []Change
+	First, Last                  string // observed_at of the first and the last observation, "" for none
+	Refreshes                    []record.Observation
 }
 
 // HistoryOf derives a history from all rounds, the host's rows, and the paid refreshes of the
@@ -96,8 +99,11 @@ func HistoryOf(rounds []record.Round, h record.History, feed []record.Observatio
 			e.Probed = Probed
 		default:
 			e.Probed, e.Gap = NotWalked, GapOf(r, rowOf(e.Row))
-			if e.Gap == record.ReasonChallenged || e.Gap == record.ReasonMethodUnresolved {
+			switch {
+			case e.Gap == record.ReasonChallenged:
 				e.Probed = TurnedAway
+			case e.Row != nil && e.Row.NotExercised():
+				e.Probed = NotExercised
 			}
 		}
 		if e.Gap != "" {
@@ -108,6 +114,8 @@ func HistoryOf(rounds []record.Round, h record.History, feed []record.Observatio
 			out.Missed++
 		case TurnedAway:
 			out.TurnedAway++
+		case NotExercised:
+			out.NotExercised++
 		case Probed:
 			out.ProbedRounds++
 			if before != nil && before.Verdict != e.Row.Verdict {

@@ -120,7 +120,7 @@ func beforeOptOut(h History, known, window []Entry) *Latest {
 // turnedAway reports whether the last two rounds were kept from a reading at the door's own side.
 func turnedAway(recent []Entry) bool {
 	last := tail(recent, 2)
-	return len(last) == 2 && last[0].Probed == TurnedAway && last[1].Probed == TurnedAway
+	return len(last) == 2 && last[0].atDoor() && last[1].atDoor()
 }
 
 // TierLabel says a tier with how many rounds were ready.
@@ -172,6 +172,9 @@ func latest(h History, skipped int, window []Entry) *Latest {
 	}
 	return out
 }
+
+// atDoor reports whether what kept a round from a reading lies at the door's side.
+func (e *Entry) atDoor() bool { return e.Probed == TurnedAway || e.Probed == NotExercised }
 
 // observed is when the host was observed in a round, no later than that was taken: an erratum that
 // is dated later gives a row of the round a verdict, and no newer look.

@@ -61,6 +61,7 @@ type forge struct {
 	//	block-at         when the block of the second round's lot is dated
 	//	identity-stays   the identity signs on that was handed over
 	//	own-basis        an erratum rests on what the row itself does
+	//	error-look       one is an instrument_error on another look than the row's own
 	//	old-basis        and one on a look by a battery before its row's
 	//	forked           the log is handed over at another root
 	as map[string]string

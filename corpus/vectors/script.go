@@ -377,6 +377,10 @@ func corrected(f *forge) {
 	at, walked := "2026-09-14T00:00:00Z", "2026-09-13T12:00:00Z"
 	leaf, digest := int64(firstUnready), ""
 	row, raw := f.judge(unready, true, 1)
+	if f.as["error-look"] != "" {
+		leaf = secondUnready
+		row, raw = f.judge(unready, true, 2)
+	}
 	if f.as["old-basis"] != "" {
 		raw = bytes.Replace(raw, []byte(`"battery":"`+probe.V2+`"`), []byte(`"battery":"`+probe.V1+`"`), 1)
 	}
@@ -385,15 +389,20 @@ func corrected(f *forge) {
 	} else {
 		f.put(record.ObservedEvidence(digest), f.zipped(raw))
 	}
+	read := &record.Erratum{Leaf: leaf, Reason: "It was read wrongly.", VerdictNow: row.Verdict, EvidenceDigest: digest}
+	was, _ := f.judge(unready, false, 2)
+	if f.as["error-look"] != "" {
+		read.Kind, read.Cause, read.Checks = record.ErratumError, record.CauseCheck, was.Failed
+	}
 	f.observe(
-		record.Observation{At: at, Kind: record.ObservationErratum, Erratum: &record.Erratum{Leaf: leaf,
-			Reason: "It was read wrongly.", VerdictNow: row.Verdict, EvidenceDigest: digest}},
+		record.Observation{At: at, Kind: record.ObservationErratum, Erratum: read},
 		record.Observation{At: walked, Kind: record.ObservationPaidWalk, Walk: &record.PaidWalk{Host: unready,
 			URL: row.URL, Network: "eip155:8453", Transaction: "0x" + strings.Repeat("cd", 32), USDC: "0.01"}})
 	walk := f.files["observations/"+record.Observation{Number: f.observed}.File()]
 	f.observe(record.Observation{At: at, Kind: record.ObservationErratum,
 		Erratum: &record.Erratum{Leaf: f.last[unready],
-			Reason: "It sold that week.", VerdictNow: record.VerdictReady, EvidenceDigest: digestOf(walk)}})
+			Reason: "It sold that week.", VerdictNow: record.VerdictReady, EvidenceDigest: digestOf(walk),
+			Kind: record.ErratumError, Cause: record.CauseClient, Checks: was.Failed}})
 }
 
 // proofs adds proofs of time: of the first round one that a block at hand holds, of the second and

@@ -266,6 +266,7 @@ func (v *verifier) errata() {
 		}
 		row := &v.out.Rows[next-1]
 		row.Corrected = &record.Correction{Observation: o.Number, At: o.At, Signed: row.Verdict,
-			Now: o.Erratum.VerdictNow, Reason: o.Erratum.Reason, Evidence: o.Erratum.EvidenceDigest}
+			Now: o.Erratum.VerdictNow, Reason: o.Erratum.Reason, Evidence: o.Erratum.EvidenceDigest,
+			Kind: o.Erratum.Kind, Cause: o.Erratum.Cause, Checks: o.Erratum.Checks}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -379,7 +380,8 @@ func (c *checker) part(ctx context.Context, round record.Round, i int) (out chec
 		}
 		if c.errataOf[round.FirstLeaf+int64(i)*record.MaxPartRows+int64(n)] {
 			kept.corrected = &record.Row{Host: kept.host, Week: round.Week, Verdict: strings.Clone(row.Verdict),
-				URL: strings.Clone(row.URL), Battery: strings.Clone(row.Battery)}
+				URL: strings.Clone(row.URL), Battery: strings.Clone(row.Battery), Failed: slices.Clone(row.Failed),
+				EvidenceDigest: strings.Clone(row.EvidenceDigest), Vantages: slices.Clone(row.Vantages)}
 		}
 		out.rows = append(out.rows, kept)
 	}

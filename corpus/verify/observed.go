@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
@@ -21,11 +22,15 @@ type ErratumReport struct {
 	Signed      string `json:"verdict_signed"`
 	Now         string `json:"verdict_now"`
 	Rests       string `json:"rests_on"` // Rests…
+	// Kind and Cause are those of an instrument_error.
+	Kind  string `json:"kind,omitzero"`
+	Cause string `json:"cause,omitzero"`
 }
 
 // What an erratum rests on.
 const (
 	RestsOnAgain     = "judged_again" // a look of the row's week that is kept, and gives the verdict
+	RestsOnAlone     = "alone"        // the same, while the row's own look is not here to be held against it
 	RestsOnKept      = "kept"         // the same, which was not judged again: there was no record.Judge
 	RestsOnWalk      = "paid_walk"    // a purchase at the row's door in its week
 	RestsOnNotKept   = "not_kept"     // a look that this copy of the record does not keep
@@ -47,11 +52,12 @@ func (c *checker) errata() {
 			continue
 		}
 		c.out.Errata = append(c.out.Errata, ErratumReport{Observation: o.Number, Leaf: o.Erratum.Leaf, Host: row.Host,
-			Week: row.Week, Signed: row.Verdict, Now: o.Erratum.VerdictNow, Rests: RestsOnNothing})
+			Week: row.Week, Signed: row.Verdict, Now: o.Erratum.VerdictNow, Rests: RestsOnNothing,
+			Kind: o.Erratum.Kind, Cause: o.Erratum.Cause})
 		if o.Erratum.EvidenceDigest == "" {
 			continue
 		}
-		on, err := c.basis(n, row)
+		on, err := c.basis(n, row, c.rounds[i])
 		if err != nil {
 			c.unfounded(o, err)
 		}
@@ -77,7 +83,7 @@ func (c *checker) unfounded(o record.Observation, err error) {
 
 // basis finds what the n-th observation, an erratum of a row to a verdict, rests on: a paid walk
 // that an observation before it tells of, or a look that is kept.
-func (c *checker) basis(n int, row record.Row) (string, error) {
+func (c *checker) basis(n int, row record.Row, round record.Round) (string, error) {
 	o := c.feed[n]
 	digest := o.Erratum.EvidenceDigest
 	for i, raw := range c.observed[:n] {
@@ -93,9 +99,13 @@ func (c *checker) basis(n int, row record.Row) (string, error) {
 	case err != nil || raw == nil:
 		return RestsOnNotKept, err
 	}
-	look, err := record.ReadLook(raw)
+	own, err := c.ownLook(o, row, round)
+	look, fault := record.ReadLook(raw)
 	if err == nil {
-		err = look.Corrects(row, o.At)
+		err = fault
+	}
+	if err == nil {
+		err = cmp.Or(look.Corrects(row, o.At), o.Erratum.Errs(row, nil), o.Erratum.ErrsOn(row, raw, own))
 	}
 	if err != nil || c.o.Judge == nil {
 		c.out.Between.Unjudged++
@@ -105,8 +115,27 @@ func (c *checker) basis(n int, row record.Row) (string, error) {
 	if err == nil && walk.Verdict != o.Erratum.VerdictNow {
 		err = fmt.Errorf("it says %s, what it was judged by gives %s", o.Erratum.VerdictNow, walk.Verdict)
 	}
+	if err == nil {
+		err = o.Erratum.Errs(row, &walk)
+	}
 	c.out.Between.Again++
+	if o.Erratum.Kind != "" && own == nil {
+		return RestsOnAlone, err
+	}
 	return RestsOnAgain, err
+}
+
+// ownLook is what the row of an instrument_error was judged by, nil where that is not kept.
+func (c *checker) ownLook(o record.Observation, row record.Row, round record.Round) ([]byte, error) {
+	if o.Erratum.Kind == "" || row.EvidenceDigest == "" || c.withdrawn[row.EvidenceDigest] > 0 {
+		return nil, nil
+	}
+	part := int((o.Erratum.Leaf - round.FirstLeaf) / record.MaxPartRows)
+	raw, err := c.packs.Judgement(round.Sequence, part, row)
+	if err != nil { // the pack's own fault is told where packs are checked
+		return nil, nil
+	}
+	return raw, nil
 }
 
 // looked reads what an observation was judged by. It is nil where this copy of the record has no

@@ -191,6 +191,7 @@ const maxErrata = 12
 // restsWords says for people what an erratum rests on.
 var restsWords = map[string]string{
 	RestsOnAgain:     "judged again from a look of that week that is kept",
+	RestsOnAlone:     "judged again from a look that is kept, while the row's own is NOT here",
 	RestsOnKept:      "on a look of that week that is kept, NOT judged again",
 	RestsOnWalk:      "on a purchase there in that week",
 	RestsOnNotKept:   "on a look that is NOT kept here",

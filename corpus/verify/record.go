@@ -137,6 +137,7 @@ type checker struct {
 	errataOf  map[int64]bool       // leaves that errata name
 	corrected map[int64]record.Row // what errata need of the rows that they correct, by leaf
 	unpack    record.Unpacker
+	packs     record.Packs
 }
 
 // Record checks a whole record with the keys of a ring and no network: every header, the chain,
@@ -150,6 +151,7 @@ func Record(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) 
 		closed:    make(record.Closings),
 		withdrawn: make(map[string]int64), corrected: make(map[int64]record.Row),
 		errataOf: make(map[int64]bool), o: o}
+	c.packs.FS = c.fsys
 	c.out.Proofs, c.out.Unproven, c.out.Problems = []ProofReport{}, []string{}, []Problem{}
 	c.out.Errata = []ErratumReport{}
 	if err := CheckAsOf(o.AsOf); err != nil {

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -135,7 +136,7 @@ func (s *step) basis(o record.Observation, row record.Row) (kept bool, err error
 	}
 	look, err := record.ReadLook(raw)
 	if err == nil {
-		err = look.Corrects(row, o.At)
+		err = cmp.Or(look.Corrects(row, o.At), o.Erratum.Errs(row, nil), o.Erratum.ErrsOn(row, raw, nil))
 	}
 	return true, followAt("observations/"+o.File(), rule.ErratumBasis, err)
 }

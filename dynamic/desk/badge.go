@@ -105,7 +105,7 @@ func verdictWords(v probe.Verdict) string {
 	case probe.Unreachable:
 		return "unreachable"
 	case probe.MethodUnresolved:
-		return "not judged"
+		return "not exercised"
 	}
 	return "not probed"
 }

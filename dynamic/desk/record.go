@@ -33,12 +33,14 @@ type Record interface {
 
 // HostHistory is what the record holds about one host.
 type HostHistory struct {
-	NeverMet          bool                  `json:"never_met"`
-	RoundsInChain     int                   `json:"rounds_in_chain"`
-	RoundsSinceFirst  int                   `json:"rounds_since_first_sighting"`
-	RoundsProbed      int                   `json:"rounds_probed"`
-	RoundsGapped      int                   `json:"rounds_gapped"`
-	RoundsTurnedAway  int                   `json:"rounds_turned_away"` // at the door: no gap of the store
+	NeverMet         bool `json:"never_met"`
+	RoundsInChain    int  `json:"rounds_in_chain"`
+	RoundsSinceFirst int  `json:"rounds_since_first_sighting"`
+	RoundsProbed     int  `json:"rounds_probed"`
+	RoundsGapped     int  `json:"rounds_gapped"`
+	RoundsTurnedAway int  `json:"rounds_turned_away"` // at the door: no gap of the store
+	// NotExercised counts rounds in which the door was not asked as it wants: no gap either.
+	NotExercised      int                   `json:"rounds_not_exercised"`
 	FirstObserved     string                `json:"first_observed,omitzero"`
 	LastObserved      string                `json:"last_observed,omitzero"`
 	GapsByReason      map[string]int        `json:"gaps_by_reason"`

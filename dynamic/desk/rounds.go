@@ -68,7 +68,7 @@ func (r Rounds) Host(_ context.Context, host string) (HostHistory, error) {
 		held.PaymentAddress.Week, held.PaymentAddress.Sequence = h.Entries[n-1].Week, h.Entries[n-1].Sequence
 	}
 	held.RowsURL = r.BaseURL + derive.HostPath(host) + ".json"
-	held.RoundsTurnedAway = int(h.TurnedAway)
+	held.RoundsTurnedAway, held.NotExercised = int(h.TurnedAway), int(h.NotExercised)
 	held.RoundsSinceFirst, held.RoundsProbed, held.RoundsGapped = int(h.Rounds), int(h.ProbedRounds), int(h.Missed)
 	held.FirstObserved, held.LastObserved = h.First, h.Last
 	for _, g := range h.Gaps {

@@ -58,6 +58,29 @@ func TestARowIsCorrectedOnce(t *testing.T) {
 	if out, err := tell(old, behind, back, true); err != nil || !out.Already || out.Observation != 2 {
 		t.Errorf("behind the record: %+v %v", out, err)
 	}
+	// What was said without a cause may be said once more with one, and never less.
+	shown := gone
+	shown.Kind, shown.Cause, shown.EvidenceDigest = record.ErratumError, record.CauseBotWall, back.EvidenceDigest
+	kinds := ledger.NewMem(ledger.MemOptions{})
+	for i, want := range []struct {
+		e       record.Erratum
+		already bool
+	}{{gone, false}, {shown, false}, {shown, true}, {gone, true}} {
+		if out, err := tell(kinds, nil, want.e, false); err != nil || out.Already != want.already {
+			t.Errorf("%d: %+v %v", i, out, err)
+		}
+	}
+	other := feed.Correction{Row: row, Erratum: shown, Once: true}
+	other.Erratum.VerdictNow = record.VerdictUnreachable
+	if err := kinds.Update(t.Context(), func(tx ledger.Tx) error {
+		all, err := feed.CorrectAll(tx, nil, []feed.Correction{other}, false)
+		if err == nil && !all[0].Already {
+			t.Errorf("what was looked at by itself is gainsaid: %+v", all[0])
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
 	long := gone
 	long.Reason = strings.Repeat("r", 501)
 	if _, err := tell(db, nil, long, true); err == nil || !strings.Contains(err.Error(), "500 bytes") {

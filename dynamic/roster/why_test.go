@@ -250,6 +250,7 @@ func TestEveryReasonHasWords(t *testing.T) {
 	for _, reason := range []string{tier.BeforeFirst, tier.GapNotListed, tier.GapCap, tier.GapDegraded,
 		census.ReasonBeyondCap, census.ReasonWeekOver, census.ReasonInterrupted, census.ReasonNotJudged,
 		record.ReasonControlFailed, record.ReasonOptedOut, record.ReasonMethodUnresolved, record.ReasonNotRecorded,
+		record.ReasonInputs,
 		record.ReasonErratum, fetch.CodeTarget, fetch.CodeOwnHost, probe.ReasonChallenged} {
 		if !said[reason] {
 			t.Errorf("%s has no words", reason)

@@ -3,6 +3,7 @@ package pages
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
@@ -36,6 +37,7 @@ func sheet[D any](name string, data func(*derive.Book) D, fill func(templates.Sh
 		if err != nil {
 			return nil, err
 		}
+		page.Feed = Documents[strings.TrimPrefix(name, "record/")+"_feed"].Path // "" for none
 		v := fill(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, data(b))
 		return u.twin(&v, mediaType)
 	}
@@ -119,6 +121,7 @@ func renderTiers(s *Source, u Unit, mediaType string, made attest.Digest) ([]byt
 var views = []templates.Pointer{
 	{Text: "The brief", Href: "/corpus/brief", Note: "the newest week on one page"},
 	{Text: "The trajectory", Href: "/corpus/trajectory", Note: "one point a round"},
+	{Text: "Our errors", Href: "/corpus/errors", Note: "verdicts that were corrected, with the rate by week"},
 	{Text: "The fresh set", Href: "/fresh-set", Note: "doors that were ready, with their cheapest ask"},
 	{Text: "The registry", Href: "/registry", Note: "rails, schemes and prices, week by week"},
 	{Text: "Inflows", Href: "/inflows", Note: "USDC seen arriving at advertised addresses"},

@@ -67,3 +67,25 @@ func renderRecordFeed(s *Source, _ Unit, _ string, _ attest.Digest) ([]byte, err
 	f.Rights = derive.License
 	return f.Atom()
 }
+
+// renderErrorsFeed has an entry for each verdict that was corrected.
+func renderErrorsFeed(s *Source, _ Unit, _ string, _ attest.Digest) ([]byte, error) {
+	b, err := s.book()
+	if err != nil {
+		return nil, err
+	}
+	self := s.Base + Documents["errors_feed"].Path
+	var entries []templates.FeedEntry
+	for _, m := range b.Errors().Corrections {
+		entries = append(entries, templates.FeedEntry{ID: fmt.Sprintf("%s#%d", self, m.Observation), Updated: m.At,
+			Title:   fmt.Sprintf("%s, %s: signed %s, now %s", m.Host, m.Week, m.Signed, m.Now),
+			Summary: fmt.Sprintf("Cause: %s. %s", m.Cause, m.Reason),
+			Links: []templates.FeedLink{{Rel: "alternate", Type: "text/html",
+				Href: s.Base + derive.HostPath(m.Host)}}})
+	}
+	f := templates.NewFeed(templates.FeedHead{Self: self, Page: s.Base + "/corpus/errors",
+		Title: "Verdicts of the record that were corrected",
+		Began: s.Site.Config.Date.Format(time.RFC3339)}, s.author(), entries)
+	f.Rights = derive.License
+	return f.Atom()
+}

@@ -9,6 +9,7 @@ import (
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/criteria"
+	"store.example/agentstore/corpus/criteria/lab"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/offerreceipt"
 	"store.example/agentstore/corpus/practice"
@@ -69,6 +70,22 @@ func renderTry(s *Source, u Unit, mediaType string, made attest.Digest) ([]byte,
 type criteriaDocument struct {
 	criteria.Criteria
 	Tiers derive.Rules `json:"tiers"`
+}
+
+func renderLaboratory(s *Source, u Unit, mediaType string, made attest.Digest) ([]byte, error) {
+	l, err := lab.Current()
+	if err != nil {
+		return nil, err
+	}
+	if mediaType == api.JSON {
+		return indented(l)
+	}
+	page, body, err := s.prosePage(u, "record/laboratory", made)
+	if err != nil {
+		return nil, err
+	}
+	v := templates.LaboratorySheet(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, l)
+	return u.twin(&v, mediaType)
 }
 
 func renderCriteria(s *Source, u Unit, mediaType string, made attest.Digest) ([]byte, error) {

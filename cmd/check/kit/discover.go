@@ -34,7 +34,7 @@ type door struct {
 // judged as any other.
 func (d door) inputless(r probe.Report) bool {
 	u, err := url.Parse(d.url)
-	return err == nil && u.RawQuery == "" && r.Verdict == probe.NotReady &&
+	return err == nil && u.RawQuery == "" && (r.Verdict == probe.NotReady || r.Reason == probe.ReasonInputs) &&
 		(r.Evidence.Status == http.StatusBadRequest || r.Evidence.Status == http.StatusUnprocessableEntity)
 }
 

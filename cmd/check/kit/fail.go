@@ -55,8 +55,12 @@ func failOn(list string) ([]string, error) {
 // because one before it failed, is found as much as one that failed: nobody knows that it holds.
 func match(r probe.Report, named []string) []string {
 	var found []string
-	if slices.Contains(named, string(r.Verdict)) {
-		found = append(found, string(r.Verdict))
+	said := string(r.Verdict)
+	if r.Reason == probe.ReasonInputs {
+		said = string(probe.MethodUnresolved) // it was not asked as its buyers ask either
+	}
+	if slices.Contains(named, said) {
+		found = append(found, said)
 	}
 	for _, c := range r.ChecksVector {
 		if slices.Contains(named, c.Name) && (c.State == probe.Fail || c.State == probe.NotReached &&

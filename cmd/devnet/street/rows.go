@@ -120,6 +120,16 @@ var words = map[string]func(w *writing, rest string){
 			sells()(v)
 		}
 	},
+	"lacks": func(w *writing, rest string) {
+		other, lacking := status("405 Allow: POST"), status(rest)
+		w.serve = func(v *visit) {
+			if v.Method == http.MethodPost {
+				lacking(v)
+			} else {
+				other(v)
+			}
+		}
+	},
 	"file": func(w *writing, rest string) {
 		at, content, _ := strings.Cut(rest, " ")
 		w.beside = beside(at, func(v *visit) { v.json(http.StatusOK, parsed(content)) })

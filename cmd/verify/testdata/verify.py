@@ -174,7 +174,7 @@ def signature_line(line):
 
 class Record:
     def __init__(self, folder):
-        self.files, self.asked, names = {}, set(), set()
+        self.files, self.asked, self.seen, names = {}, set(), {}, set()
         for path in sorted(folder.rglob("*")):
             name = path.relative_to(folder).as_posix()
             top, _, below = name.partition("/")
@@ -562,7 +562,7 @@ class Record:
                 self.corrects(o, o["erratum"])
         for o in self.obs:
             if said := o.get("refresh"):
-                j, started = self.looked(o, said["evidence_digest"])
+                j, started, _ = self.looked(o, said["evidence_digest"])
                 need("judgement.door", not j or (said["url"], said["battery"]) == (j["url"], j["battery"]) and min(started) <= o["at"],
                      "of another door or time")
 
@@ -572,21 +572,26 @@ class Record:
         leaf, digest = said["leaf"], said.get("evidence_digest")
         need("erratum.row", any(h["first_leaf"] <= leaf < h["first_leaf"] + h["rows"] and h["taken_at"] <= o["at"]
                                 for h in self.heads), "is of no row before it")
-        row = parse(self.leaves[leaf])
+        row, error = parse(self.leaves[leaf]), "kind" in said
+        need("erratum.basis", not error or row["verdict"] not in ("not_probed", said["verdict_now"]), "is no error of a verdict")
         for before, raw in zip(self.obs[:o["number"] - 1], self.raw):
             if "walk" in before and sha(raw).hex() == digest:
                 walk = before["walk"]
                 paid = 200 <= walk.get("claim", {"status": 200})["status"] < 300 and said["verdict_now"] == "ready"
                 door = (walk["host"], walk["url"]) == (row["host"], row["url"])
                 need("erratum.basis", paid and door and in_week(before["at"], row["week"]) and before["at"] <= o["at"], "another walk")
+                need("erratum.basis", not error or said.get("checks", []) == row["failed"], "other checks than the row failed")
                 return
         if digest:
-            j, started = self.looked(o, digest)
+            j, started, seen = self.looked(o, digest)
             need("judgement.door", not j or j["url"] == row["url"], "rests on a look at another door")
             at(f"observations/{o['number']:09d}.json")
             order = lambda battery: (len(battery), battery)
             need("erratum.basis", not j or order(j["battery"]) >= order(row["battery"]), "rests on an older battery")
             need("erratum.basis", all(s <= o["at"] and in_week(s, row["week"]) for s in started), "rests on a look of another time")
+            need("erratum.basis", not error or all(v["verdict"] == row["verdict"] for v in row.get("vantages", [])), "gainsays a vantage")
+            own = self.seen.get(row.get("evidence_digest"), seen)
+            need("erratum.basis", not error or not seen or own == seen, "rests on another look than the row's own")
 
     def looked(self, o, digest):
         """The judgement of an observation with the times of its exchanges; nothing where none is kept."""
@@ -594,7 +599,7 @@ class Record:
         there, gone = where in self.files, digest in self.withdrawn
         need("evidence.withdrawn", not (there and gone), "is there although withdrawn")
         need("evidence.missing", there or gone or not self.under("evidence"), "is missing")
-        return self.judgement(self.read(where), digest) if there else (None, [])
+        return self.judgement(self.read(where), digest) if there else (None, [], b"")
 
     def pack(self, stem, h, rows=None):
         """Looks through the pack of some rows of a round or, without rows, of its control walks."""
@@ -612,7 +617,7 @@ class Record:
             r = named.pop(("" if rows is None else e["host"], e["sha256"]), None)
             need("evidence.named", r, "holds what nothing names")
             need("evidence.withdrawn", e["sha256"] not in self.withdrawn, "holds what was withdrawn")
-            j, started = self.judgement(raw[e["offset"]:e["offset"] + e["bytes"]], e["sha256"], r.get("reason") == "opted_out")
+            j, started, self.seen[e["sha256"]] = self.judgement(raw[e["offset"]:e["offset"] + e["bytes"]], e["sha256"], r.get("reason") == "opted_out")
             door = f"https://{r['host']}/.well-known/x402" if "census" in j else r.get("url", door or j["url"])
             need("judgement.door", (j["url"], j.get("battery", r["battery"])) == (door, r["battery"]), "is of another door")
             own = e["sha256"] == r.get("evidence_digest") and "observed_at" in r
@@ -634,7 +639,7 @@ class Record:
             formed(fits("exchange", e), "an exchange is not of its form")
             formed(not opted or (e["method"], e["url"], e["status"], e["body"]["truncated"], e["error"]["stage"]) ==
                    ("GET", j["url"], 200, False, ""), "an opt-out that was not read whole")
-        return j, [parse(line)["started_at"] for line in lines]
+        return j, [parse(line)["started_at"] for line in lines], sha(*lines)
 
     def words(self):
         salts = {}

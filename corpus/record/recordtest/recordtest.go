@@ -264,16 +264,17 @@ func Kind(name string) string { return numbers.ReplaceAllString(name, "0") }
 func Look(t testing.TB, url string, answer practice.Answer, failure exchange.Error, at time.Time) (probe.Report,
 	probe.Judgement) {
 	t.Helper()
-	return lookBy(t, probe.Current(), url, answered{answer, failure}, at)
+	return LookBy(t, probe.Current(), url, Answered{answer, failure}, at)
 }
 
-// answered is what a door answered, or why it did not.
-type answered struct {
-	answer  practice.Answer
-	failure exchange.Error
+// Answered is what a door answered, or why it did not.
+type Answered struct {
+	Answer  practice.Answer
+	Failure exchange.Error
 }
 
-func lookBy(t testing.TB, battery, url string, a answered, at time.Time) (probe.Report, probe.Judgement) {
+// LookBy is a look at a door by a battery.
+func LookBy(t testing.TB, battery, url string, a Answered, at time.Time) (probe.Report, probe.Judgement) {
 	t.Helper()
 	p, err := probe.NewPreflight(battery, url, probe.Declaration{})
 	if err != nil {
@@ -292,10 +293,10 @@ func lookBy(t testing.TB, battery, url string, a answered, at time.Time) (probe.
 			}
 			return report, j
 		}
-		x := exchange.Exchange{Request: next.Request, StartedAt: at, Error: a.failure}
-		if a.failure.Stage == "" {
-			x.Response = exchange.Response{Status: a.answer.Status, Proto: "HTTP/2.0", Header: a.answer.Header,
-				Body: a.answer.Body}
+		x := exchange.Exchange{Request: next.Request, StartedAt: at, Error: a.Failure}
+		if a.Failure.Stage == "" {
+			x.Response = exchange.Response{Status: a.Answer.Status, Proto: "HTTP/2.0", Header: a.Answer.Header,
+				Body: a.Answer.Body}
 		}
 		recorded = append(recorded, x)
 	}
@@ -336,7 +337,7 @@ func JudgedBy(t testing.TB, battery string, sequence int64, hosts ...string) sea
 		if i%5 == 4 {
 			failure = exchange.Error{Stage: exchange.StageConnect, Text: "connection refused"}
 		}
-		report, judgement := lookBy(t, battery, url, answered{door.Answer(url), failure}, d.TakenAt.Add(-time.Hour))
+		report, judgement := LookBy(t, battery, url, Answered{door.Answer(url), failure}, d.TakenAt.Add(-time.Hour))
 		row := rejudge.RowFrom(report, judgement)
 		row.Host, row.Listed, row.Source, row.Catalog = host, true, record.SourceDiscovery, "bazaar"
 		rows = append(rows, row)
