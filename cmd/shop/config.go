@@ -203,6 +203,7 @@ func (c FacilitatorConfig) check() error {
 type ServerConfig struct {
 	TrustedProxies []string `toml:"trusted_proxies" doc:"Address ranges of proxies whose X-Forwarded-For is believed."`
 	SettleWait     Duration `toml:"settle_wait" doc:"How long a purchase waits for the chain before it is answered 'not known yet'. A proxy in front must wait a quarter of a minute longer."`
+	Hold           bool     `toml:"hold" doc:"Sell work of yours at /api/hold too: paid when it is done. store doctor says how long relayer_key has to stay."`
 	MaxInFlight    int      `toml:"max_in_flight" doc:"Purchases under way at once; more are asked to come back."`
 	LogLevel       string   `toml:"log_level" doc:"debug, info, warn or error."`
 	LogJSON        bool     `toml:"log_json" doc:"Log JSON lines even on a terminal."`

@@ -224,7 +224,7 @@ func (s *Shop) openTill(o Options, metrics *dynamic.Metrics, guard *settle.GasGu
 			metrics.Money(network, string(state), atomic)
 		},
 		Quoted: s.quotes.Add, Refused: s.refusals.Add, Tell: services.Tell, Files: filesOf(c), Upstreams: ask,
-		KeyPlace: s.keyPlace, Vouchers: vouchers,
+		KeyPlace: s.keyPlace, Vouchers: vouchers, Holds: c.Server.Hold,
 	})
 	if err != nil {
 		return err

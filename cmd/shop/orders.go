@@ -100,6 +100,19 @@ func (s *Shop) answer(ctx context.Context, in answerIn, dry bool) (KeeperOrder, 
 	return keeperOrder(o), nil
 }
 
+type orderIn struct {
+	Order string `arg:"ORDER" form:"^order_[a-z2-7]{20}$" doc:"the order, order_ and twenty characters: store keeper orders lists them"`
+}
+
+// declineOrder gives back what is held for an order, and gives it as it stands then.
+func (s *Shop) declineOrder(ctx context.Context, in orderIn, dry bool) (KeeperOrder, error) {
+	o, err := s.Till.DeclineOrder(ctx, in.Order, dry)
+	if err != nil {
+		return KeeperOrder{}, err
+	}
+	return keeperOrder(o), nil
+}
+
 type noteIn struct {
 	Month string `arg:"MONTH" form:"^[0-9]{4}-(0[1-9]|1[0-2])$" doc:"the month, such as 2026-11"`
 	Text  string `flag:"text" file:"text-file" doc:"what the note says" need:"say what the note says with -text-file or -text"`

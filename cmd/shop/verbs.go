@@ -50,6 +50,7 @@ func Verbs() []Verb {
 		reads(served, "today", "say what waits for you", (*Shop).today),
 		reads(served, "orders", "list the orders that wait", (*Shop).orders),
 		does(signing, "answer", "answer an order, once", (*Shop).answer),
+		does(signing, "decline-order", "give back what is held for an order", (*Shop).declineOrder),
 		does(signing, "note", "sign the month's note to patrons", (*Shop).note),
 		reads(served, "find", "find purchases by an id, a wallet or a transaction", (*Shop).find),
 		reads(served, "sales", "say what was sold", (*Shop).sales),

@@ -240,6 +240,33 @@ func (t *Till) HeldView(p *Purchase) (*HeldView, error) {
 	return v, nil
 }
 
+// OperatorUntil is until when the account that captures and voids is needed: the last refund
+// deadline of all that was ever held. It is zero where nothing was.
+func OperatorUntil(ctx context.Context, db ledger.DB) (until time.Time, err error) {
+	ctx, cancel := ledgerContext(ctx)
+	defer cancel()
+	err = db.View(ctx, func(tx ledger.Tx) error {
+		until = time.Time{}
+		for e, err := range tx.Scan(ledger.Purchases()) {
+			if err != nil {
+				return err
+			}
+			p, err := ledger.DecodeJSON[Purchase](e)
+			if err != nil {
+				return err
+			}
+			if p.Held == nil {
+				continue
+			}
+			if last := time.Unix(p.Held.Info.RefundExpiry, 0).UTC(); last.After(until) {
+				until = last
+			}
+		}
+		return nil
+	})
+	return until, err
+}
+
 // ending is a decision about what is held.
 type ending struct {
 	to   State       // Capturing or Voiding

@@ -17,6 +17,7 @@ import (
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic"
+	"store.example/agentstore/dynamic/till"
 )
 
 // Doctor looks at everything that a configured store stands on: keys, texts, ledger, networks,
@@ -228,7 +229,12 @@ func (d *Doctor) ledger(ctx context.Context, r report) {
 		defer cancel()
 		db, opened := dynamic.Open(ctx, spec)
 		if err = opened; err == nil {
-			err = db.Close()
+			until, read := till.OperatorUntil(ctx, db)
+			if read == nil && until.After(d.Now()) {
+				r("of holds", Fine, "relayer_key captures and gives back what is held, until "+until.Format(time.RFC3339),
+					"")
+			}
+			err = errors.Join(read, db.Close())
 		}
 	}
 	if err != nil && strings.Contains(err.Error(), "another process has it open") {
