@@ -17,6 +17,9 @@ run:
 	@.ci/compile var/devnet ./cmd/devnet
 	var/devnet -record $(ARGS)
 
+# Tests are many processes with little in each, and much of what they take of the processor is collecting it.
+test: export GOGC = 400
+
 # What is left to make test-long begins with TestLong, tests of the text with TestStyle. Go remembers what passed, but for
 # tests that start programs, which may be others today.
 test:

@@ -75,7 +75,7 @@ var arrows = []arrow{
 		tests: []string{"cmd/devnet/laboratory", "cmd/devnet/street", "cmd/verify/kit"}},
 	{from: "cmd/shop/doctor",
 		may: []string{"cmd/shop", "content", "corpus/attest", "corpus/wallet", "dynamic", "dynamic/keeper",
-			"dynamic/ledger", "dynamic/rail", "dynamic/roster"},
+			"dynamic/ledger", "dynamic/rail", "dynamic/roster", "dynamic/till"},
 		tests: []string{"cmd/devnet/chaintest"}},
 	{from: "cmd/store",
 		may: []string{"cmd/args", "cmd/check/kit", "cmd/shop", "cmd/shop/doctor", "cmd/verify/kit",

@@ -135,7 +135,25 @@ func (s *Site) RetiredGood(id string) (RetiredGood, bool) {
 // Load reads and checks a whole site. The error joins everything that is
 // wrong, one line each, as "file:line: what".
 func Load(src Sources) (*Site, error) {
+	if src.Content == nil && src.Stock == nil {
+		site, err := builtIn()
+		if err != nil {
+			return nil, err
+		}
+		return site.clone(), nil
+	}
 	return gather(src).site()
+}
+
+// builtIn is the built-in site, which is the same for as long as the program runs.
+var builtIn = sync.OnceValues(func() (*Site, error) { return gather(Sources{}).site() })
+
+// clone is a site whose lists are its own, so that one may be made of another.
+func (s *Site) clone() *Site {
+	c := *s
+	c.Goods, c.Pages, c.Issues = slices.Clone(s.Goods), slices.Clone(s.Pages), slices.Clone(s.Issues)
+	c.Retired, c.Directory, c.Pools = slices.Clone(s.Retired), slices.Clone(s.Directory), maps.Clone(s.Pools)
+	return &c
 }
 
 // gather reads the files of a site, and what is wrong with them as files.

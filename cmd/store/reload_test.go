@@ -32,6 +32,7 @@ type soldHere struct {
 	net       *chaintest.Net
 	serving   *exec.Cmd
 	said      *said
+	changed   []string // the files that write has changed
 }
 
 func newSoldHere(t *testing.T) *soldHere {
@@ -50,7 +51,8 @@ content = "content"
 stock = "var/stock"
 public = "public"
 record = "corpus"
-twins = "var/twins"
+sources = "var/sources"
+view = "var/view"
 [keys]
 identity = "var/keys/identity.pem"
 ring = "var/keys/ring.json"
@@ -74,6 +76,7 @@ log_level = "info"
 // write changes a file of the folder.
 func (s *soldHere) write(name string, change func(string) string) {
 	s.t.Helper()
+	s.changed = append(s.changed, name)
 	at := filepath.Join(s.dir, filepath.FromSlash(name))
 	old, err := os.ReadFile(at)
 	if err != nil && !os.IsNotExist(err) {
@@ -347,6 +350,7 @@ func TestStoreFollowsItsTree(t *testing.T) {
 // price of another.
 func TestTreesAreSwappedUnderLoad(t *testing.T) {
 	s := newSoldHere(t)
+	swap("store.toml", "[keys]", "twins = \"var/twins\"\n[keys]")(s)
 	s.build()
 	s.serve()
 	ctx, stop := context.WithCancel(t.Context())
@@ -354,7 +358,7 @@ func TestTreesAreSwappedUnderLoad(t *testing.T) {
 	var asked atomic.Int64
 	for range 2 {
 		wg.Go(func() {
-			for ctx.Err() == nil {
+			for again := time.Tick(50 * time.Millisecond); ctx.Err() == nil; <-again {
 				// The price of the page before and after tells which tree the till may be at.
 				before, page, till := s.prices()
 				after, _, _ := s.prices()

@@ -148,10 +148,11 @@ func TestDowngradeOfATree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, marks := range map[string][2]string{
+	newer := map[string][2]string{
 		"public/record": {"store-build-record/3", "store-build-record/4"},
-		"public/current/.well-known/manifest.json": {"store-manifest/v1", "store-manifest/v2"}} {
-		s.write(name, func(text string) string { return strings.Replace(text, marks[0], marks[1], 1) })
+		"public/current/.well-known/manifest.json": {"store-manifest/v1", "store-manifest/v2"}}
+	for name, marks := range newer {
+		swap(name, marks[0], marks[1])(s)
 		code, said := s.store("build")
 		if now, err := os.Readlink(current); code != 1 || err != nil || now != was {
 			t.Errorf("%s: store build: exit code %d, the pointer leads to %s, %v", name, code, now, err)
@@ -162,11 +163,15 @@ func TestDowngradeOfATree(t *testing.T) {
 				t.Errorf("%s: store build does not say %q: %s", name, says, said)
 			}
 		}
-		if code, said := s.store("build", "-full"); code != 0 {
-			t.Errorf("%s: store build -full: exit code %d: %s", name, code, said)
-		}
-		s.build()
+		swap(name, marks[1], marks[0])(s)
 	}
+	for name, marks := range newer {
+		swap(name, marks[0], marks[1])(s)
+	}
+	if code, said := s.store("build", "-full"); code != 0 {
+		t.Errorf("store build -full: exit code %d: %s", code, said)
+	}
+	s.build()
 }
 
 // TestDowngradeOfARecord: a record that a newer release has written is refused by whoever would

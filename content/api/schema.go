@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -54,7 +55,19 @@ func SchemaOf(v any) *jsonschema.Schema {
 	return s
 }
 
+// known are the schemas that strict has made, by their types: what a type is does not change.
+var known sync.Map
+
+// strict returns a schema that is the caller's: each part of it may be changed.
 func strict(t reflect.Type) *jsonschema.Schema {
+	s, ok := known.Load(t)
+	if !ok {
+		s, _ = known.LoadOrStore(t, reflected(t))
+	}
+	return s.(*jsonschema.Schema).CloneSchemas()
+}
+
+func reflected(t reflect.Type) *jsonschema.Schema {
 	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: written(t)})
 	if err != nil {
 		panic(fmt.Sprintf("api: schema of %s: %v", t, err))

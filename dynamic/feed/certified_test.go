@@ -73,7 +73,7 @@ func TestEveryCertificateStandsInATree(t *testing.T) {
 		db := ledger.NewMem(ledger.MemOptions{Calm: true})
 		monday := time.Date(2000, 1, 3, 0, 0, 0, 0, time.UTC)
 		weeks := make(map[string]string) // of each payload
-		sizes := []int{300, 0, 256, 1, 1000, 0, 0, 2, 255, 257, 512, 513}
+		sizes := []int{30, 0, 256, 1, 600, 0, 0, 2, 255, 257, 512, 513}
 		for w, n := range sizes {
 			payloads := make([]string, n)
 			for i := range payloads {
@@ -97,7 +97,7 @@ func TestEveryCertificateStandsInATree(t *testing.T) {
 			count(t, db)
 		}
 		all := since(t, db, 1, 100)
-		seen := make(map[string]bool)
+		seen, undelivered := make(map[string]bool), make(map[string]string)
 		for payload, week := range weeks {
 			p, err := proveCertificate(t, db, week, payload)
 			if err != nil || p == nil {
@@ -109,7 +109,10 @@ func TestEveryCertificateStandsInATree(t *testing.T) {
 				t.Fatalf("%s stands at the place of another", payload)
 			}
 			seen[place] = true
-			if p, err := proveCertificate(t, db, week, payload+" more"); p != nil || err != nil {
+			undelivered[week] = payload + " more"
+		}
+		for week, payload := range undelivered {
+			if p, err := proveCertificate(t, db, week, payload); p != nil || err != nil {
 				t.Fatalf("what was not delivered is proved: %+v, %v", p, err)
 			}
 		}
@@ -134,6 +137,9 @@ func TestEveryCertificateStandsInATree(t *testing.T) {
 		})
 		failed := 0
 		for payload, week := range weeks {
+			if week != weeks[late] {
+				continue
+			}
 			if _, err := proveCertificate(t, db, week, payload); err != nil {
 				if failed++; !strings.Contains(err.Error(), "are not those of observation") {
 					t.Fatal(err)

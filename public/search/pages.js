@@ -3295,7 +3295,7 @@
         {
           "at": "vouchers",
           "title": "vouchers",
-          "text": "# Purchases out of channels, by vouchers, on the first network: see /docs/vouchers. [vouchers] # File (0600) of 64 hex digits, as openssl rand -hex 32 makes: the key that claims and gives back. # It moves money to pay_to and back to payers alone. Every channel's id has it: keep a copy. Empty # takes"
+          "text": "# Purchases out of channels, by vouchers, on the first network: see /docs/vouchers. [vouchers] # File (0600) of 64 hex digits, as openssl rand -hex 32 makes: the key that claims. It moves money # to pay_to and back to payers alone. Keep a copy. Empty takes none. key = \"var/keys/vouchers.key\" # How"
         },
         {
           "at": "instruments",

@@ -18,7 +18,7 @@ import (
 )
 
 // The artifact is what the sources compile to, to the byte.
-func TestArtifactIsWhatTheSourcesCompileTo(t *testing.T) {
+func TestLongArtifactIsWhatTheSourcesCompileTo(t *testing.T) {
 	build := exec.CommandContext(t.Context(), npmtest.Node(t), "build/build.cjs", "sol")
 	build.Env = append(os.Environ(), "NODE_PATH="+npmtest.Packages(t))
 	var complaints bytes.Buffer
