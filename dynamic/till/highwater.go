@@ -54,7 +54,7 @@ func (p *Purchase) mark() HighMark {
 	}
 	if s := p.Spent; s != nil {
 		m.Spent = &SpentMark{Network: p.Payment.Network, Channel: s.Channel.ID,
-			Voucher: rail.Voucher{Max: s.Max, Signature: p.Payment.Signature}}
+			Max: s.Max, Signature: p.Payment.Signature}
 		if s.First {
 			m.Spent.Config = &s.Channel
 		}

@@ -231,8 +231,8 @@ func (d *Doctor) ledger(ctx context.Context, r report) {
 		if err = opened; err == nil {
 			until, read := till.OperatorUntil(ctx, db)
 			if read == nil && until.After(d.Now()) {
-				r("of holds", Fine, "relayer_key captures and gives back what is held, until "+until.Format(time.RFC3339),
-					"")
+				r("of holds", Fine, "relayer_key captures and gives back what is held, until "+
+					until.Format(time.RFC3339), "")
 			}
 			err = errors.Join(read, db.Close())
 		}
