@@ -19,11 +19,11 @@ import (
 type VouchersConfig struct {
 	Key        string   `toml:"key" doc:"File (0600) of 64 hex digits, as openssl rand -hex 32 makes: the key that claims. It moves money to pay_to and back to payers alone. Keep a copy. Empty takes none."`
 	Delay      Duration `toml:"delay" doc:"How long a payer's own withdrawal takes, 15m to 720h. Every channel's id has it. 0s takes 336h."`
-	MinDeposit string   `toml:"min_deposit" doc:"The least deposit in USDC, raised by itself to twenty times what a channel costs. Empty is 1."`
+	MinDeposit string   `toml:"min_deposit" doc:"The least deposit, raised by itself to twenty times a channel's cost. Empty is 1."`
 	Channel    string   `toml:"channel" doc:"What a channel may owe, in USDC. Empty is 5."`
 	Day        string   `toml:"day" doc:"What is sold a day for deposits that are not final. Empty is 50."`
 	Gas        string   `toml:"gas" doc:"What deposits and refunds may cost a day beyond what their channels brought. Empty is 1."`
-	ClaimSum   string   `toml:"claim_sum" doc:"What is owed is claimed from this sum on, if that costs a twentieth of it at most. Empty is a fifth of channel."`
+	ClaimSum   string   `toml:"claim_sum" doc:"What is owed is claimed from this sum on, if it is worth it. Empty is a fifth of channel."`
 	ClaimAge   Duration `toml:"claim_age" doc:"When less is claimed. 0s takes 24h."`
 }
 
