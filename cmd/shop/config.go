@@ -78,7 +78,7 @@ type Observing struct {
 // Services are the tables of what is done with money beside selling for it, and of whom it is done
 // for.
 type Services struct {
-	Facilitator FacilitatorConfig `toml:"facilitator" doc:"What store facilitator does: it settles other sellers' x402 payments over the networks above, by POST /verify and /settle and GET /supported. It is off until listen and pay_to are given. Settling costs gas: give it a configuration of its own with relayer accounts of its own, or share one postgres ledger with the store; two ledgers would give out the same numbers of an account."`
+	Facilitator FacilitatorConfig `toml:"facilitator" doc:"What store facilitator does: it settles other sellers' x402 payments over the networks above, by POST /verify and /settle and GET /supported. It is off until listen and pay_to are given. Give it a configuration and relayer accounts of its own, or share one postgres ledger with the store; two ledgers would give out the same numbers of an account."`
 	Payouts     PayoutsConfig     `toml:"payouts" doc:"How debts are paid back: refunds, and orders past their window. store keeper pay signs, and store serve never reads the key."`
 	Launch      LaunchConfig      `toml:"launch" doc:"Launch checks: a purchase of at most 0.05 USDC at a stranger's door, for whoever paid for that. They are not sold until key is given."`
 	Bounties    BountiesConfig    `toml:"bounties" doc:"The bounty board: rewards, posted with store keeper post-bounty, for who buys once at a named door and shows the transaction."`

@@ -3330,7 +3330,7 @@
         {
           "at": "facilitator",
           "title": "facilitator",
-          "text": "# What store facilitator does: it settles other sellers' x402 payments over the networks above, by # POST /verify and /settle and GET /supported. It is off until listen and pay_to are given. Settling # costs gas: give it a configuration of its own with relayer accounts of its own, or share one # pos"
+          "text": "# What store facilitator does: it settles other sellers' x402 payments over the networks above, by # POST /verify and /settle and GET /supported. It is off until listen and pay_to are given. Give it # a configuration and relayer accounts of its own, or share one postgres ledger with the store; two #"
         },
         {
           "at": "payouts",
