@@ -8,11 +8,16 @@ import (
 	"testing"
 
 	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/dynamic/channels"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/internal/tilltest"
+	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/evm"
 	"store.example/agentstore/dynamic/services"
+	"store.example/agentstore/dynamic/till"
 )
 
 // anyAddress is a record that holds every address.
@@ -21,20 +26,40 @@ type anyAddress struct{ goods.Addresses }
 func (anyAddress) Spelled(address string) (string, bool) { return address, true }
 
 // The terms in the header stay small enough for every proxy on the way, with all five networks
-// offered: those of x402 by themselves, and together with those of MPP.
+// offered: those of x402 by themselves, and together with those of MPP. A shop that takes vouchers
+// has an entry more.
 func TestChallengeFitsItsBudget(t *testing.T) {
-	const fixed, tiers, bothFixed, bothTiers, bazaar = 5000, 6000, 7000, 8000, 600 // bytes
+	fitsItsBudget(t, nil, 0)
+	fitsItsBudget(t, &channels.Limits{}, 510)
+}
+
+func fitsItsBudget(t *testing.T, vouchers *channels.Limits, more int) {
+	const bazaar = 600 // bytes
+	fixed, tiers, bothFixed, bothTiers := 5000+more, 6000+more, 7000+more, 8000+more
 	var networks []uint64
 	for _, n := range chain.Networks {
 		networks = append(networks, n.ChainID)
 	}
+	authorizer := chaintest.NewKey(t)
 	s := newShop(t, shopOptions{networks: networks, more: []rail.Rail{newSolanaNet(t, slot, 0).rail()},
+		evm:    func(c *evm.Config) { c.Authorizer = authorizer.Private },
+		config: func(c *till.Config) { c.Vouchers = vouchers },
 		services: services.Config{Readings: &reader{}, Addresses: anyAddress{}, Visits: visits(t),
 			Anchors:  services.AnchorConfig{Calendars: []ots.Calendar{nil}},
 			Launches: services.LaunchConfig{Purse: &services.Purse{}, Daily: services.LaunchCap}}})
-	if n := len(s.challenge("/api/buy/hello")["accepts"].([]any)); n != 5 {
-		t.Fatalf("sold on %d networks", n)
+	err := s.db.Update(t.Context(), func(tx ledger.Tx) error {
+		return channels.Looked(tx, s.rails[0].Info().Network, 1, tx.Now())
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	entries := 5
+	if vouchers != nil {
+		entries = 6
+	}
+	until(t, "all entries", func() bool {
+		return len(s.challenge("/api/buy/hello")["accepts"].([]any)) == entries
+	})
 	longest := 0
 	defer func() { t.Logf("the longest terms of both protocols have %d bytes", longest) }()
 	for _, g := range s.site.Goods {
