@@ -110,7 +110,8 @@ func sales(doors spoken) []face {
 		},
 		{
 			Name: "hold_item", Method: http.MethodGet, Pattern: "/api/hold/{item_id}", Tags: []string{"purchase"},
-			Serve: api.Paid, Paid: true, Summary: "Order the keeper's work, with the payment held until it is done",
+			Serve: api.Paid, Paid: true, Quoted: true,
+			Summary: "Order the keeper's work, with the payment held until it is done",
 			Description: "The goods that the keeper makes by hand, and the commissions he quoted, by x402's scheme " +
 				"auth-capture alone. The payment goes into an escrow: the answer is 202 with the order, and with " +
 				"where the money is, who can move it, and how its payer takes it back. It is captured when the " +
@@ -124,7 +125,7 @@ func sales(doors spoken) []face {
 		},
 		{
 			Name: "hold_item_post", Method: http.MethodPost, Pattern: "/api/hold/{item_id}",
-			Tags: []string{"purchase"}, Serve: api.Paid, Paid: true,
+			Tags: []string{"purchase"}, Serve: api.Paid, Paid: true, Quoted: true,
 			Summary:     "Order the keeper's work by a held payment, with its inputs in a JSON body",
 			Description: "The same door as GET, for inputs that are too long for an address.",
 			Params:      holdParams(doors),
