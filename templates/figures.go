@@ -84,12 +84,14 @@ func TrajectorySheet(v SheetView, t derive.TrajectoryView) SheetView {
 	last := t.Weeks[len(t.Weeks)-1]
 	shown, caption := newest(t.Weeks)
 	verdicts := &Table{Caption: caption, Dense: true, Head: heads("Week", "#Known", "#Due", "#Probed", "#Ready",
-		"#Not ready", "#Unreachable", "#Not exercised", "#Our fault", "#Corrected since", "Battery", "Coverage")}
+		"#Not ready", "#Unreachable", "#Not exercised", "#Our fault")}
+	later := &Table{Caption: caption, Dense: true, Head: heads("Week", "Battery", "Coverage", "#Corrected since")}
 	for _, w := range shown {
 		verdicts.Rows = append(verdicts.Rows, []Cell{roundCell(w.Week, w.Sequence), num(w.HostsKnown), num(w.HostsDue),
 			num(w.HostsProbed), num(w.Ready), num(w.NotReady),
-			num(w.Unreachable), num(w.NotExercised), num(w.Degraded), share(w.Errors.Corrected, w.Errors.Verdicts),
-			mono(w.Battery), words(caution(w.CoverageSuspect))})
+			num(w.Unreachable), num(w.NotExercised), num(w.Degraded)})
+		later.Rows = append(later.Rows, []Cell{roundCell(w.Week, w.Sequence), mono(w.Battery),
+			words(caution(w.CoverageSuspect)), share(w.Errors.Corrected, w.Errors.Verdicts)})
 	}
 	coverage := chart{title: "Hosts probed by week",
 		desc: "One point a round: hosts probed, and hosts due above it. Points of weeks that follow each other are " +
@@ -103,6 +105,8 @@ func TrajectorySheet(v SheetView, t derive.TrajectoryView) SheetView {
 	coverage.points = []layer{due, probed}
 	v.Sections = []Section{
 		{ID: "verdicts", Title: "Verdicts", Figure: verdictBars(t.Weeks), Table: verdicts},
+		{ID: "later", Title: "What they were reached by, and taken back since", Table: later,
+			Links: []Pointer{{Text: "Our errors, by check and by cause", Href: "/corpus/errors"}}},
 		{ID: "coverage", Title: "What we reached",
 			Says: []string{"A host that was due and not probed is counted against the store, and by the reason."},
 			Figure: &Figure{SVG: coverage.draw(),
