@@ -150,6 +150,9 @@ func TestLongEachPartAlone(t *testing.T) {
 	for i, name := range all {
 		t.Run(name, func(t *testing.T) { buildWithout(t, name) })
 		t.Run("only "+name, func(t *testing.T) { buildWithout(t, slices.Delete(slices.Clone(all), i, i+1)...) })
+		if i%4 > 0 {
+			continue
+		}
 		some := map[string]bool{}
 		for _, other := range all {
 			some[other] = lot.IntN(2) == 0
