@@ -88,7 +88,7 @@ func TestSoakVoucherRates(t *testing.T) {
 			headers[i] = append(headers[i], voucher(t, s.net, k, ch, int64(j+2)*voucherPrice, 0))
 		}
 	}
-	s.manage(manager.Config{Sum: 20_000, Fresh: 1})
+	s.manage(manager.Config{Sum: 20_000, Fresh: 1, Every: 5 * time.Second})
 	rate := func(status int, header func(i, j int) map[string]string) (float64, time.Duration) {
 		took := make([][]time.Duration, atOnce)
 		var wg sync.WaitGroup

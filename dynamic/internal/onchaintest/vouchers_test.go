@@ -2,6 +2,7 @@ package onchaintest_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -357,7 +358,7 @@ func (s *voucherShop) manage(cfg manager.Config) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		schedule.Every(ctx, 50*time.Millisecond, func(ctx context.Context) {
+		schedule.Every(ctx, cmp.Or(cfg.Every, 50*time.Millisecond), func(ctx context.Context) {
 			if err := m.Round(ctx, s.net.ID(), func(ledger.Tx) error { return nil }); err != nil && ctx.Err() == nil {
 				s.t.Error(err)
 			}
