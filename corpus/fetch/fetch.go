@@ -49,7 +49,10 @@ const (
 	DefaultConcurrent = 256
 	MaxHeaderBytes    = exchange.MaxHeader
 	MaxRequestBody    = 256 << 10
-	MaxUnrecorded     = 4 << 20 // of Config.MaxBytes, where nothing is kept as a recording
+
+	// Where nothing is kept as a recording:
+	MaxUnrecorded     = 4 << 20  // of Config.MaxBytes
+	MaxUnrecordedBody = 32 << 20 // of a request's body, in place of MaxRequestBody
 )
 
 // A Resolver finds the addresses of a name; *net.Resolver is one. The client asks it once a
@@ -73,7 +76,8 @@ type Config struct {
 
 	Timeout  time.Duration // of one request, from the lookup of the name to the last byte; 0 is DefaultTimeout
 	MaxBytes int64         // of one body, after decompression; 0 is DefaultMaxBytes, at most exchange.MaxBody
-	// Unrecorded says that no exchange is encoded, so that MaxBytes may be up to MaxUnrecorded.
+	// Unrecorded says that no exchange is encoded, so that MaxBytes may be up to MaxUnrecorded, and the
+	// body of a request up to MaxUnrecordedBody.
 	Unrecorded bool
 
 	Now    func() time.Time // the clock of recordings, signatures and certificates; nil is time.Now
@@ -250,7 +254,11 @@ func (c *Client) Do(ctx context.Context, req exchange.Request, rule Rule) (excha
 	if err == nil {
 		x.Request.URL = t.url()
 		t.secret = c.Private() || len(req.Body) > 0 || len(rule.Headers) > 0
-		err = checkRequest(req)
+		most := int64(MaxRequestBody)
+		if c.cfg.Unrecorded {
+			most = MaxUnrecordedBody
+		}
+		err = checkRequest(req, most)
 	}
 	if err != nil {
 		if len(x.Request.Body) > exchange.MaxBody {
@@ -316,7 +324,7 @@ func (c *Client) enter(ctx context.Context, host string) (leave func(), err erro
 	}
 }
 
-func checkRequest(req exchange.Request) error {
+func checkRequest(req exchange.Request, most int64) error {
 	switch req.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		if len(req.Body) > 0 {
@@ -326,8 +334,8 @@ func checkRequest(req exchange.Request) error {
 	default:
 		return refuse("method %q", exchange.Bounded(req.Method, 32))
 	}
-	if len(req.Body) > MaxRequestBody {
-		return refuse("a body of %d bytes", len(req.Body))
+	if int64(len(req.Body)) > most {
+		return refuse("a body of %d bytes, and at most %d are sent", len(req.Body), most)
 	}
 	return nil
 }

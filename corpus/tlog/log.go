@@ -159,25 +159,41 @@ func CheckInclusion(proof []attest.Digest, size int64, root attest.Digest, index
 
 // Entry returns the bytes of one leaf, checked against the log.
 func (l *Log) Entry(index int64) ([]byte, error) {
-	if index < 0 || index >= l.head.Size {
-		return nil, fmt.Errorf("reading leaf %d: of %d", index, l.head.Size)
+	entries, err := l.Bundle(index, index+1)
+	if err != nil {
+		return nil, err
 	}
-	n := index / TileWidth
+	return entries[0], nil
+}
+
+// Bundle returns the bytes of the leaves from first up to behind, which stand in one bundle, each
+// checked against the log.
+func (l *Log) Bundle(first, behind int64) ([][]byte, error) {
+	n := first / TileWidth
+	if first < 0 || first >= behind || behind > min(l.head.Size, (n+1)*TileWidth) {
+		return nil, fmt.Errorf("reading leaves %d up to %d: not of one bundle of %d", first, behind, l.head.Size)
+	}
 	name := bundlePath(n, int(min(TileWidth, l.head.Size-n*TileWidth)))
 	data, err := l.read(name)
 	if err != nil {
-		return nil, fmt.Errorf("reading leaf %d: %w", index, err)
+		return nil, fmt.Errorf("reading leaf %d: %w", first, err)
 	}
 	entries, err := splitBundle(data)
-	if err != nil || int64(len(entries)) <= index%TileWidth {
-		return nil, errors.Join(fmt.Errorf("reading leaf %d: %s is damaged", index, name), err)
+	if err != nil || int64(len(entries)) < behind-n*TileWidth {
+		return nil, errors.Join(fmt.Errorf("reading leaf %d: %s is damaged", first, name), err)
 	}
-	entry := entries[index%TileWidth]
-	hashes, err := l.hashes().ReadHashes([]int64{sumdb.StoredHashIndex(0, index)})
-	if err != nil || hashes[0] != sumdb.RecordHash(entry) {
-		return nil, errors.Join(fmt.Errorf("reading leaf %d: %s is not what was logged", index, name), err)
+	entries = entries[first-n*TileWidth : behind-n*TileWidth]
+	indexes := make([]int64, len(entries))
+	for i := range entries {
+		indexes[i] = sumdb.StoredHashIndex(0, first+int64(i))
 	}
-	return entry, nil
+	hashes, err := l.hashes().ReadHashes(indexes)
+	for i, entry := range entries {
+		if err != nil || hashes[i] != sumdb.RecordHash(entry) {
+			return nil, errors.Join(fmt.Errorf("reading leaf %d: %s is not what was logged", first+int64(i), name), err)
+		}
+	}
+	return entries, nil
 }
 
 // Entries yields the bytes of all leaves in order, with one bundle in memory. That they are the

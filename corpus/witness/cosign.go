@@ -104,7 +104,11 @@ func (w Witnessed) Changed() bool {
 func cosign(ctx context.Context, w *seal.Writer, log *tlog.Log, r *Remote,
 	o Asking) (fresh *tlog.Cosignature, err error) {
 	err = o.thrice(ctx, func() error {
-		lines, err := r.Ask(ctx, log, 0)
+		ask := func() ([]byte, error) { return r.Ask(ctx, log, 0) }
+		if r.Mirror {
+			ask = func() ([]byte, error) { return r.Upload(ctx, log) }
+		}
+		lines, err := ask()
 		if err != nil {
 			return err
 		}

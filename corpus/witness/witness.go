@@ -33,6 +33,9 @@ var ErrSplit = errors.New("the witness has seen another history of this log")
 // Remote is a witness at its submission prefix. It may be used by several goroutines at once.
 type Remote struct {
 	tlog.Witness
+	// Mirror says that it takes the leaves of the log too, and signs what it holds
+	// (c2sp.org/tlog-mirror).
+	Mirror bool
 	client *fetch.Client
 	base   string
 }
