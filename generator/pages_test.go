@@ -532,6 +532,7 @@ func TestHeaderRulesGiveEachFileItsOwn(t *testing.T) {
 		"/corpus/bulk/rows-2026.sqlite":       {api.Checked.Control(), api.SQLite},
 		"/corpus/bulk/dictionary.json":        {api.Checked.Control(), api.JSON},
 		"/corpus/log/checkpoint":              {api.Checked.Control(), api.PlainText},
+		"/corpus/log-list":                    {api.Checked.Control(), api.PlainText},
 		"/corpus/log-policy":                  {api.Checked.Control(), api.PlainText},
 		"/corpus/headers/3.json":              {api.Immutable.Control(), api.JSON},
 		"/corpus/hosts/3/tile/0/000":          {api.Immutable.Control(), api.Binary},

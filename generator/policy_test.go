@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,15 @@ func TestPublishedPolicyIsOfTheLog(t *testing.T) {
 		verified(t, in)
 		tree := readTree(t, in.OutDir)
 		text := tree["corpus/log-policy"]
+		// What the reference mirror's own reader takes of a list: the header, and a key by its
+		// origin.
+		list := strings.Split(tree["corpus/log-list"], "\n")
+		head := slices.Index(list, "logs/v0")
+		if head < 0 || !slices.Contains(list[head:], "vkey "+tlog.VerifierKey("store.example/corpus",
+			attest.SpecimenKeyFor(attest.PurposeLog).Public())) ||
+			!slices.Contains(list[head:], "origin store.example/corpus") {
+			t.Errorf("the entry for lists of logs: %q", list)
+		}
 		p, err := tlog.ParsePolicy([]byte(text))
 		if err != nil || !strings.Contains(text, c.says) {
 			t.Fatalf("%v: %s", err, text)

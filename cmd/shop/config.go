@@ -72,7 +72,7 @@ type Observing struct {
 	Arrivals    []ArrivalsConfig  `toml:"arrivals" doc:"Further networks, on which nothing is sold, where the census counts what arrives in USDC at the addresses that doors advertise. Those of network are counted without a word here."`
 	Discovery   []DiscoveryConfig `toml:"discovery" doc:"Bazaar-style discovery APIs that name doors to the census, in the order of their weight."`
 	Timestamps  TimestampsConfig  `toml:"timestamps" doc:"Proofs of when a round existed, which store stamp makes. Run it after each census and now and then until no proof is pending."`
-	Witnesses   []WitnessConfig   `toml:"witness" doc:"Witnesses that store witness shows the head of the record's log, so that nobody can be shown another log than everybody else."`
+	Witnesses   []WitnessConfig   `toml:"witness" doc:"Whom store witness shows the head of the record's log, so that nobody can be shown another."`
 }
 
 // Services are the tables of what is done with money beside selling for it, and of whom it is done

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,8 +54,9 @@ func (t TimestampsConfig) headers(client *fetch.Client) calendar.Headers {
 
 // WitnessConfig is one witness of the record's log.
 type WitnessConfig struct {
-	URL string `toml:"url" doc:"Its submission prefix: the address before /add-checkpoint, without a slash at its end."`
-	Key string `toml:"key" doc:"Its verifier key, name+id+base64, as c2sp.org/tlog-cosignature has it (Ed25519 or ML-DSA-44)."`
+	URL    string `toml:"url" doc:"Its submission prefix: the address before /add-checkpoint, without a slash at its end."`
+	Key    string `toml:"key" doc:"Its verifier key, name+id+base64 (c2sp.org/tlog-cosignature; Ed25519 or ML-DSA-44)."`
+	Mirror bool   `toml:"mirror" doc:"It takes the leaves too (c2sp.org/tlog-mirror)."`
 }
 
 func (c *Config) checkWitnesses() error {
@@ -107,7 +109,8 @@ func (o Outside) client(c *Config) (*fetch.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Allow = nil // for the instruments alone
+	cfg.Allow = nil       // for the instruments alone
+	cfg.Unrecorded = true // what a mirror is given is large
 	if o.Reach != nil {
 		o.Reach(&cfg)
 	}
@@ -145,6 +148,28 @@ func Witness(ctx context.Context, c *Config, o Outside) (witness.Witnessed, erro
 	if len(c.Witnesses) == 0 {
 		return witness.Witnessed{}, errors.New("no witness is configured: name them as [[witness]] with url and key")
 	}
+	return c.cosign(ctx, c.Witnesses, o)
+}
+
+// Mirrors are the configured mirrors with the addresses that are named.
+func (c *Config) Mirrors(urls []string) (out []WitnessConfig, err error) {
+	for _, address := range urls {
+		i := slices.IndexFunc(c.Witnesses, func(w WitnessConfig) bool { return w.URL == address && w.Mirror })
+		if i < 0 {
+			return nil, fmt.Errorf("%q is no mirror of the configuration: name it as [[witness]] with url, key and "+
+				"mirror = true, so that its word can be checked", address)
+		}
+		out = append(out, c.Witnesses[i])
+	}
+	return out, nil
+}
+
+// Mirror gives mirrors the record's log, and covers the record with what they signed.
+func Mirror(ctx context.Context, c *Config, mirrors []WitnessConfig, o Outside) (witness.Witnessed, error) {
+	return c.cosign(ctx, mirrors, o)
+}
+
+func (c *Config) cosign(ctx context.Context, witnesses []WitnessConfig, o Outside) (witness.Witnessed, error) {
 	w, err := RecordWriter(c)
 	if err != nil {
 		return witness.Witnessed{}, err
@@ -154,11 +179,12 @@ func Witness(ctx context.Context, c *Config, o Outside) (witness.Witnessed, erro
 		return witness.Witnessed{}, err
 	}
 	var all []*witness.Remote
-	for _, cfg := range c.Witnesses {
+	for _, cfg := range witnesses {
 		r, err := witness.New(client, cfg.URL, cfg.Key)
 		if err != nil {
 			return witness.Witnessed{}, err
 		}
+		r.Mirror = cfg.Mirror
 		all = append(all, r)
 	}
 	out, err := witness.Cosign(ctx, w, all, witness.Asking{Log: o.Log, Pause: o.Pause})

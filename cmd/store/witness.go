@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/witness"
 )
 
 // runWitness shows the log's head to the configured witnesses and keeps their cosignatures. The
@@ -28,32 +30,37 @@ func witnessReaching(ctx context.Context, c *call, reach func(*fetch.Config)) er
 	if err != nil {
 		return err
 	}
-	split := false
-	for _, w := range report.By {
-		split = split || w.Split
-	}
 	if *asJSON {
 		err = json.NewEncoder(c.stdout).Encode(report)
 	} else {
-		fmt.Fprintf(c.stdout, "%s: size %d, root %s, cosigned by %d of %d witnesses\n", report.Origin, report.Size,
-			report.Root, report.Signed, len(report.By))
-		for _, w := range report.By {
-			switch {
-			case w.Split:
-				fmt.Fprintf(c.stdout, "%s: SPLIT VIEW: %s\n", w.Name, w.Problem)
-			case w.Problem != "":
-				fmt.Fprintf(c.stdout, "%s: %s\n", w.Name, w.Problem)
-			case w.Held:
-				fmt.Fprintf(c.stdout, "%s: signed before\n", w.Name)
-			default:
-				fmt.Fprintf(c.stdout, "%s: signed at %s\n", w.Name, w.At)
-			}
-		}
+		c.printWitnessed(report)
 	}
-	if err == nil && (split || report.Signed == 0) {
+	if err == nil && refused(report) {
 		return errNo
 	}
 	return err
+}
+
+// refused reports whether no witness signed, or one has seen another history.
+func refused(report witness.Witnessed) bool {
+	return report.Signed == 0 || slices.ContainsFunc(report.By, func(a witness.Answer) bool { return a.Split })
+}
+
+func (c *call) printWitnessed(report witness.Witnessed) {
+	fmt.Fprintf(c.stdout, "%s: size %d, root %s, cosigned by %d of %d witnesses\n", report.Origin, report.Size,
+		report.Root, report.Signed, len(report.By))
+	for _, w := range report.By {
+		switch {
+		case w.Split:
+			fmt.Fprintf(c.stdout, "%s: SPLIT VIEW: %s\n", w.Name, w.Problem)
+		case w.Problem != "":
+			fmt.Fprintf(c.stdout, "%s: %s\n", w.Name, w.Problem)
+		case w.Held:
+			fmt.Fprintf(c.stdout, "%s: signed before\n", w.Name)
+		default:
+			fmt.Fprintf(c.stdout, "%s: signed at %s\n", w.Name, w.At)
+		}
+	}
 }
 
 // runStamp hands new rounds in at the configured calendars and fetches proofs that have become

@@ -41,6 +41,11 @@ var recordFiles = []Document{
 		Tags: []string{tagRecord}, Files: pages("/corpus/log-policy", PlainText), Cache: Checked,
 	},
 	{
+		Name: "log_list", Path: "/corpus/log-list",
+		Summary: "The entry of the log for lists of logs, to send to who runs a witness or a mirror.",
+		Tags:    []string{tagRecord}, Files: pages("/corpus/log-list", PlainText), Cache: Checked,
+	},
+	{
 		Name: "log_cosignatures", Summary: "What third parties signed under a checkpoint, by its size.",
 		Files: []Representation{{MediaType: PlainText, Path: "corpus/log/cosignatures/{size}"}}, Cache: Checked,
 		Tags: []string{tagRecord},

@@ -23,14 +23,14 @@ import (
 
 // Mirror is a mirror of one log (c2sp.org/tlog-mirror), in memory: it takes heads that go on from
 // those before and leaves with their proofs, and serves what it took below the hash of the log's
-// origin. It may be told to forget, to stop in the middle and to take a fork. It knows of trees what
-// package attest hashes, and nothing of package tlog.
+// origin. It may be told to forget, to stop in the middle and to take a fork. It knows of trees
+// what package attest hashes, and nothing of package tlog.
 type Mirror struct {
 	Origin string
 	// Packages is how many packages it takes of one request before it stops; 0 is all.
 	Packages int
-	// Gullible takes any head that the log signed, whether or not it goes on from the one before, and
-	// forgets what it had.
+	// Gullible takes any head that the log signed, whether or not it goes on from the one before,
+	// and forgets what it had.
 	Gullible bool
 	// Forgets is how many answers tell that the head it was shown is forgotten.
 	Forgets int
@@ -239,7 +239,7 @@ func (m *Mirror) addEntries(w http.ResponseWriter, body *bufio.Reader) {
 		}
 		var proof []attest.Digest
 		for range number(body, 1) {
-			proof = append(proof, attest.Digest(append(read(body, sha256.Size), make([]byte, sha256.Size)...)[:sha256.Size]))
+			proof = append(proof, attest.Digest(read(body, sha256.Size)))
 		}
 		if !inTree(proof, span{0, end}, span{lo, behind}, attest.MerkleRoot(hashes), m.pending.root) {
 			http.Error(w, "a package that is not of the head", http.StatusUnprocessableEntity)
@@ -327,8 +327,8 @@ func read(r io.Reader, n int) []byte {
 // span is leaves from first up to behind.
 type span struct{ first, behind int64 }
 
-// inTree reports whether a proof shows that the tree over the wanted leaves, which has a root, stands
-// in the one over all (draft-ietf-plants-merkle-tree-certs, section 4.4).
+// inTree reports whether a proof shows that the tree over the wanted leaves, which has a root,
+// stands in the one over all (draft-ietf-plants-merkle-tree-certs, section 4.4).
 func inTree(proof []attest.Digest, all, want span, root, over attest.Digest) bool {
 	wanted, whole, ok := implied(proof, all, want, &root)
 	return ok && wanted == root && whole == over

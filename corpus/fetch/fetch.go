@@ -76,8 +76,8 @@ type Config struct {
 
 	Timeout  time.Duration // of one request, from the lookup of the name to the last byte; 0 is DefaultTimeout
 	MaxBytes int64         // of one body, after decompression; 0 is DefaultMaxBytes, at most exchange.MaxBody
-	// Unrecorded says that no exchange is encoded, so that MaxBytes may be up to MaxUnrecorded, and the
-	// body of a request up to MaxUnrecordedBody.
+	// Unrecorded says that no exchange is encoded, so that MaxBytes may be up to MaxUnrecorded, and
+	// the body of a request up to MaxUnrecordedBody.
 	Unrecorded bool
 
 	Now    func() time.Time // the clock of recordings, signatures and certificates; nil is time.Now

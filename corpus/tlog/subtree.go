@@ -7,10 +7,11 @@ import (
 	"store.example/agentstore/corpus/attest"
 )
 
-// Subtree proves that the tree over the leaves from start up to end stands in the log of a size: the
-// subtree consistency proof of draft-ietf-plants-merkle-tree-certs, section 4.4, which a mirror asks
-// for with each package of entries (c2sp.org/tlog-mirror). A proof of consistency is the one with
-// start 0. Such a tree begins at a multiple of the power of two that is not less than its length.
+// Subtree proves that the tree over the leaves from start up to end stands in the log of a size:
+// the subtree consistency proof of draft-ietf-plants-merkle-tree-certs, section 4.4, which a mirror
+// asks for with each package of entries (c2sp.org/tlog-mirror). A proof of consistency is the one
+// with start 0. Such a tree begins at a multiple of the power of two that is not less than its
+// length.
 func (l *Log) Subtree(start, end, size int64) ([]attest.Digest, error) {
 	if size > l.head.Size || end > size || !isSubtree(start, end) {
 		return nil, fmt.Errorf("proving the leaves from %d up to %d: they are no subtree of %d of %d", start, end, size,

@@ -27,8 +27,10 @@ type FollowReport struct {
 	// Hosts are those that are followed, as they stand now.
 	Hosts  []FollowedHost `json:"hosts"`
 	Quorum *QuorumReport  `json:"quorum,omitempty"`
+	// Mirrors are those that were asked and whose head the log was held against.
+	Mirrors []MirrorReport `json:"mirrors"`
 	// Unproven says what was demanded, or has to be shown, and was not: nothing of this step was
-	// taken then, but for a week that is lacking.
+	// taken then, but for a week that is lacking, and a mirror that says nothing or more.
 	Unproven []string `json:"unproven"`
 	// Problems name files. With one, nothing of this step was taken.
 	Problems []Problem `json:"problems"`
@@ -65,10 +67,11 @@ type FollowedChange struct {
 // Fork is the proof that a log signed two histories: two heads, and, where they are of different
 // sizes, that the larger one does not go on from the smaller.
 type Fork struct {
-	Seen  string    `json:"seen"`  // the head that was taken before, as the log signed it
-	Shown string    `json:"shown"` // the one that is shown now
-	Size  int64     `json:"size"`  // of the smaller of them
-	Roots [2]string `json:"roots"` // of the log at that size: by the head seen, and by the one shown
+	Mirror string    `json:"mirror,omitzero"` // the address of the mirror that showed the head seen, "" for none
+	Seen   string    `json:"seen"`            // the head that was taken before, as the log signed it
+	Shown  string    `json:"shown"`           // the one that is shown now
+	Size   int64     `json:"size"`            // of the smaller of them
+	Roots  [2]string `json:"roots"`           // of the log at that size: by the head seen, and by the one shown
 	// Consistency leads from the root at that size to the larger head (RFC 6962, section 2.1.2):
 	// the root is that of the larger head's log, and not the one of the smaller head. Nil for heads
 	// of one size.
@@ -84,8 +87,13 @@ func (r FollowReport) Refused() bool { return r.Fork != nil || len(r.Problems) >
 // Print writes the report for people, name being where the record is.
 func (r FollowReport) Print(w io.Writer, name string) {
 	if f := r.Fork; f != nil {
+		by := "was seen"
+		if f.Mirror != "" {
+			by = f.Mirror + " shows"
+		}
 		fmt.Fprintf(w, "%s: FORKED: the log of %s signed two histories: at %d leaves its root is %s by the head that "+
-			"was seen, and %s by the one that is shown\n", name, screen.Text(r.Origin), f.Size, f.Roots[0], f.Roots[1])
+			"%s, and %s by the one that is shown here\n", name, screen.Text(r.Origin), f.Size, f.Roots[0],
+			screen.Text(by), f.Roots[1])
 		return
 	}
 	for _, p := range r.Problems {
@@ -124,6 +132,9 @@ func (r FollowReport) summary(w io.Writer, name string) {
 		fmt.Fprintf(w, ", and goes on from the %d that were seen", r.Remembered)
 	}
 	fmt.Fprintln(w, ".")
+	for _, m := range r.Mirrors {
+		fmt.Fprintf(w, "  %s shows its %d leaves, of the same history.\n", screen.Text(m.Address), m.Leaves)
+	}
 	for _, h := range r.Hosts {
 		if h.Rows == 0 {
 			fmt.Fprintf(w, "  %s: no row in any round.\n", screen.Text(h.Host))

@@ -55,13 +55,22 @@ func OpenLogSource(ctx context.Context, address string) (*LogSource, error) {
 		}
 		return &LogSource{ctx: ctx, base: address, folder: tree, clone: true, files: map[string][]byte{}}, nil
 	}
+	return openAt(ctx, address, "the record", "https://store.example/corpus")
+}
+
+// OpenMirror returns what a mirror or a witness serves at its monitoring prefix.
+func OpenMirror(ctx context.Context, address string) (*LogSource, error) {
+	return openAt(ctx, address, "the mirror", "https://mirror.example")
+}
+
+// openAt returns what is served at an address, of something, such as an example.
+func openAt(ctx context.Context, address, of, example string) (*LogSource, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("reading the address of the record: %w", err)
+		return nil, fmt.Errorf("reading the address of %s: %w", of, err)
 	case u.Scheme != "https" && u.Scheme != "http", u.Host == "", u.RawQuery != "", u.Fragment != "", u.User != nil:
-		return nil, fmt.Errorf("reading the address of the record: %q is not one such as https://store.example/corpus",
-			u.Redacted())
+		return nil, fmt.Errorf("reading the address of %s: %q is not one such as %s", of, u.Redacted(), example)
 	}
 	// A redirect leads to whoever the server says, so that it is told and not followed.
 	client := &http.Client{Timeout: maxRequestTime, CheckRedirect: func(*http.Request, []*http.Request) error {

@@ -26,6 +26,8 @@ type FollowOptions struct {
 	// Policy, if there is one, demands that one of its logs signed the head and that its quorum
 	// cosigned it: until then nothing of a step is taken.
 	Policy *tlog.Policy
+	// Mirrors are others that show heads of the log, which the head of a step has to agree with.
+	Mirrors []Mirror
 	// AsOf is as in RecordOptions.
 	AsOf string
 	// Now is as in RecordOptions.
@@ -89,7 +91,7 @@ func unread(err error) bool {
 // later step may do. It has nothing to do with what was remembered but where it is ErrState.
 func Follow(fsys fs.FS, before *FollowState, o FollowOptions) (FollowReport, *FollowState, error) {
 	s := &step{fsys: fsys, o: o, before: before, closed: make(record.Closings)}
-	s.out.Changes, s.out.Hosts = []FollowedChange{}, []FollowedHost{}
+	s.out.Changes, s.out.Hosts, s.out.Mirrors = []FollowedChange{}, []FollowedHost{}, []MirrorReport{}
 	s.out.Unproven, s.out.Problems = []string{}, []Problem{}
 	if len(o.Hosts) > MaxFollowedHosts {
 		return s.out, nil, fmt.Errorf("following %d hosts: one monitor follows at most %d", len(o.Hosts),
@@ -115,8 +117,8 @@ func Follow(fsys fs.FS, before *FollowState, o FollowOptions) (FollowReport, *Fo
 }
 
 func (s *step) run() error {
-	for _, part := range []func() error{s.keys, s.checkpoint, s.goesOn, s.quorum, s.headers, s.observations, s.follow,
-		s.tell} {
+	for _, part := range []func() error{s.keys, s.checkpoint, s.goesOn, s.mirrors, s.quorum, s.headers, s.observations,
+		s.follow, s.tell} {
 		if err := part(); err != nil {
 			return err
 		}

@@ -74,7 +74,8 @@ func (r *Remote) Upload(ctx context.Context, l *tlog.Log) ([]byte, error) {
 				return fail(err)
 			}
 			if now.size > size {
-				return fail(fmt.Errorf("%w: it takes entries for size %d and this log has %d", ErrSplit, now.size, size))
+				return fail(fmt.Errorf("%w: it takes entries for size %d and this log has %d", ErrSplit, now.size,
+					size))
 			}
 			if now.next > size {
 				return fail(fmt.Errorf("%w: it holds %d leaves and this log has %d", ErrSplit, now.next, size))
@@ -89,8 +90,8 @@ func (r *Remote) Upload(ctx context.Context, l *tlog.Log) ([]byte, error) {
 			}
 			at.next, at.ticket = now.next, now.ticket
 		case http.StatusUnprocessableEntity:
-			return fail(fmt.Errorf("%w: it refuses the leaves from %d on as none of the head that it was shown", ErrSplit,
-				at.next))
+			return fail(fmt.Errorf("%w: it refuses the leaves from %d on as none of the head that it was shown",
+				ErrSplit, at.next))
 		case http.StatusNotFound:
 			return fail(errors.New("it does not mirror this log: send its operator the entry at /corpus/log-list"))
 		default:
@@ -100,8 +101,8 @@ func (r *Remote) Upload(ctx context.Context, l *tlog.Log) ([]byte, error) {
 	return fail(fmt.Errorf("it lacks leaf %d each time that it is given", at.next))
 }
 
-// upload is the body of add-entries: gzip of what a mirror is told of, and of the packages of leaves
-// that it lacks, each with the proof that they stand in the log.
+// upload is the body of add-entries: gzip of what a mirror is told of, and of the packages of
+// leaves that it lacks, each with the proof that they stand in the log.
 func upload(l *tlog.Log, at held) ([]byte, error) {
 	size, origin := l.Head().Size, l.Head().Origin
 	var out bytes.Buffer

@@ -92,8 +92,8 @@ func signed(t *testing.T, r *Remote, log *tlog.Log, lines []byte, err error) {
 	}
 }
 
-// TestMirrors gives a log that grows to mirrors of several manners. The mirror checks each package by
-// its own hands; where the log is large, so many requests do as 32 packages each make.
+// TestMirrors gives a log that grows to mirrors of several manners. The mirror checks each package
+// by its own hands; where the log is large, so many requests do as 32 packages each make.
 func TestMirrors(t *testing.T) {
 	public := attest.SpecimenKeyFor(attest.PurposeLog).Public()
 	plain := corpustest.NewMirror("mirror.example/plain", mirroredLog, public)
@@ -159,7 +159,7 @@ func TestMirrorsThatMisbehave(t *testing.T) {
 		"no number":                 {409, info, "300\n-1\n\n", "no number", false},
 		"two spellings":             {409, info, "300\n007\n\n", "no number", false},
 		"no base64":                 {202, info, "300\n0\n*\n", "reading what it holds", false},
-		"a ticket of 70,000 bytes":  {202, info, "300\n0\n" + strings.Repeat("AAAA", 23_334) + "\n", "too large", false},
+		"a ticket of 70 kB":         {202, info, "300\n0\n" + strings.Repeat("AAAA", 23_334) + "\n", "too large", false},
 		"another type":              {409, "text/plain", "300\n0\n\n", "not with what it holds", false},
 		"the same each time":        {202, info, "300\n0\n\n", "lacks leaf 0", false},
 		"a size beyond":             {409, info, "301\n0\n\n", "size 301", true},

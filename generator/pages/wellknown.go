@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -94,23 +95,43 @@ func renderWebManifest(s *Source, _ Unit, _ string, _ attest.Digest) ([]byte, er
 		[]icon{{"/favicon.svg", "any", api.SVG}, {"/apple-touch-icon.png", "180x180", api.PNG}}})
 }
 
-// policyUnit is the policy by which a stranger may judge heads of the record's log, if there is a
-// log.
-func policyUnit(s *Source) iter.Seq2[Unit, error] {
-	return func(yield func(Unit, error) bool) {
-		if s.Record == nil || s.Record.Log.Head().Size == 0 {
-			return
+// logText is a plain text of the record's log, if there is a log.
+func logText(of func(*Source) ([]byte, error)) func(*Source) iter.Seq2[Unit, error] {
+	return func(s *Source) iter.Seq2[Unit, error] {
+		return func(yield func(Unit, error) bool) {
+			if s.Record == nil || s.Record.Log.Head().Size == 0 {
+				return
+			}
+			text, err := of(s)
+			yield(Unit{value: text, Made: func(d *Digester) { d.text(string(text)) }}, err)
 		}
-		text, err := s.policy()
-		yield(Unit{value: text, Made: func(d *Digester) { d.text(string(text)) }}, err)
 	}
 }
 
-func renderPolicy(_ *Source, u Unit, mediaType string, _ attest.Digest) ([]byte, error) {
+func renderText(_ *Source, u Unit, mediaType string, _ attest.Digest) ([]byte, error) {
 	if mediaType != api.PlainText {
 		return unknown(mediaType)
 	}
 	return u.value.([]byte), nil
+}
+
+// shownDaily is how often a day, at most, a witness is shown the log's head: every six hours, and
+// after a census by hand.
+const shownDaily = 24
+
+// logList is the log's entry in the list of logs that witnesses and mirrors are configured by, in
+// the form of witness-network.org.
+func (s *Source) logList() ([]byte, error) {
+	key, ok := s.Ring.For(attest.PurposeLog)
+	if !ok {
+		return nil, fmt.Errorf("%w: a record, and no key of its log", ErrInput)
+	}
+	origin := s.Record.Log.Head().Origin
+	return fmt.Appendf(nil, "# The entry of this log in a list of logs, as witnesses and mirrors read them.\n"+
+		"# Tiles are at %s/corpus/log (c2sp.org/tlog-tiles).\n"+
+		"# A new key of the log is told here and in /.well-known/store-signing-key; lists never change one.\n"+
+		"logs/v0\n\nvkey %s\norigin %s\nqpd %d\ncontact %s\n", s.Base,
+		tlog.VerifierKey(origin, ed25519.PublicKey(key.Public)), origin, shownDaily, s.Site.Config.Contact), nil
 }
 
 // policy demands the log's key that is in force, and more than half of the witnesses. A key that

@@ -38,6 +38,14 @@ func (s *settings) followFlags(flags *flag.FlagSet) {
 		s.hosts = append(s.hosts, v)
 		return err
 	})
+	flags.Func("mirror", "with -follow, the monitoring prefix of a mirror or a witness of the log, such as "+
+		"https://mirror.example: the head it shows has to be of the same history; may be given several times",
+		func(v string) error {
+			if s.mirrors = append(s.mirrors, v); len(s.mirrors) > verify.MaxMirrors {
+				return fmt.Errorf("at most %d mirrors are asked", verify.MaxMirrors)
+			}
+			return nil
+		})
 	flags.StringVar(&s.exec, "exec", "", "with -follow, program that is run, without arguments and without a shell, "+
 		"when something does not hold: STORE_EVENT is fork or refused, and its standard input the report as JSON")
 }
@@ -45,7 +53,8 @@ func (s *settings) followFlags(flags *flag.FlagSet) {
 // wellCalled reports whether flags and arguments go together.
 func (s *settings) wellCalled(flags *flag.FlagSet) bool {
 	if s.follow == "" {
-		return flags.NArg() == 1 && len(s.hosts) == 0 && s.exec == "" && (s.record == "" || s.single && s.ring != "")
+		return flags.NArg() == 1 && len(s.hosts) == 0 && len(s.mirrors) == 0 && s.exec == "" &&
+			(s.record == "" || s.single && s.ring != "")
 	}
 	return flags.NArg() == 0 && s.remember != "" && s.proof == "" && s.leaf == "" && len(s.exports) == 0 && !s.single &&
 		s.record == "" && !s.noJudge && len(s.witnesses) == 0
@@ -80,8 +89,19 @@ func (s *settings) step(ctx context.Context, stdout, stderr io.Writer) (code int
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return ExitTrouble, fmt.Errorf("%s: %w", s.remember, err)
 	}
+	asked := []*verify.LogSource{source}
+	for _, address := range s.mirrors {
+		files, err := verify.OpenMirror(ctx, address)
+		if err != nil {
+			return ExitTrouble, err
+		}
+		asked, o.Mirrors = append(asked, files), append(o.Mirrors, verify.Mirror{Address: address, Files: files})
+	}
 	report, next, err := verify.Follow(source, before, o)
-	report.Requests, report.Bytes = source.Fetched()
+	for _, a := range asked {
+		requests, bytes := a.Fetched()
+		report.Requests, report.Bytes = report.Requests+requests, report.Bytes+bytes
+	}
 	if err != nil {
 		return ExitTrouble, err
 	}

@@ -67,7 +67,7 @@ type settings struct {
 	witnesses           []tlog.Witness
 	policy              *tlog.Policy
 	follow, exec        string
-	hosts               []string
+	hosts, mirrors      []string
 	json, noJudge       bool
 	judge               record.Judge
 	single              bool
