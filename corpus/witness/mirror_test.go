@@ -149,6 +149,7 @@ func TestMirrorsThatMisbehave(t *testing.T) {
 		t.Fatal(err)
 	}
 	const info = "text/x.tlog.mirror-info"
+	long := strings.Repeat("AAAA", 23_334)
 	for name, c := range map[string]struct {
 		status      int
 		contentType string
@@ -159,7 +160,7 @@ func TestMirrorsThatMisbehave(t *testing.T) {
 		"no number":                 {409, info, "300\n-1\n\n", "no number", false},
 		"two spellings":             {409, info, "300\n007\n\n", "no number", false},
 		"no base64":                 {202, info, "300\n0\n*\n", "reading what it holds", false},
-		"a ticket of 70 kB":         {202, info, "300\n0\n" + strings.Repeat("AAAA", 23_334) + "\n", "too large", false},
+		"a ticket of 70 kB":         {202, info, "300\n0\n" + long + "\n", "too large", false},
 		"another type":              {409, "text/plain", "300\n0\n\n", "not with what it holds", false},
 		"the same each time":        {202, info, "300\n0\n\n", "lacks leaf 0", false},
 		"a size beyond":             {409, info, "301\n0\n\n", "size 301", true},
