@@ -110,7 +110,7 @@ func openRebuild(ctx context.Context, l *lab) (*contest, error) {
 		pages := site.Pages
 		i := slices.IndexFunc(pages, func(p content.Page) bool { return p.Name == pageName(somePages/2) })
 		pages[i].Body = syntheticBody(somePages/2, edition)
-	}, 2)
+	}, 4) // the page and its twin, and the two files of the index by which the site is searched
 }
 
 // rebuild is a contest of building a site of many pages again, of which so many files are to be
