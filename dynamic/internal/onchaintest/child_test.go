@@ -74,6 +74,8 @@ type childConfig struct {
 	Factories []string
 	// Vouchers is the key that claims them, which is done as soon as it can be; "" takes none.
 	Vouchers string
+	// Holds says that it sells the keeper's work by holds, of which there is enough.
+	Holds bool
 }
 
 func TestMain(m *testing.M) {
@@ -114,6 +116,13 @@ func runChild(config string) error {
 	if err != nil {
 		return err
 	}
+	if c.Holds {
+		for i := range site.Goods {
+			if g := &site.Goods[i]; g.WindowHours > 0 {
+				g.WeeklyInventory = 10_000
+			}
+		}
+	}
 	var asks goods.Upstreams
 	if c.Upstream != "" {
 		if site, err = ownSite(c.Upstream); err != nil {
@@ -144,7 +153,7 @@ func runChild(config string) error {
 		Rails:   []rail.Rail{sells}, Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(),
 		Secret: []byte(strings.Repeat("s", 32)), Exclusive: !shared, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Patience: 200 * time.Millisecond, SettleWait: c.SettleWait, RepeatWait: c.SettleWait, AfterStep: after,
-		Upstreams: asks, Vouchers: c.limits(),
+		Upstreams: asks, Vouchers: c.limits(), Holds: c.Holds,
 	})
 	if err != nil {
 		return err
@@ -172,7 +181,7 @@ func runChild(config string) error {
 	}
 	srv := &http.Server{Handler: tilltest.Handler(tl, childBase,
 		func(_ http.ResponseWriter, r *http.Request, err error) { fmt.Fprintln(os.Stderr, r.URL.Path, err) },
-		fulfils(tl))}
+		fulfils(tl), decides(tl))}
 	wg.Go(func() { srv.Serve(listener) })
 	fmt.Println("http://" + listener.Addr().String())
 	io.Copy(io.Discard, os.Stdin)
@@ -244,6 +253,30 @@ func fulfils(tl *till.Till) route.Row {
 			err := tl.Fulfil(r.Context(), r.PathValue("id"), delivers(goods.Made{Message: "Tea.", Note: "Tea."},
 				"judgment",
 				"Tea."))
+			if err != nil {
+				return &problem.Error{Code: "precondition_failed", Detail: err.Error()}
+			}
+			w.WriteHeader(http.StatusNoContent)
+			return nil
+		}}
+}
+
+// decides is the keeper's hand over what is held: a route that answers an order, gives it back, or
+// says whether it has ended.
+func decides(tl *till.Till) route.Row {
+	return route.Row{Method: http.MethodPost, Pattern: "/decide/{what}/{order}",
+		Handle: func(w http.ResponseWriter, r *http.Request) (err error) {
+			switch order := r.PathValue("order"); r.PathValue("what") {
+			case "answer":
+				_, err = tl.AnswerOrder(r.Context(), order, till.Answer{Text: "Tea."}, false)
+			case "decline":
+				_, err = tl.DeclineOrder(r.Context(), order, false)
+			default: // ended
+				var o till.HumanOrder
+				if o, _, err = tl.HumanOrder(r.Context(), order); err == nil && o.Purchase.InEscrow() {
+					err = errors.New("it is held")
+				}
+			}
 			if err != nil {
 				return &problem.Error{Code: "precondition_failed", Detail: err.Error()}
 			}

@@ -59,7 +59,12 @@ func newHoldShop(t *testing.T, o shopOptions) *holdShop {
 // signed is a payment for what a door of a hold asks, as the stock client makes it.
 func (s *holdShop) signed(path string, k chaintest.Key, salt byte) map[string]string {
 	s.t.Helper()
-	ch := s.challenge(path)
+	return heldPayment(s.shop, s.challenge(path), k, int64(salt))
+}
+
+// heldPayment is a payment that is to be held, by the terms of a challenge.
+func heldPayment(s *shop, ch map[string]any, k chaintest.Key, salt int64) map[string]string {
+	s.t.Helper()
 	accepts := ch["accepts"].([]any)
 	accepted := accepts[0].(map[string]any)
 	x := accepted["extra"].(map[string]any)
@@ -71,7 +76,7 @@ func (s *holdShop) signed(path string, k chaintest.Key, salt byte) map[string]st
 		Receiver: s.net.PayTo, Token: s.net.Asset, MaxAmount: amount,
 		PreApproval: uint64(time.Now().Unix()) + uint64(accepted["maxTimeoutSeconds"].(float64)),
 		Capture:     uint64(x["captureDeadline"].(float64)), Refund: uint64(x["refundDeadline"].(float64)),
-		Salt: big.NewInt(int64(salt))}
+		Salt: big.NewInt(salt)}
 	a := token.Authorization{From: p.Payer, To: token.CapturePayAddress, Value: amount, ValidBefore: p.PreApproval,
 		Nonce: p.Nonce(8453)}
 	sig := s.net.SignDigest(k, a.Digest(token.ReceiveKind, s.net.DomainSeparator()))

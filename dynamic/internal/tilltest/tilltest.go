@@ -328,7 +328,8 @@ func SettlementOf(t testing.TB, db ledger.DB, p till.Purchase) *settle.Settlemen
 // Resting reports whether nothing more is to become of a purchase by itself.
 func Resting(p till.Purchase) bool {
 	switch p.State {
-	case till.Claimed, till.GoodsReady, till.Settling, till.Unknown, till.Asking, till.Settled, till.SettledLate:
+	case till.Claimed, till.GoodsReady, till.Settling, till.Unknown, till.Asking, till.Settled, till.SettledLate,
+		till.Capturing, till.Voiding:
 		return false
 	}
 	return true
