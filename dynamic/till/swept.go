@@ -19,12 +19,11 @@ import (
 // own; one that is no longer configured is not read, and goes on where it was if it comes back.
 //
 //	budget/uncredited/swept/<network>/<pay_to>   Swept
-//	meta/swept:<network>                         of ledgers from before: the block alone, of the only address there was
 
 // Swept is how far what arrives at one address was read.
 type Swept struct {
 	// Since is the time of the newest block before there were terms: what is in it, or in an
-	// earlier one, counts for nothing. Zero, in a ledger that noted none, is no bound.
+	// earlier one, counts for nothing. Zero, after a restore of a ledger that noted none, is no bound.
 	Since time.Time `json:"since,omitzero"`
 	Head  uint64    `json:"head,omitzero"` // the number of that block
 	First uint64    `json:"first"`         // the final block at that time
@@ -38,24 +37,10 @@ type Swept struct {
 
 func sweptKey(info rail.Info) []byte { return uncreditedKey("swept", info.Network, info.PayTo) }
 
-func oldSweptKey(network string) []byte { return ledger.MetaKey("swept:" + network) }
-
 // sweptOf is how far an address was read; the error is errNotFound for one of which nothing is
 // noted.
 func sweptOf(tx ledger.Tx, info rail.Info) (Swept, error) {
-	s, err := ledger.GetJSON[Swept](tx, sweptKey(info))
-	if !errors.Is(err, errNotFound) {
-		return s, err
-	}
-	for _, err := range tx.Scan(ledger.Prefix(uncreditedKey("swept", info.Network))) {
-		return Swept{}, errors.Join(err, errNotFound) // the old note was another address's
-	}
-	v, err := tx.Get(oldSweptKey(info.Network))
-	if err != nil {
-		return Swept{}, err
-	}
-	n, err := ledger.ParseNumber(string(v))
-	return Swept{First: n, Block: n, At: tx.Now()}, err
+	return ledger.GetJSON[Swept](tx, sweptKey(info))
 }
 
 // beginning is what one process knows of a network's beginning.
@@ -107,7 +92,7 @@ func (t *Till) beginReading(ctx context.Context, r rail.Rail) error {
 func (t *Till) noteBeginning(ctx context.Context, r rail.Rail) error {
 	info := r.Info()
 	err := t.view(ctx, func(tx ledger.Tx) error {
-		_, err := ledger.GetJSON[Swept](tx, sweptKey(info))
+		_, err := sweptOf(tx, info)
 		return err
 	})
 	if !errors.Is(err, errNotFound) {
@@ -141,7 +126,7 @@ func (t *Till) noteBeginning(ctx context.Context, r rail.Rail) error {
 }
 
 func noteSwept(tx ledger.Tx, info rail.Info, s Swept) error {
-	return errors.Join(tx.Delete(oldSweptKey(info.Network)), ledger.SetJSON(tx, sweptKey(info), s))
+	return ledger.SetJSON(tx, sweptKey(info), s)
 }
 
 // earlier reports a transfer from before there were terms. Several blocks may be of one second.

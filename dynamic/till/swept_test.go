@@ -286,30 +286,6 @@ func TestPayToChanges(t *testing.T) {
 	})
 }
 
-// A ledger from before beginnings were noted goes on from where it was read.
-func TestReadingGoesOnFromAnOldNote(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m, _, site := unsteadyModel(t)
-		defer func() { m.stop() }()
-		m.strangersLand(paysTo(fakePayTo, "judged", "before"))
-		err := m.db.Update(context.Background(), func(tx ledger.Tx) error {
-			return tx.Set(ledger.MetaKey("swept:"+fakeNetwork), []byte(ledger.Number(m.chain.head().number)))
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.strangersLand(paysTo(fakePayTo, "late", "while it stood still"))
-		m.pass(time.Minute)
-		m.start(site)
-		m.pass(2 * time.Minute)
-		m.wantOwed("an old ledger", "late")
-		if s := m.swept(); strings.Contains(s, "meta/") {
-			t.Errorf("the old note is left: %s", s)
-		}
-	})
-}
-
 // A backup from before an address was configured: what arrived there before the backup is none of
 // the store's, what was paid for terms of afterwards is.
 func TestRestoreOfAnotherPayTo(t *testing.T) {
