@@ -29,6 +29,7 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/mcp"
 	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/restore"
 	"store.example/agentstore/dynamic/roster"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/services"
@@ -66,7 +67,7 @@ type Shop struct {
 	hostPages   dynamic.HostPages
 	client      *fetch.Client            // reads what strangers serve; the desk's
 	refused     func(host string) string // why a host is never asked
-	highWater   *till.HighWaterFile
+	highWater   *restore.HighWaterFile
 	exclusive   bool // no other process uses the ledger
 	drawer      *desk.Drawer
 	launch      launchWallet
@@ -279,10 +280,10 @@ func (s *Shop) openLedger(ctx context.Context, spec string, key *attest.Key) (hi
 	if s.DB, err = dynamic.Open(ctx, spec); err != nil || s.Config.HighWater == "" {
 		return nil, err
 	}
-	if err := till.CheckHighWater(ctx, s.DB, s.Config.HighWater); err != nil {
+	if err := restore.CheckHighWater(ctx, s.DB, s.Config.HighWater); err != nil {
 		return nil, err
 	}
-	if s.highWater, err = till.OpenHighWater(s.Config.HighWater, key); err != nil {
+	if s.highWater, err = restore.OpenHighWater(s.Config.HighWater, key); err != nil {
 		return nil, err
 	}
 	return s.highWater, nil

@@ -64,11 +64,7 @@ func Commission(request string) Kind {
 		if _, err := CommissionPrice(tx, request); err != nil {
 			return err
 		}
-		_, err := tx.Get(taken)
-		if errors.Is(err, ledger.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
+		if is, err := ledger.Has(tx, taken); err != nil || !is {
 			return err
 		}
 		until, err := heldUntil(tx, held)

@@ -212,12 +212,11 @@ func (g *GasGuard) Settled(tx ledger.Tx, by GasPayer, paid int64, held []GasHeld
 			return err
 		}
 	}
-	if _, err := tx.Get(alikeKey(by.Network)); err == nil {
-		return tx.Delete(alikeKey(by.Network))
-	} else if !errors.Is(err, ledger.ErrNotFound) {
+	there, err := ledger.Has(tx, alikeKey(by.Network))
+	if err != nil || !there {
 		return err
 	}
-	return nil
+	return tx.Delete(alikeKey(by.Network))
 }
 
 // Reverted counts a revert of our own, once: its cost takes the place of what was held for it, and

@@ -156,7 +156,7 @@ func (t *Till) claimOnAccount(ctx context.Context, o *AccountOrder, a asked, inp
 		if rep, err = o.known(tx); err != nil || rep != nil {
 			return err
 		}
-		if shut, err := isClosed(tx, NetworkAccount); err != nil || shut {
+		if shut, err := ledger.IsClosed(tx, NetworkAccount); err != nil || shut {
 			return errors.Join(err, closedIf(shut))
 		}
 		on := sealed
@@ -309,4 +309,20 @@ func (a *OnAccount) certify(c *attest.Certificate, via string) {
 	c.PaidUSDC, c.Asset, c.Network, c.Payer, c.SettlementTx = "", "", "", "", ""
 	c.SettledVia, c.TradePartner, c.TradePriceUSD = via, a.Partner, content.FormatUSDC(a.Terms.Price)
 	c.TradeInstruction, c.Purpose = "sha256-salted:"+a.Instruction, cmp.Or(a.Purpose, c.Purpose)
+}
+
+// nonceVoid is how long after a restore no signed instruction is taken: one that was taken before,
+// and forgotten, may be dated that far ahead (M13).
+const nonceVoid = 600 * time.Second
+
+// AccountsOpen is when orders on account are taken again after a restore; zero where they are.
+func AccountsOpen(tx ledger.Tx) (until time.Time, err error) {
+	at, err := ledger.RestoredAt(tx)
+	if until = at.Add(nonceVoid); err != nil || tx.Now().Before(until) {
+		return until, err
+	}
+	if shut, err := ledger.IsClosed(tx, NetworkAccount); err != nil || !shut {
+		return time.Time{}, err
+	}
+	return tx.Now().Add(nonceVoid), nil // nobody knows when it is opened
 }

@@ -78,7 +78,7 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 	err := t.admit(ctx, o, func(tx ledger.Tx, a *settle.Admission) error {
 		p, rep = nil, nil
 		ledger.Ahead(tx, reads...)
-		if shut, err := isClosed(tx, o.p.payment.Network); err != nil || shut {
+		if shut, err := ledger.IsClosed(tx, o.p.payment.Network); err != nil || shut {
 			return errors.Join(err, closedIf(shut))
 		}
 		c, err := ledger.GetJSON[Claim](tx, authKey(o.p.payment))

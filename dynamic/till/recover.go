@@ -81,7 +81,7 @@ func (t *Till) noteShut(ctx context.Context) error {
 	err := t.view(ctx, func(tx ledger.Tx) error {
 		clear(shut)
 		for n := range t.byNet {
-			is, err := isClosed(tx, n)
+			is, err := ledger.IsClosed(tx, n)
 			if err != nil {
 				return err
 			}
@@ -102,6 +102,27 @@ func (t *Till) noteShut(ctx context.Context) error {
 	t.shut.Store(&shut)
 	t.seen.Store(&seen.Time)
 	return nil
+}
+
+// Closed are the networks of a restored ledger that were not opened yet, and when it was restored.
+func (t *Till) Closed(ctx context.Context) (networks []string, since time.Time, err error) {
+	err = t.view(ctx, func(tx ledger.Tx) (err error) {
+		networks = nil
+		for _, r := range t.cfg.Rails {
+			shut, err := ledger.IsClosed(tx, r.Info().Network)
+			if err != nil {
+				return err
+			}
+			if shut {
+				networks = append(networks, r.Info().Network)
+			}
+		}
+		if len(networks) > 0 {
+			since, err = ledger.ClosedSince(tx)
+		}
+		return err
+	})
+	return networks, since, err
 }
 
 // shutOn reports whether a network is closed after a restore.

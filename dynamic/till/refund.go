@@ -38,7 +38,7 @@ func (t *Till) refundChannel(ctx context.Context, order Order) (*Sale, error) {
 	least := t.cfg.Gas.Least(ctx, network)
 	var row *channels.Row
 	err = t.update(ctx, func(tx ledger.Tx) (err error) {
-		if shut, err := isClosed(tx, network); err != nil || shut {
+		if shut, err := ledger.IsClosed(tx, network); err != nil || shut {
 			return errors.Join(err, closedIf(shut))
 		}
 		if row, err = channels.BeginRefund(tx, network, c, least); err != nil {

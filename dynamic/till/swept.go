@@ -23,7 +23,8 @@ import (
 // Swept is how far what arrives at one address was read.
 type Swept struct {
 	// Since is the time of the newest block before there were terms: what is in it, or in an
-	// earlier one, counts for nothing. Zero, after a restore of a ledger that noted none, is no bound.
+	// earlier one, counts for nothing. Zero, after a restore of a ledger that noted none, is no
+	// bound.
 	Since time.Time `json:"since,omitzero"`
 	Head  uint64    `json:"head,omitzero"` // the number of that block
 	First uint64    `json:"first"`         // the final block at that time
@@ -129,8 +130,8 @@ func noteSwept(tx ledger.Tx, info rail.Info, s Swept) error {
 	return ledger.SetJSON(tx, sweptKey(info), s)
 }
 
-// earlier reports a transfer from before there were terms. Several blocks may be of one second.
-func (s Swept) earlier(tr rail.Transfer) bool {
+// Earlier reports a transfer from before there were terms. Several blocks may be of one second.
+func (s Swept) Earlier(tr rail.Transfer) bool {
 	return tr.Time.Before(s.Since) || tr.Time.Equal(s.Since) && tr.Block <= s.Head
 }
 
@@ -175,12 +176,12 @@ func readAgain(tx ledger.Tx, info rail.Info, s Swept, final rail.Mark) (Swept, e
 // is read again: a reorganisation may have moved what stood there.
 const restoreMargin = 1000
 
-// readFrom is from where what arrives is read again after a loss: a margin below the block up to
+// ReadFrom is from where what arrives is read again after a loss: a margin below the block up to
 // which it was read. A ledger from before an address was configured has no note of it, but was
 // noted in elsewhere before that: what is older than its newest note is none of the store's, and
 // what this network's other addresses were read up to is older. One without any note reads
 // everything.
-func readFrom(ctx context.Context, db ledger.DB, info rail.Info) (s Swept, err error) {
+func ReadFrom(ctx context.Context, db ledger.DB, info rail.Info) (s Swept, err error) {
 	ctx, cancel := ledgerContext(ctx)
 	defer cancel()
 	err = db.View(ctx, func(tx ledger.Tx) (err error) {
@@ -217,9 +218,9 @@ func readFrom(ctx context.Context, db ledger.DB, info rail.Info) (s Swept, err e
 	return s, nil
 }
 
-// noteRead notes from where an address was read after a loss, where nothing was noted of it: what
+// NoteRead notes from where an address was read after a loss, where nothing was noted of it: what
 // was not final then is read again in the ordinary way.
-func noteRead(ctx context.Context, db ledger.DB, info rail.Info, s Swept) error {
+func NoteRead(ctx context.Context, db ledger.DB, info rail.Info, s Swept) error {
 	ctx, cancel := ledgerContext(ctx)
 	defer cancel()
 	return db.Update(ctx, func(tx ledger.Tx) error {

@@ -14,7 +14,7 @@ import (
 	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/restore"
 )
 
 // unsteady is a rail whose node says what the test wants of the final block, and whose money goes
@@ -306,12 +306,12 @@ func TestRestoreOfAnotherPayTo(t *testing.T) {
 		m.pass(2 * time.Minute)
 		m.restore(site, older)
 		m.pass(time.Minute)
-		if got, err := m.till.Reconcile(context.Background(), nil, nil); err != nil || got[0].FromChain != 1 {
+		if got, err := restore.Reconcile(context.Background(), m.till, nil, nil); err != nil || got[0].FromChain != 1 {
 			t.Errorf("Reconcile = %+v, %v", got, err)
 		}
 		m.pass(20 * time.Minute)
 		r := unsteady{fakeRail{m.chain}, m.chain, mood}
-		if got, err := till.Reopen(context.Background(), m.db, []rail.Rail{r}, till.ReopenOptions{}); err != nil ||
+		if got, err := restore.Reopen(context.Background(), m.db, []rail.Rail{r}, restore.Options{}); err != nil ||
 			!got[0].Open {
 			t.Errorf("Reopen = %+v, %v", got, err)
 		}

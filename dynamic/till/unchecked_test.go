@@ -14,7 +14,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/restore"
 )
 
 // misled is a rail whose node answers for another chain while it is lost: there everything is
@@ -117,7 +117,7 @@ func TestAnotherChainIsNotBelieved(t *testing.T) {
 		if o := m.owed(); len(o) != 0 {
 			t.Errorf("owed for what arrived on another chain: %+v", o)
 		}
-		if _, _, err := m.till.HighMarks(context.Background()); err == nil {
+		if _, _, err := restore.Marks(context.Background(), m.till); err == nil {
 			t.Error("a high-water file is rebuilt from another chain")
 		}
 		m.stop()
@@ -133,12 +133,12 @@ func TestAnotherChainIsNotBelieved(t *testing.T) {
 		}
 
 		m.restore(site, older)
-		if _, err := m.till.Reconcile(context.Background(), nil, nil); err != nil {
+		if _, err := restore.Reconcile(context.Background(), m.till, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		lost.Store(true)
-		got, err := till.Reopen(context.Background(), m.db, []rail.Rail{misled{fakeRail{m.chain}, &lost}},
-			till.ReopenOptions{})
+		got, err := restore.Reopen(context.Background(), m.db, []rail.Rail{misled{fakeRail{m.chain}, &lost}},
+			restore.Options{})
 		if !errors.Is(err, rail.ErrWrongChain) || len(got) != 1 || got[0].Open || got[0].Reason == "" {
 			t.Errorf("Reopen by the word of another chain = %+v, %v", got, err)
 		}

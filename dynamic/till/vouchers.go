@@ -266,7 +266,7 @@ func (t *Till) claimVoucher(ctx context.Context, o *matched, bid channels.Bid, m
 	do := func(tx ledger.Tx, a *settle.Admission) error {
 		p, rep = nil, nil
 		ledger.Ahead(tx, append(o.reads(bid.Purchase), channels.Reads(bid.Network, bid.Channel.ID, o.at)...)...)
-		if shut, err := isClosed(tx, bid.Network); err != nil || shut {
+		if shut, err := ledger.IsClosed(tx, bid.Network); err != nil || shut {
 			return errors.Join(err, closedIf(shut))
 		}
 		if rep, err = t.slot(tx, o); err != nil || rep != nil {
