@@ -138,7 +138,7 @@ func shopRowsOf(t testing.TB, s **Server, db ledger.DB) []route.Row {
 		t.Fatal(err)
 	}
 	why := &roster.Reasons{Store: roster.New(db), BaseURL: base, Now: time.Now}
-	doors, err := mcp.New(mcp.Config{BaseURL: base, Site: site, Routes: Describe(publicRows()),
+	doors, err := mcp.New(mcp.Config{BaseURL: base, Site: site, Routes: route.Describe(publicRows()),
 		Documents: api.Documents,
 		Serve:     func(w http.ResponseWriter, r *http.Request) { (*s).Again(w, r) }, Buy: sells.Buy})
 	if err != nil {
@@ -283,10 +283,12 @@ func (noWallets) ProveText(context.Context, string, string, string, string) (who
 // publicRows are the rows of every instrument, for who only describes them.
 func publicRows() []route.Row {
 	var rows []route.Row
-	for _, r := range slices.Concat(counter.Routes(nil, services.New(services.Config{}).Kinds()), services.Routes(),
-		counter.ClockRoutes(), desk.Routes(), roster.Routes(), mcp.Routes(),
-		visitors.Routes(), a2a.Routes(), bounty.Routes(), trade.Routes()) {
-		rows = append(rows, route.Row{Route: r, Handle: func(http.ResponseWriter, *http.Request) error { return nil }})
+	for _, r := range slices.Concat(counter.Described(services.New(services.Config{}).Kinds()).Rows(),
+		new(services.Services).Rows(nil), new(counter.Clock).Rows(), new(desk.Desk).Rows(), new(roster.Reasons).Rows(),
+		new(mcp.Doors).Rows(), new(visitors.Service).Rows(), new(a2a.Door).Rows(), new(bounty.Service).Rows(),
+		new(trade.Counter).Rows()) {
+		r.Handle = func(http.ResponseWriter, *http.Request) error { return nil }
+		rows = append(rows, r)
 	}
 	return rows
 }
@@ -297,7 +299,7 @@ var release = flag.Bool("release", false, "write the description of the API as t
 // version.
 func TestNothingReleasedIsTakenAway(t *testing.T) {
 	raw, err := api.BuildOpenAPI(api.Info{BaseURL: base, Title: "Store", Summary: "A general store for agents."},
-		Describe(publicRows()), api.Documents)
+		route.Describe(publicRows()), api.Documents)
 	if err != nil {
 		t.Fatal(err)
 	}
