@@ -83,9 +83,14 @@ type Sale struct {
 
 // asked is what an order is about.
 type asked struct {
-	site  *content.Site // that the offer is of
-	offer *Offer
-	print string // fingerprint
+	site   *content.Site // that the offer is of
+	offer  *Offer
+	inputs map[string]string
+	print  string // fingerprint
+}
+
+func askedFor(site *content.Site, offer *Offer, inputs map[string]string) asked {
+	return asked{site, offer, inputs, Fingerprint(offer.ID, inputs)}
 }
 
 // Buy answers an order. The gates come in this order: a bad idempotency key; a payment that is
@@ -114,7 +119,7 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 		}
 	}
 	offer, inputs, gate := t.gates(ctx, site, order)
-	a := asked{site, offer, Fingerprint(offer.ID, inputs)}
+	a := askedFor(site, offer, inputs)
 	if p == nil && order.SignIn != nil && !ownKey(order.Key) && (gate == nil || stockGate(gate)) {
 		// What is sold out is still its buyer's.
 		if sale, err := t.buyBySignIn(ctx, a, order.SignIn, order.Client); sale != nil || err != nil {
@@ -164,7 +169,7 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &matched{asked: a, inputs: inputs, key: key, terms: req, p: p, at: time.Now().UTC(), client: order.Client}
+	o := &matched{asked: a, key: key, terms: req, p: p, at: time.Now().UTC(), client: order.Client}
 	if p.channel != nil {
 		if gate != nil {
 			return nil, stockRefusal(gate)
@@ -225,7 +230,6 @@ func (t *Till) badKey(ctx context.Context, p *Presented) error {
 // matched is a payment that accepts the terms of an order, on its way to being claimed.
 type matched struct {
 	asked
-	inputs map[string]string
 	key    string // idempotency key, "" for none
 	terms  rail.Requirement
 	p      *Presented
@@ -271,7 +275,13 @@ func (t *Till) take(ctx context.Context, o *matched) (*Sale, error) {
 	case repeat != nil:
 		return t.answerRepeat(ctx, repeat)
 	}
-	t.fly(p.ID, p, left)
+	return t.carryOut(ctx, p, left)
+}
+
+// carryOut drives a purchase that was claimed, and answers with what became of it. left is called
+// when the driving stops.
+func (t *Till) carryOut(ctx context.Context, p *Purchase, left ...func()) (*Sale, error) {
+	t.fly(p.ID, p, left...)
 	now, err := t.await(ctx, p.ID, t.cfg.SettleWait)
 	if err != nil {
 		t.cfg.Log.Error("purchase not read while its buyer waits", "purchase", p.ID, "err", err)

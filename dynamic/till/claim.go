@@ -78,8 +78,8 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 	err := t.admit(ctx, o, func(tx ledger.Tx, a *settle.Admission) error {
 		p, rep = nil, nil
 		ledger.Ahead(tx, reads...)
-		if shut, err := ledger.IsClosed(tx, o.p.payment.Network); err != nil || shut {
-			return errors.Join(err, closedIf(shut))
+		if err := isOpen(tx, o.p.payment.Network); err != nil {
+			return err
 		}
 		c, err := ledger.GetJSON[Claim](tx, authKey(o.p.payment))
 		if err == nil {
@@ -100,27 +100,16 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 			// settled.
 			return o.answer(tx, rep.purchase)
 		}
-		if err := refusedForNow(tx, o.p.payment.Payer); err != nil {
-			return err
-		}
-		a.ID = id
-		a.Alone, err = t.cfg.Gas.Admit(tx, o.p.payment.Network, o.p.payment.Payer, mark.Code)
-		if err != nil {
-			return spent(err)
-		}
-		if err := a.Check(tx); err != nil {
+		if err := t.maySettle(tx, o.p.payment, a, id, mark); err != nil {
 			return err
 		}
 		if p, err = o.order(tx, t.makerOn(o.site), id, mark); err != nil {
 			return err
 		}
-		if err := o.spend(tx, Claim{Purchase: id, Header: o.p.Proof}); err != nil {
-			return err
-		}
 		if err := t.takeSlot(tx, o, p); err != nil {
 			return err
 		}
-		return errors.Join(tx.Set(ledger.PayerKey(p.Payment.Payer, tx.Now(), id), nil), t.save(tx, p))
+		return t.saveClaimed(tx, o, p)
 	})
 	if err != nil {
 		return nil, nil, t.claimError(ctx, o, id, err)
@@ -130,6 +119,20 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 	}
 	t.cfg.AfterStep("claimed")
 	return p, nil, nil
+}
+
+// maySettle admits the transaction that will settle a purchase's payment (M5, M15).
+func (t *Till) maySettle(tx ledger.Tx, pay *rail.Payment, a *settle.Admission, id string,
+	mark rail.Mark) error {
+	if err := refusedForNow(tx, pay.Payer); err != nil {
+		return err
+	}
+	var err error
+	a.ID = id
+	if a.Alone, err = t.cfg.Gas.Admit(tx, pay.Network, pay.Payer, mark.Code); err != nil {
+		return spent(err)
+	}
+	return a.Check(tx)
 }
 
 // reads is what the transaction that claims reads of an order.
@@ -162,26 +165,37 @@ func (o *matched) spend(tx ledger.Tx, c Claim) error {
 	return ledger.SetJSON(tx, authKey(o.p.payment), c)
 }
 
+// saveClaimed stores a purchase that begins, with its claim.
+func (t *Till) saveClaimed(tx ledger.Tx, o *matched, p *Purchase) error {
+	if err := o.spend(tx, Claim{Purchase: p.ID, Header: o.p.Proof}); err != nil {
+		return err
+	}
+	return errors.Join(tx.Set(ledger.PayerKey(p.Payment.Payer, tx.Now(), p.ID), nil), t.save(tx, p))
+}
+
 // order reserves what an order needs, and is the purchase that begins with it.
 func (o *matched) order(tx ledger.Tx, m goods.Maker, id string, mark rail.Mark) (*Purchase, error) {
-	order := &goods.Order{
-		ID: id, Good: o.offer.Good, Inputs: withoutSource(o.inputs), Payer: o.p.payment.Payer,
-		Network: o.p.payment.Network, Paid: o.amount(), Tip: o.amount() - o.offer.Price(), At: tx.Now(),
-		Until: time.Unix(o.p.payment.ValidBefore, 0),
-	}
-	if err := o.offer.Kind.Take(m, tx, order); err != nil {
+	p, err := o.reserve(tx, m, &goods.Order{ID: id, Payer: o.p.payment.Payer, Network: o.p.payment.Network,
+		Paid: o.amount(), Tip: o.amount() - o.offer.Price(), Until: time.Unix(o.p.payment.ValidBefore, 0)})
+	if err != nil {
 		return nil, err
 	}
-	p := &Purchase{
-		ID: id, State: Claimed, Item: o.offer.ID, Inputs: order.Inputs, Source: o.inputs["source"],
-		Fingerprint: o.print, Content: o.site.Digest, Protocol: o.p.Protocol, Agent: o.p.Agent,
-		Payment: *o.p.payment, Terms: o.terms, Amount: order.Paid, Tip: order.Tip, Mark: mark, Entry: order.Entry,
-		Word: order.Word,
-	}
+	p.Protocol, p.Agent, p.Payment, p.Terms, p.Mark = o.p.Protocol, o.p.Agent, *o.p.payment, o.terms, mark
 	if o.p.hold != nil {
 		p.Held = &holds.Held{Hold: o.p.hold.Hold}
 	}
 	return p, nil
+}
+
+// reserve takes what an order needs, who pays it and until when being said, and begins its purchase.
+func (a *asked) reserve(tx ledger.Tx, m goods.Maker, order *goods.Order) (*Purchase, error) {
+	order.Good, order.Inputs, order.At = a.offer.Good, withoutSource(a.inputs), tx.Now()
+	if err := a.offer.Kind.Take(m, tx, order); err != nil {
+		return nil, err
+	}
+	return &Purchase{ID: order.ID, State: Claimed, Item: a.offer.ID, Inputs: order.Inputs, Source: a.inputs["source"],
+		Fingerprint: a.print, Content: a.site.Digest, Amount: order.Paid, Tip: order.Tip, Entry: order.Entry,
+		Word: order.Word}, nil
 }
 
 // claimError turns what the claim transaction said into an answer.
@@ -252,9 +266,11 @@ func withoutSource(inputs map[string]string) map[string]string {
 	return out
 }
 
-func closedIf(shut bool) error {
-	if shut {
+// isOpen refuses what is asked of a network that was not reopened after a restore (M13).
+func isOpen(tx ledger.Tx, network string) error {
+	shut, err := ledger.IsClosed(tx, network)
+	if err == nil && shut {
 		return closedError()
 	}
-	return nil
+	return err
 }

@@ -88,8 +88,8 @@ func takeCredit(tx ledger.Tx, p *Purchase, proof *rail.Proof) error {
 
 // number fixes what a settled purchase has for ever.
 func (t *Till) number(tx ledger.Tx, p *Purchase, certID, kid string) error {
-	if shut, err := ledger.IsClosed(tx, p.Payment.Network); err != nil || shut {
-		return errors.Join(err, closedIf(shut))
+	if err := isOpen(tx, p.Payment.Network); err != nil {
+		return err
 	}
 	offer, err := t.offerOf(p)
 	if err != nil {

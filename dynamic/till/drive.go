@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
@@ -146,11 +148,8 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) (*Purchase, error) {
 		t.cfg.Log.Error("goods could not be made", "purchase", p.ID, "item", p.Item, "err", err)
 		return t.giveUp(ctx, p.ID, []State{Claimed}, Failed, settle.Ending{Reason: "goods_not_made"})
 	}
-	switch {
-	case p.Account != nil:
-		return t.bill(ctx, p, made)
-	case p.Spent != nil && p.Spent.Deposit == nil:
-		return t.charge(ctx, p, made)
+	if p.Account != nil || p.Spent != nil && p.Spent.Deposit == nil {
+		return t.settleHere(ctx, p, made)
 	}
 	if t.flying(p.ID) {
 		if next, err := t.begin(ctx, p, made); err == nil || errors.Is(err, errMoved) {
@@ -160,6 +159,25 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) (*Purchase, error) {
 	return t.advance(ctx, p.ID, arrow{[]State{Claimed}, "goods_ready"}, func(_ ledger.Tx, p *Purchase) error {
 		p.Made, p.State = made, GoodsReady
 		return nil
+	})
+}
+
+// settleHere: claimed → settled, of a purchase on account, or by voucher alone, whose channel is
+// charged when it is delivered: no transaction settles it. Number, certificate id, date and key are
+// fixed here (M7).
+func (t *Till) settleHere(ctx context.Context, p *Purchase, made *goods.Made) (*Purchase, error) {
+	certID, kid := attest.NewID(prefixCert), t.signer().KID()
+	return t.advance(ctx, p.ID, arrow{[]State{Claimed}, "settled"}, func(tx ledger.Tx, p *Purchase) error {
+		now := tx.Now().UTC().Truncate(time.Second)
+		if p.Made, p.State, p.Final = made, Settled, true; p.Account != nil {
+			p.Account.Billed = now
+		} else {
+			p.Spent.At = now
+		}
+		if err := t.number(tx, p, certID, kid); err != nil {
+			return err
+		}
+		return p.bill(tx)
 	})
 }
 

@@ -136,8 +136,8 @@ func (p *Purchase) InEscrow() bool {
 func (t *Till) authorized(ctx context.Context, p *Purchase, from []State, proof *rail.Proof) (*Purchase, error) {
 	settlement := p.settling()
 	return t.advance(ctx, p.ID, arrow{from, "authorized"}, func(tx ledger.Tx, p *Purchase) error {
-		if shut, err := ledger.IsClosed(tx, p.Payment.Network); err != nil || shut {
-			return errors.Join(err, closedIf(shut))
+		if err := isOpen(tx, p.Payment.Network); err != nil {
+			return err
 		}
 		// The account that sent it is one that settles: strangers' reverts never stand in the way
 		// of what ends the hold.

@@ -192,7 +192,7 @@ func (t *Till) ended(p *Purchase) error {
 		if err != nil {
 			return e
 		}
-		q, err := t.quote(asked{site, o, p.Fingerprint})
+		q, err := t.quote(asked{site: site, offer: o, print: p.Fingerprint})
 		if e.Quote = q; q == nil {
 			return err
 		}
