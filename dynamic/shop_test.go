@@ -69,8 +69,8 @@ func (closedRail) Parse([]byte, rail.Requirement) (*rail.Payment, error) {
 	return nil, &rail.Refusal{Reason: "invalid_payload", Message: "closed"}
 }
 
-func (closedRail) Verify(context.Context, *rail.Payment, rail.Requirement, time.Time) (rail.Mark, error) {
-	return rail.Mark{}, errClosed
+func (closedRail) Verify(context.Context, *rail.Payment, rail.Requirement, time.Time) (rail.Verified, error) {
+	return rail.Verified{}, errClosed
 }
 func (closedRail) Signed(*rail.Payment) bool                                  { return false }
 func (closedRail) Draft(context.Context, []*rail.Payment) (rail.Draft, error) { return nil, errClosed }
@@ -79,13 +79,14 @@ func (closedRail) Replace(context.Context, []*rail.Payment, rail.Signed, bool) (
 }
 func (closedRail) Send(context.Context, ...rail.Signed) error       { return errClosed }
 func (closedRail) Accounts(context.Context) ([]rail.Account, error) { return nil, errClosed }
-func (closedRail) Look(context.Context, *rail.Payment, []rail.Signed, rail.Mark, time.Time) (rail.Finding, error) {
+func (closedRail) Status(context.Context, *rail.Payment, []rail.Signed, rail.Verified, time.Time) (rail.Finding,
+	error) {
 	return rail.Finding{}, errClosed
 }
 func (closedRail) Changed() <-chan struct{}                 { return nil }
 func (closedRail) Check(context.Context) error              { return nil }
-func (closedRail) Head(context.Context) (rail.Mark, error)  { return rail.Mark{Block: 1}, nil }
-func (closedRail) Final(context.Context) (rail.Mark, error) { return rail.Mark{Block: 1}, nil }
+func (closedRail) Head(context.Context) (rail.Head, error)  { return rail.Head{Block: 1}, nil }
+func (closedRail) Final(context.Context) (rail.Head, error) { return rail.Head{Block: 1}, nil }
 func (closedRail) Funds(context.Context, string, []string) (rail.Funds, error) {
 	return rail.Funds{}, errClosed
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maxTries is how often in a row nodes are asked what they have no answer to, or one that contradicts
-// another.
+// maxTries is how often in a row nodes are asked what they have no answer to, or one that
+// contradicts another.
 const maxTries = 6
 
 // Tries are those of one question. Between two of them is a wait, doubled each time.

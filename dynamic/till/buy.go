@@ -234,7 +234,7 @@ type matched struct {
 	terms  rail.Requirement
 	p      *Presented
 	at     time.Time
-	local  bool // the payer is known on its own network alone (rail.Mark)
+	local  bool // the payer is known on its own network alone (rail.Verified)
 	client string
 }
 
@@ -256,8 +256,8 @@ func (t *Till) take(ctx context.Context, o *matched) (*Sale, error) {
 	if err := t.cfg.Gas.Take(ctx, o.p.payment.Network, o.amount(), 0); err != nil {
 		return t.whileOut(ctx, o, err)
 	}
-	mark, err := t.verify(ctx, o)
-	o.local = mark.Local
+	seen, err := t.verify(ctx, o)
+	o.local = seen.Local
 	if err != nil {
 		return t.notVerified(ctx, o, err)
 	}
@@ -265,7 +265,7 @@ func (t *Till) take(ctx context.Context, o *matched) (*Sale, error) {
 	if err != nil {
 		return t.whileOut(ctx, o, err)
 	}
-	p, repeat, err := t.claim(ctx, o, mark)
+	p, repeat, err := t.claim(ctx, o, seen)
 	if p == nil {
 		left()
 	}
@@ -281,7 +281,7 @@ func (t *Till) take(ctx context.Context, o *matched) (*Sale, error) {
 // carryOut drives a purchase that was claimed, and answers with what became of it. left is called
 // when the driving stops.
 func (t *Till) carryOut(ctx context.Context, p *Purchase, left ...func()) (*Sale, error) {
-	t.fly(p.ID, p, left...)
+	t.start(p.ID, p, left...)
 	now, err := t.await(ctx, p.ID, t.cfg.SettleWait)
 	if err != nil {
 		t.cfg.Log.Error("purchase not read while its buyer waits", "purchase", p.ID, "err", err)
@@ -291,14 +291,14 @@ func (t *Till) carryOut(ctx context.Context, p *Purchase, left ...func()) (*Sale
 }
 
 // verify has the payment's rail check it, within what strangers may have checked and refused (M15).
-func (t *Till) verify(ctx context.Context, o *matched) (mark rail.Mark, err error) {
+func (t *Till) verify(ctx context.Context, o *matched) (seen rail.Verified, err error) {
 	p := o.p.payment
 	known := func() bool { return o.p.rail.Signed(p) && t.cfg.Gas.Plain(ctx, p.Network, p.Payer) }
 	err = t.checks.Verify(ctx, o.client, known, func() (err error) {
-		mark, err = o.verify(ctx)
+		seen, err = o.verify(ctx)
 		return err
 	})
-	return mark, err
+	return seen, err
 }
 
 // expiring is how many seconds before its end an authorization may be refused as expired.
@@ -341,7 +341,7 @@ func (t *Till) usedBefore(ctx context.Context, o *matched, refused error) error 
 	}
 	refusal, ok := errors.AsType[*rail.Refusal](refused)
 	if ok && o.p.payment.ValidBefore <= o.at.Unix()+expiring && strings.HasSuffix(refusal.Reason, "valid_before") &&
-		t.charged(ctx, readLate, o.p.payment, nil, rail.Mark{}) == "yes" {
+		t.charged(ctx, readLate, o.p.payment, nil, rail.Verified{}) == "yes" {
 		return usedError("yes")
 	}
 	return nil

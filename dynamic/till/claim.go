@@ -67,7 +67,7 @@ type repeated struct {
 
 // claim takes the authorization, the idempotency slot, the stock and the reservation in one
 // transaction (M2, M6), or finds the purchase that this request repeats.
-func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase, *repeated, error) {
+func (t *Till) claim(ctx context.Context, o *matched, seen rail.Verified) (*Purchase, *repeated, error) {
 	if t.full() {
 		return nil, nil, (&Error{Code: CodeFull, Retry: 2 * time.Second}).paid("no", "same_payment")
 	}
@@ -100,10 +100,10 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 			// settled.
 			return o.answer(tx, rep.purchase)
 		}
-		if err := t.maySettle(tx, o.p.payment, a, id, mark); err != nil {
+		if err := t.maySettle(tx, o.p.payment, a, id, seen); err != nil {
 			return err
 		}
-		if p, err = o.order(tx, t.makerOn(o.site), id, mark); err != nil {
+		if p, err = o.order(tx, t.makerOn(o.site), id, seen); err != nil {
 			return err
 		}
 		if err := t.takeSlot(tx, o, p); err != nil {
@@ -123,13 +123,13 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 
 // maySettle admits the transaction that will settle a purchase's payment (M5, M15).
 func (t *Till) maySettle(tx ledger.Tx, pay *rail.Payment, a *settle.Admission, id string,
-	mark rail.Mark) error {
+	seen rail.Verified) error {
 	if err := refusedForNow(tx, pay.Payer); err != nil {
 		return err
 	}
 	var err error
 	a.ID = id
-	if a.Alone, err = t.cfg.Gas.Admit(tx, pay.Network, pay.Payer, mark.Code); err != nil {
+	if a.Alone, err = t.cfg.Gas.Admit(tx, pay.Network, pay.Payer, seen.Code); err != nil {
 		return spent(err)
 	}
 	return a.Check(tx)
@@ -174,20 +174,21 @@ func (t *Till) saveClaimed(tx ledger.Tx, o *matched, p *Purchase) error {
 }
 
 // order reserves what an order needs, and is the purchase that begins with it.
-func (o *matched) order(tx ledger.Tx, m goods.Maker, id string, mark rail.Mark) (*Purchase, error) {
+func (o *matched) order(tx ledger.Tx, m goods.Maker, id string, seen rail.Verified) (*Purchase, error) {
 	p, err := o.reserve(tx, m, &goods.Order{ID: id, Payer: o.p.payment.Payer, Network: o.p.payment.Network,
 		Paid: o.amount(), Tip: o.amount() - o.offer.Price(), Until: time.Unix(o.p.payment.ValidBefore, 0)})
 	if err != nil {
 		return nil, err
 	}
-	p.Protocol, p.Agent, p.Payment, p.Terms, p.Mark = o.p.Protocol, o.p.Agent, *o.p.payment, o.terms, mark
+	p.Protocol, p.Agent, p.Payment, p.Terms, p.Verified = o.p.Protocol, o.p.Agent, *o.p.payment, o.terms, seen
 	if o.p.hold != nil {
 		p.Held = &holds.Held{Hold: o.p.hold.Hold}
 	}
 	return p, nil
 }
 
-// reserve takes what an order needs, who pays it and until when being said, and begins its purchase.
+// reserve takes what an order needs, who pays it and until when being said, and begins its
+// purchase.
 func (a *asked) reserve(tx ledger.Tx, m goods.Maker, order *goods.Order) (*Purchase, error) {
 	order.Good, order.Inputs, order.At = a.offer.Good, withoutSource(a.inputs), tx.Now()
 	if err := a.offer.Kind.Take(m, tx, order); err != nil {
@@ -204,7 +205,7 @@ func (t *Till) claimError(ctx context.Context, o *matched, id string, err error)
 		// The commit may have happened. Reading decides; the worker drives it if it did.
 		if c, found, lookErr := t.claimOf(ctx, o.p.payment); lookErr == nil && found && c.Purchase == id {
 			if p, loadErr := t.load(ctx, id); loadErr == nil {
-				t.fly(id, p)
+				t.start(id, p)
 				return t.notYet(p)
 			}
 		}

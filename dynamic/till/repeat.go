@@ -33,14 +33,14 @@ func (t *Till) otherwise(ctx context.Context, o *matched, err error) (*Sale, err
 	if t.cfg.Gas.Ready(ctx, o.p.payment.Network) != nil {
 		return nil, err // whose signature it is cannot be known
 	}
-	mark, refused := o.verify(ctx)
+	seen, refused := o.verify(ctx)
 	if refused != nil && !emptyWallet(refused) {
 		if used := t.usedBefore(ctx, o, refused); used != nil {
 			return nil, used
 		}
 		return nil, err
 	}
-	o.local = mark.Local
+	o.local = seen.Local
 	return t.replaySlot(ctx, o, err)
 }
 
@@ -104,14 +104,14 @@ func (t *Till) answerRepeat(ctx context.Context, rep *repeated) (*Sale, error) {
 }
 
 // await waits until a purchase is no longer on its way, or wait is over, or the client is gone. One
-// that is driven here is as its flight stored it, and one that is driven elsewhere is read now and
+// that is driven here is as its run stored it, and one that is driven elsewhere is read now and
 // then.
 func (t *Till) await(ctx context.Context, id string, wait time.Duration) (*Purchase, error) {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
 	for first := true; ; first = false {
 		t.mu.Lock()
-		f := t.flights[id]
+		f := t.runs[id]
 		t.mu.Unlock()
 		if f == nil || !first {
 			p, err := t.load(ctx, id)

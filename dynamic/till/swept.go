@@ -152,13 +152,13 @@ const sweptDoubt = 10 * time.Minute
 
 // untrue reports whether a final block shows that the note was not true: some node named a block
 // that did not exist.
-func (s Swept) untrue(final rail.Mark) bool {
+func (s Swept) untrue(final rail.Head) bool {
 	return final.Block < max(s.Block, s.Rest.To) && final.Time.After(s.At.Add(sweptDoubt)) && !s.Since.IsZero()
 }
 
 // readAgain goes back to where the reading began, because a note was not true. What is owed is owed
 // once; the totals of days are counted anew.
-func readAgain(tx ledger.Tx, info rail.Info, s Swept, final rail.Mark) (Swept, error) {
+func readAgain(tx ledger.Tx, info rail.Info, s Swept, final rail.Head) (Swept, error) {
 	s.Rest = rail.Span{}
 	if s.Block = s.First; final.Block < s.First {
 		s.First, s.Block = 0, 0 // from the first block on; what is too early is known by its time

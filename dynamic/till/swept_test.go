@@ -50,9 +50,9 @@ func (r unsteady) Requirement(amount int64) rail.Requirement {
 	return req
 }
 
-func (r unsteady) Final(ctx context.Context) (rail.Mark, error) {
+func (r unsteady) Final(ctx context.Context) (rail.Head, error) {
 	if r.mood.away.Load() {
-		return rail.Mark{}, errSilent
+		return rail.Head{}, errSilent
 	}
 	m, err := r.Rail.Final(ctx)
 	m.Block += r.mood.ahead.Load()

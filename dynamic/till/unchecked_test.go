@@ -31,9 +31,9 @@ func (r misled) Check(ctx context.Context) error {
 	return r.Rail.Check(ctx)
 }
 
-func (r misled) Final(ctx context.Context) (rail.Mark, error) {
+func (r misled) Final(ctx context.Context) (rail.Head, error) {
 	if r.lost.Load() {
-		return rail.Mark{Block: 1 << 40, Time: time.Now().Add(time.Hour)}, nil
+		return rail.Head{Block: 1 << 40, Time: time.Now().Add(time.Hour)}, nil
 	}
 	return r.Rail.Final(ctx)
 }
@@ -51,17 +51,18 @@ func (r misled) Incoming(ctx context.Context, s rail.Span) iter.Seq2[rail.Piece,
 	return r.Rail.Incoming(ctx, s)
 }
 
-func (r misled) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+func (r misled) Status(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Verified,
 	now time.Time) (rail.Finding, error) {
 	if r.lost.Load() {
 		return rail.Finding{State: rail.Dead, Reason: "cancelled", Final: true}, nil
 	}
-	return r.Rail.Look(ctx, p, signed, since, now)
+	return r.Rail.Status(ctx, p, signed, since, now)
 }
 
-func (r misled) Verify(ctx context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Mark, error) {
+func (r misled) Verify(ctx context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Verified,
+	error) {
 	if r.lost.Load() {
-		return rail.Mark{}, nil
+		return rail.Verified{}, nil
 	}
 	return r.Rail.Verify(ctx, p, want, now)
 }

@@ -155,7 +155,7 @@ func (t *Till) sweepNetwork(ctx context.Context, task schedule.Task, r rail.Rail
 
 // unsure reads how far an address was read, which is far back where the note of it is seen to be
 // untrue, and some of the transfers of which it was not sure what they are.
-func (t *Till) unsure(ctx context.Context, task schedule.Task, info rail.Info, final rail.Mark) (s Swept,
+func (t *Till) unsure(ctx context.Context, task schedule.Task, info rail.Info, final rail.Head) (s Swept,
 	list []rail.Transfer, err error) {
 	err = t.view(ctx, func(tx ledger.Tx) (err error) {
 		list = nil

@@ -217,7 +217,7 @@ type longChain struct {
 
 const readASecond = 10_000
 
-func (r longChain) Final(ctx context.Context) (rail.Mark, error) {
+func (r longChain) Final(ctx context.Context) (rail.Head, error) {
 	m, err := r.Rail.Final(ctx)
 	m.Block += r.grown.Load()
 	return m, err

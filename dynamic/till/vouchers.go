@@ -146,7 +146,7 @@ func (t *Till) takeVoucher(ctx context.Context, o *matched) (*Sale, error) {
 	bid := channels.Bid{Network: r.Info().Network, ChannelPayment: *c, Amount: o.amount(),
 		Purchase: attest.NewID(prefixPurchase), Print: o.print}
 	left := func() {}
-	var mark rail.Mark
+	var seen rail.Verified
 	if c.Deposit != nil {
 		if least := t.leastDeposit(); rail.Atomic(c.Deposit.Amount) < least {
 			_, terms, _ := t.voucherRail()
@@ -161,11 +161,11 @@ func (t *Till) takeVoucher(ctx context.Context, o *matched) (*Sale, error) {
 	err := t.checks.Verify(ctx, o.client, known, func() (err error) {
 		bid.Coded, err = r.VerifyVoucher(ctx, c, o.terms, o.at)
 		if err == nil && c.Deposit != nil {
-			mark, bid.Seen, err = r.VerifyDeposit(ctx, c, o.terms, o.at)
+			seen, bid.Seen, err = r.VerifyDeposit(ctx, c, o.terms, o.at)
 		}
 		return err
 	})
-	o.local = mark.Local
+	o.local = seen.Local
 	if errors.Is(err, rail.ErrUsed) && c.Deposit != nil {
 		// The deposit landed, perhaps for a purchase that was given up: the voucher may buy
 		// without.
@@ -179,7 +179,7 @@ func (t *Till) takeVoucher(ctx context.Context, o *matched) (*Sale, error) {
 			return t.voucherRefused(ctx, o, err)
 		}
 	}
-	p, rep, err := t.holdChannel(ctx, o, bid, mark)
+	p, rep, err := t.holdChannel(ctx, o, bid, seen)
 	if p == nil {
 		left()
 	}
@@ -206,12 +206,12 @@ func (t *Till) knownPayer(ctx context.Context, o *matched) func() bool {
 // holdChannel claims an order by voucher. The chain is read where the row asks for it, and once
 // where a voucher does not fit what is known: the payer may have put money in elsewhere. Where
 // something is under way for the channel it waits for that a while.
-func (t *Till) holdChannel(ctx context.Context, o *matched, bid channels.Bid, mark rail.Mark) (*Purchase, *repeated,
+func (t *Till) holdChannel(ctx context.Context, o *matched, bid channels.Bid, seen rail.Verified) (*Purchase, *repeated,
 	error) {
 	waiting, cancel := context.WithTimeout(ctx, t.cfg.OpenWait)
 	defer cancel()
 	for {
-		p, rep, err := t.claimVoucher(ctx, o, bid, mark)
+		p, rep, err := t.claimVoucher(ctx, o, bid, seen)
 		_, mismatch := errors.AsType[*channels.Mismatch](err)
 		busy, isBusy := errors.AsType[*channels.Busy](err)
 		switch {
@@ -248,7 +248,7 @@ func (t *Till) holdChannel(ctx context.Context, o *matched, bid channels.Bid, ma
 
 // claimVoucher takes the channel, the slot of a key of the buyer's own and the stock in one
 // transaction, or finds the purchase that the voucher repeats.
-func (t *Till) claimVoucher(ctx context.Context, o *matched, bid channels.Bid, mark rail.Mark) (p *Purchase,
+func (t *Till) claimVoucher(ctx context.Context, o *matched, bid channels.Bid, seen rail.Verified) (p *Purchase,
 	rep *repeated, err error) {
 	if t.full() {
 		return nil, nil, (&Error{Code: CodeFull, Retry: 2 * time.Second}).paid("no", "same_payment")
@@ -267,7 +267,7 @@ func (t *Till) claimVoucher(ctx context.Context, o *matched, bid channels.Bid, m
 			return err
 		}
 		if a != nil {
-			if err := t.maySettle(tx, o.p.payment, a, bid.Purchase, mark); err != nil {
+			if err := t.maySettle(tx, o.p.payment, a, bid.Purchase, seen); err != nil {
 				return err
 			}
 		}
@@ -280,7 +280,7 @@ func (t *Till) claimVoucher(ctx context.Context, o *matched, bid channels.Bid, m
 				return err
 			}
 		}
-		if p, err = o.order(tx, t.makerOn(o.site), bid.Purchase, mark); err != nil {
+		if p, err = o.order(tx, t.makerOn(o.site), bid.Purchase, seen); err != nil {
 			return err
 		}
 		p.Spent = &Spent{Channel: bid.Channel, Max: bid.Voucher.Max, Deposit: bid.Deposit,

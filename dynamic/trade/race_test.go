@@ -105,7 +105,7 @@ func TestKilledOnTheWay(t *testing.T) {
 func killedAfter(t *testing.T, item, step string) {
 	db := mem()
 	dies := true
-	// A flight that ends in the middle is what is left of a process that was killed.
+	// A run that ends in the middle is what is left of a process that was killed.
 	a := open(t, db, options{till: func(c *till.Config) {
 		c.SettleWait, c.RepeatWait = time.Second, time.Second
 		c.AfterStep = func(s string) {

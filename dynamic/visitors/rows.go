@@ -11,7 +11,7 @@ import (
 // tag groups these routes in the API description.
 const tag = "free shelf"
 
-// Rows are the routes of this desk.
+// Rows are the routes of this service.
 func (d *Service) Rows() []route.Row {
 	return slices.Concat(d.guestbookRows(), d.bellRows(), d.stampRows(), d.letterRows(), d.tipRows(), d.requestRows())
 }

@@ -151,7 +151,7 @@ type Sender struct {
 
 // Settler is a third party that broadcasts payments, such as a remote x402 facilitator. Nothing
 // that it says is believed (package till, M10): an error of any kind leaves the outcome unknown,
-// and success only becomes known by Look. Settling the same payment again must be harmless.
+// and success only becomes known by Status. Settling the same payment again must be harmless.
 type Settler interface {
 	// Host names the third party.
 	Host() string
@@ -254,10 +254,8 @@ func (c *Config) Faults() []error {
 	// it does.
 	if to, err := wallet.ParseAddress(c.PayTo); c.PayTo != "" && err != nil {
 		fail("pay_to: %w: name a wallet of yours, 0x and 40 digits of hex", err)
-	} else if c.PayTo != "" && [18]byte(to[:18]) == [18]byte{} {
-		// The zero address, or a precompiled contract such as the address in the example of a
-		// configuration.
-		fail("pay_to is an address that nobody has a key of: name a wallet of yours")
+	} else if c.PayTo != "" && to.IsZero() {
+		fail("pay_to is the zero address, where payments would be lost: name a wallet of yours")
 	}
 	for _, f := range c.Factories {
 		switch a, err := wallet.ParseAddress(f); {
@@ -280,6 +278,9 @@ func (c *Config) check() error {
 		return fmt.Errorf("the name does not belong to chain id %d", c.ChainID)
 	case c.PayTo == "":
 		return errors.New("pay_to is needed")
+	case [18]byte(common.HexToAddress(c.PayTo).Bytes()[:18]) == [18]byte{}:
+		// A precompiled contract, such as the address in the example of a configuration.
+		return errors.New("pay_to is an address that nobody has a key of: put your own there")
 	case c.AssetName == "" || c.AssetVersion == "":
 		return errors.New("the asset's EIP-712 name and version are needed")
 	case c.Settler == nil && c.Relayer == nil:

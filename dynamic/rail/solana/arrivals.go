@@ -108,8 +108,8 @@ type history struct {
 	list    []listed // newest first
 }
 
-// reaches is a final slot, of which every answer must know. A node that is of another cluster, or does
-// not know the whole span, is an error.
+// reaches is a final slot, of which every answer must know. A node that is of another cluster, or
+// does not know the whole span, is an error.
 func (c *count) reaches(ctx context.Context) (uint64, error) {
 	slot, list, err := c.r.accounts(ctx, finalized, sysvarClock)
 	if err != nil {

@@ -18,7 +18,7 @@
 // Nothing that was signed by both is shown to a node before the ledger has it: simulations run
 // without our signature. What a node says of a payment's end is believed only where its answers
 // agree with each other: a status alone pays for nothing, and a height alone ends nothing (see
-// look.go).
+// status.go).
 //
 // What the package does not know: goods, purchases, HTTP, and the journal. The fee payer's key
 // holds lamports for fees and nothing else; payTo is never needed as a key.
