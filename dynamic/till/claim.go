@@ -35,11 +35,7 @@ func (t *Till) claimOf(ctx context.Context, p *rail.Payment) (c Claim, found boo
 }
 
 func claimIn(tx ledger.Tx, p *rail.Payment) (Claim, bool, error) {
-	c, err := ledger.GetJSON[Claim](tx, authKey(p))
-	if errors.Is(err, errNotFound) {
-		return Claim{}, false, nil
-	}
-	return c, err == nil, err
+	return ledger.FindJSON[Claim](tx, authKey(p))
 }
 
 // known looks a payment up among the claims, and notes what else its payer has open: who buys much
@@ -81,24 +77,9 @@ func (t *Till) claim(ctx context.Context, o *matched, seen rail.Verified) (*Purc
 		if err := isOpen(tx, o.p.payment.Network); err != nil {
 			return err
 		}
-		c, err := ledger.GetJSON[Claim](tx, authKey(o.p.payment))
-		if err == nil {
-			if !o.p.proves(c) {
-				return errUsed
-			}
-			rep = &repeated{purchase: c.Purchase, slot: c.Answered}
-			return nil
-		}
-		if !errors.Is(err, errNotFound) {
+		var err error
+		if rep, err = t.earlier(tx, o); err != nil || rep != nil {
 			return err
-		}
-		if rep, err = t.slot(tx, o); err != nil {
-			return err
-		}
-		if rep != nil {
-			// The payer is proved by a fresh authorization; it is recorded as answered and never
-			// settled.
-			return o.answer(tx, rep.purchase)
 		}
 		if err := t.maySettle(tx, o.p.payment, a, id, seen); err != nil {
 			return err

@@ -53,22 +53,8 @@ func (t *Till) replaySlot(ctx context.Context, o *matched, otherwise error) (*Sa
 	}
 	var rep *repeated
 	err := t.update(ctx, func(tx ledger.Tx) (err error) {
-		rep = nil
-		c, err := ledger.GetJSON[Claim](tx, authKey(o.p.payment))
-		if err == nil { // claimed meanwhile, by another request with the same payment
-			if !o.p.proves(c) {
-				return errUsed
-			}
-			rep = &repeated{purchase: c.Purchase, slot: c.Answered}
-			return nil
-		}
-		if !errors.Is(err, errNotFound) {
-			return err
-		}
-		if rep, err = t.slot(tx, o); err != nil || rep == nil {
-			return err
-		}
-		return o.answer(tx, rep.purchase)
+		rep, err = t.earlier(tx, o)
+		return err
 	})
 	switch refusal, refused := errors.AsType[*rail.Refusal](err); {
 	case errors.Is(err, errUsed):
@@ -84,6 +70,26 @@ func (t *Till) replaySlot(ctx context.Context, o *matched, otherwise error) (*Sa
 		return nil, otherwise
 	}
 	return t.answerRepeat(ctx, rep)
+}
+
+// earlier finds the purchase that a request repeats, by its payment, which may be claimed meanwhile,
+// or by its key. The payer of another one is proved by a fresh authorization: it is recorded as
+// answered and never settled.
+func (t *Till) earlier(tx ledger.Tx, o *matched) (*repeated, error) {
+	c, found, err := claimIn(tx, o.p.payment)
+	switch {
+	case err != nil:
+		return nil, err
+	case found && !o.p.proves(c):
+		return nil, errUsed
+	case found:
+		return &repeated{purchase: c.Purchase, slot: c.Answered}, nil
+	}
+	rep, err := t.slot(tx, o)
+	if err != nil || rep == nil {
+		return nil, err
+	}
+	return rep, o.answer(tx, rep.purchase)
 }
 
 // answerRepeat waits for the first and gives its answer.

@@ -266,8 +266,8 @@ func (t *Till) judgeTransfer(tx ledger.Tx, info rail.Info, tr rail.Transfer) (*P
 		return Owe(tx, info, tr, Uncredited, "no purchase credits this payment")
 	}
 	key := uncreditedKey("small", info.Network, tr.Time.UTC().Format(time.DateOnly))
-	s, err := ledger.GetJSON[Small](tx, key)
-	if err != nil && !errors.Is(err, errNotFound) {
+	s, _, err := ledger.FindJSON[Small](tx, key)
+	if err != nil {
 		return nil, err
 	}
 	s.Transfers, s.Amount = s.Transfers+1, s.Amount+tr.Amount.Int64()
