@@ -30,8 +30,8 @@ func (slowRail) Parse(_ []byte, want rail.Requirement) (*rail.Payment, error) {
 		ValidBefore: time.Now().Add(5 * time.Minute).Unix()}, nil
 }
 
-func (slowRail) Verify(context.Context, *rail.Payment, rail.Requirement, time.Time) (rail.Mark, error) {
-	return rail.Mark{}, nil
+func (slowRail) Verify(context.Context, *rail.Payment, rail.Requirement, time.Time) (rail.Verified, error) {
+	return rail.Verified{}, nil
 }
 
 func (slowRail) Signed(*rail.Payment) bool { return false }

@@ -178,9 +178,6 @@ func New(cfg Config) (*Server, error) {
 // Table returns the rows the server answers, documents included.
 func (s *Server) Table() []route.Row { return s.table }
 
-// Describe returns the descriptions of rows, as the generator takes them.
-func Describe(rows []route.Row) []api.Route { return route.Describe(rows) }
-
 // ServeHTTP answers one request: with a document from memory if its address is one, else whatever
 // row the mux finds.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

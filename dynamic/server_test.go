@@ -190,10 +190,10 @@ func TestTableIsMuxIsOpenAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(walked, addresses(Describe(s.Table()))); d != "" {
+	if d := cmp.Diff(walked, addresses(route.Describe(s.Table()))); d != "" {
 		t.Errorf("mux - table +\n%s", d)
 	}
-	raw, err := api.BuildOpenAPI(api.Info{BaseURL: base, Title: "Store"}, Describe(rows), api.Documents)
+	raw, err := api.BuildOpenAPI(api.Info{BaseURL: base, Title: "Store"}, route.Describe(rows), api.Documents)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,8 +69,8 @@ func (closedRail) Parse([]byte, rail.Requirement) (*rail.Payment, error) {
 	return nil, &rail.Refusal{Reason: "invalid_payload", Message: "closed"}
 }
 
-func (closedRail) Verify(context.Context, *rail.Payment, rail.Requirement, time.Time) (rail.Mark, error) {
-	return rail.Mark{}, errClosed
+func (closedRail) Verify(context.Context, *rail.Payment, rail.Requirement, time.Time) (rail.Verified, error) {
+	return rail.Verified{}, errClosed
 }
 func (closedRail) Signed(*rail.Payment) bool                                  { return false }
 func (closedRail) Draft(context.Context, []*rail.Payment) (rail.Draft, error) { return nil, errClosed }
@@ -79,13 +79,14 @@ func (closedRail) Replace(context.Context, []*rail.Payment, rail.Signed, bool) (
 }
 func (closedRail) Send(context.Context, ...rail.Signed) error       { return errClosed }
 func (closedRail) Accounts(context.Context) ([]rail.Account, error) { return nil, errClosed }
-func (closedRail) Look(context.Context, *rail.Payment, []rail.Signed, rail.Mark, time.Time) (rail.Finding, error) {
+func (closedRail) Status(context.Context, *rail.Payment, []rail.Signed, rail.Verified, time.Time) (rail.Finding,
+	error) {
 	return rail.Finding{}, errClosed
 }
 func (closedRail) Changed() <-chan struct{}                 { return nil }
 func (closedRail) Check(context.Context) error              { return nil }
-func (closedRail) Head(context.Context) (rail.Mark, error)  { return rail.Mark{Block: 1}, nil }
-func (closedRail) Final(context.Context) (rail.Mark, error) { return rail.Mark{Block: 1}, nil }
+func (closedRail) Head(context.Context) (rail.Head, error)  { return rail.Head{Block: 1}, nil }
+func (closedRail) Final(context.Context) (rail.Head, error) { return rail.Head{Block: 1}, nil }
 func (closedRail) Funds(context.Context, string, []string) (rail.Funds, error) {
 	return rail.Funds{}, errClosed
 }
@@ -138,7 +139,7 @@ func shopRowsOf(t testing.TB, s **Server, db ledger.DB) []route.Row {
 		t.Fatal(err)
 	}
 	why := &roster.Reasons{Store: roster.New(db), BaseURL: base, Now: time.Now}
-	doors, err := mcp.New(mcp.Config{BaseURL: base, Site: site, Routes: Describe(publicRows()),
+	doors, err := mcp.New(mcp.Config{BaseURL: base, Site: site, Routes: route.Describe(publicRows()),
 		Documents: api.Documents,
 		Serve:     func(w http.ResponseWriter, r *http.Request) { (*s).Again(w, r) }, Buy: sells.Buy})
 	if err != nil {
@@ -283,10 +284,12 @@ func (noWallets) ProveText(context.Context, string, string, string, string) (who
 // publicRows are the rows of every instrument, for who only describes them.
 func publicRows() []route.Row {
 	var rows []route.Row
-	for _, r := range slices.Concat(counter.Routes(nil, services.New(services.Config{}).Kinds()), services.Routes(),
-		counter.ClockRoutes(), desk.Routes(), roster.Routes(), mcp.Routes(),
-		visitors.Routes(), a2a.Routes(), bounty.Routes(), trade.Routes()) {
-		rows = append(rows, route.Row{Route: r, Handle: func(http.ResponseWriter, *http.Request) error { return nil }})
+	for _, r := range slices.Concat(counter.Described(services.New(services.Config{}).Kinds()).Rows(),
+		new(services.Services).Rows(nil), new(counter.Clock).Rows(), new(desk.Desk).Rows(), new(roster.Reasons).Rows(),
+		new(mcp.Doors).Rows(), new(visitors.Service).Rows(), new(a2a.Door).Rows(), new(bounty.Service).Rows(),
+		new(trade.Counter).Rows()) {
+		r.Handle = func(http.ResponseWriter, *http.Request) error { return nil }
+		rows = append(rows, r)
 	}
 	return rows
 }
@@ -297,7 +300,7 @@ var release = flag.Bool("release", false, "write the description of the API as t
 // version.
 func TestNothingReleasedIsTakenAway(t *testing.T) {
 	raw, err := api.BuildOpenAPI(api.Info{BaseURL: base, Title: "Store", Summary: "A general store for agents."},
-		Describe(publicRows()), api.Documents)
+		route.Describe(publicRows()), api.Documents)
 	if err != nil {
 		t.Fatal(err)
 	}

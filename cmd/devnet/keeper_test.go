@@ -18,6 +18,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/restore"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -78,11 +79,11 @@ func TestLostHighWaterStopsTheStart(t *testing.T) {
 	if err := start(); err != nil {
 		t.Fatalf("with its file: %v", err)
 	}
-	other, err := till.OpenHighWater(cfg.HighWater, attest.SpecimenKey())
+	other, err := restore.OpenHighWater(cfg.HighWater, attest.SpecimenKey())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := start(); !errors.Is(err, till.ErrHighWaterInUse) {
+	if err := start(); !errors.Is(err, restore.ErrHighWaterInUse) {
 		t.Errorf("on the file of another process: %v", err)
 	}
 	if err := other.Close(); err != nil {
@@ -140,7 +141,7 @@ func TestKeeperRestores(t *testing.T) {
 	}
 	files := []string{cfg.HighWater, cfg.HighWater + ".2"}
 	for i, f := range files {
-		h, err := till.OpenHighWater(f, key)
+		h, err := restore.OpenHighWater(f, key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,9 +150,9 @@ func TestKeeperRestores(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	inLedger(t, cfg, till.Shut)
+	inLedger(t, cfg, ledger.Shut)
 	if _, err := keep(t, cfg, "reopen"); err == nil ||
-		errors.Is(err, till.ErrNotYet) {
+		errors.Is(err, restore.ErrNotYet) {
 		t.Errorf("reopened before it was compared with the chains: %v", err)
 	}
 	whole, err := os.ReadFile(files[1])
@@ -183,7 +184,7 @@ func TestKeeperRestores(t *testing.T) {
 		return nil
 	})
 	out, err := keep(t, cfg, "reopen")
-	if !errors.Is(err, till.ErrNotYet) || !strings.Contains(out, `"open":false,"wait_until":"`) {
+	if !errors.Is(err, restore.ErrNotYet) || !strings.Contains(out, `"open":false,"wait_until":"`) {
 		t.Errorf("reopened at once: %v, %s", err, out)
 	}
 	if out, err := keep(t, cfg, "owed"); err != nil || out != "" {
@@ -210,7 +211,7 @@ func TestRestoreDrill(t *testing.T) {
 		t.Fatal(err)
 	}
 	inLedger(t, cfg, number(7)) // sold since
-	h, err := till.OpenHighWater(cfg.HighWater, key)
+	h, err := restore.OpenHighWater(cfg.HighWater, key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/rail/evm"
 )
 
@@ -97,30 +96,19 @@ var genesisForm = regexp.MustCompile(`^(any|0x[0-9a-fA-F]{64})?$`)
 
 // checkEVM says what is wrong with keys of a network of the EVM.
 func (n NetworkConfig) checkEVM() error {
-	var errs []error
-	fail := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("network %s: "+format, append([]any{n.ID}, args...)...))
-	}
-	if _, known := evm.Preset(n.ID); !known {
-		fail("the id %w, such as eip155:8453 for Base", errUnknownNetwork)
-	}
-	if to, err := wallet.ParseAddress(n.PayTo); n.PayTo != "" && err != nil {
-		fail("pay_to: %w: name a wallet of yours, 0x and 40 digits of hex", err)
-	} else if n.PayTo != "" && to.IsZero() {
-		fail("pay_to is the zero address, where payments would be lost: name a wallet of yours")
-	}
-	for _, f := range n.Factories {
-		if _, err := wallet.ParseAddress(f); err != nil {
-			fail("factories: %w: name contracts, 0x and 40 digits of hex", err)
-		}
-	}
-	if n.Transfer != "" && n.Transfer != "eip3009" && n.Transfer != "permit2" {
-		fail("transfer %q is neither eip3009 nor permit2", n.Transfer)
+	cfg, known := evm.Preset(n.ID)
+	cfg.PayTo, cfg.Factories, cfg.Transfer = n.PayTo, n.Factories, n.Transfer
+	faults := cfg.Faults()
+	if !known {
+		faults = append(faults, fmt.Errorf("the id %w, such as eip155:8453 for Base", errUnknownNetwork))
 	}
 	if !genesisForm.MatchString(n.GenesisHash) {
-		fail("genesis_hash is 0x and 64 digits of hex, or any for a local chain")
+		faults = append(faults, errors.New("genesis_hash is 0x and 64 digits of hex, or any for a local chain"))
 	}
-	return errors.Join(errs...)
+	for i, err := range faults {
+		faults[i] = fmt.Errorf("network %s: %w", n.ID, err)
+	}
+	return errors.Join(faults...)
 }
 
 // checkFolders demands that the folders that are read are there, and names the key and the path of

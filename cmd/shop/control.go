@@ -19,7 +19,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
-	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/restore"
 )
 
 // A bbolt ledger belongs to the process that serves it, so what else needs it asks that process
@@ -88,7 +88,7 @@ func answerControl(w http.ResponseWriter, work func(io.Writer) error) {
 		return
 	}
 	name := errorTrailer
-	if errors.Is(err, till.ErrNotYet) {
+	if errors.Is(err, restore.ErrNotYet) {
 		name = notYetTrailer
 	}
 	w.Header().Set(http.TrailerPrefix+name, url.QueryEscape(err.Error()))
@@ -113,8 +113,8 @@ func answered(h http.Header) error {
 // notYet is what the serving process refused for now.
 type notYet struct{ error }
 
-// Unwrap makes it till.ErrNotYet.
-func (notYet) Unwrap() error { return till.ErrNotYet }
+// Unwrap makes it restore.ErrNotYet.
+func (notYet) Unwrap() error { return restore.ErrNotYet }
 
 // askServer sends a request, such as "GET /backup", with a body or nil, to the process that holds
 // the ledger. ok is false when there is none.

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"store.example/agentstore/dynamic/ledger"
-	"store.example/agentstore/dynamic/till"
 )
 
 // keep does a keeper's verb, and gives the lines of its answer.
@@ -48,7 +47,7 @@ func TestReopenGoesThroughTheServingProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Update(t.Context(), till.Shut); err != nil {
+	if err := db.Update(t.Context(), ledger.Shut); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())

@@ -18,6 +18,7 @@ import (
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/restore"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/generator"
 	"store.example/agentstore/generator/pages"
@@ -144,20 +145,20 @@ type reopenIn struct {
 func (in *reopenIn) waits() bool { return in.Wait }
 
 // reopen opens a restored and reconciled store for business where nothing that was sent before can
-// land any more. till.ErrNotYet says that some networks have to wait.
+// land any more. restore.ErrNotYet says that some networks have to wait.
 func (s *Shop) reopen(ctx context.Context, in reopenIn, dry bool) (reopened, error) {
-	return till.Reopen(ctx, s.DB, s.Rails, till.ReopenOptions{Network: in.Network, Dry: dry})
+	return restore.Reopen(ctx, s.DB, s.Rails, restore.Options{Network: in.Network, Dry: dry})
 }
 
 // reopened are the networks of a store that was restored, none of one that is open.
-type reopened []till.Reopened
+type reopened []restore.Reopened
 
 // Plain is how they stand.
 func (r reopened) Plain() []any {
 	if len(r) == 0 {
 		return []any{"The store is open on every network."}
 	}
-	return []any{[]till.Reopened(r)}
+	return []any{[]restore.Reopened(r)}
 }
 
 // owed lists what is owed for money that no purchase credits.
@@ -191,13 +192,13 @@ func Restore(ctx context.Context, c *Config, r io.Reader) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return ledger.Restore(ctx, db, r, till.Shut)
+	return ledger.Restore(ctx, db, r, ledger.Shut)
 }
 
 // Reconcile compares a restored ledger with the chains and with the high-water files of every
 // process of the store: the configured one, where there is, and others. Lines that cannot be read
 // are an error, unless they are to be skipped; then they are told in the log.
-func Reconcile(ctx context.Context, c *Config, files []string, skip bool, log *slog.Logger) (_ []till.Reconciled,
+func Reconcile(ctx context.Context, c *Config, files []string, skip bool, log *slog.Logger) (_ []restore.Reconciled,
 	err error) {
 	spec, err := LedgerSpec(c)
 	if err != nil {
@@ -214,13 +215,13 @@ func Reconcile(ctx context.Context, c *Config, files []string, skip bool, log *s
 	var marks []till.HighMark
 	var unreadable []error
 	for _, file := range files {
-		m, err := till.ReadHighWater(file, s.Ring)
+		m, err := restore.ReadHighWater(file, s.Ring)
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("there is no high-water file %s: put its copy there first, or numbers and secrets "+
 				"may be given twice; if it is lost, store keeper high-water rebuild makes what ledger and chains "+
 				"still know", file)
 		}
-		if _, bad := errors.AsType[*till.Unreadable](err); bad {
+		if _, bad := errors.AsType[*restore.Unreadable](err); bad {
 			unreadable = append(unreadable, err)
 			log.Warn("high-water lines cannot be read", "err", err)
 		} else if err != nil {
@@ -236,7 +237,7 @@ func Reconcile(ctx context.Context, c *Config, files []string, skip bool, log *s
 	if err != nil {
 		return nil, err
 	}
-	return s.Till.Reconcile(ctx, marks, recorded)
+	return restore.Reconcile(ctx, s.Till, marks, recorded)
 }
 
 type rebuildIn struct {
@@ -244,11 +245,11 @@ type rebuildIn struct {
 }
 
 // rebuildHighWater makes the configured high-water file anew from ledger and chains.
-func (s *Shop) rebuildHighWater(ctx context.Context, _ rebuildIn, dry bool) (till.Rebuilt, error) {
+func (s *Shop) rebuildHighWater(ctx context.Context, _ rebuildIn, dry bool) (restore.Rebuilt, error) {
 	if s.Config.HighWater == "" {
-		return till.Rebuilt{}, errors.New("the configuration names no high_water file")
+		return restore.Rebuilt{}, errors.New("the configuration names no high_water file")
 	}
-	marks, out, err := s.Till.HighMarks(ctx)
+	marks, out, err := restore.Marks(ctx, s.Till)
 	out.File, out.DryRun = s.Config.HighWater, dry
 	if err != nil || dry {
 		return out, err
@@ -257,7 +258,7 @@ func (s *Shop) rebuildHighWater(ctx context.Context, _ rebuildIn, dry bool) (til
 	if err != nil {
 		return out, err
 	}
-	return out, till.WriteHighWater(s.Config.HighWater, key, marks)
+	return out, restore.WriteHighWater(s.Config.HighWater, key, marks)
 }
 
 // observed is what the published record knows of things that happen once.
@@ -309,9 +310,9 @@ func Tree(c *Config) (string, error) {
 // Drilled is what restoring a backup would come to.
 type Drilled struct {
 	// Occupied says that the configured ledger's file is there: a restore refuses it.
-	Occupied bool              `json:"ledger_occupied"`
-	Networks []till.Reconciled `json:"networks"`
-	Counters []DrilledCounter  `json:"counters"`
+	Occupied bool                 `json:"ledger_occupied"`
+	Networks []restore.Reconciled `json:"networks"`
+	Counters []DrilledCounter     `json:"counters"`
 }
 
 // DrilledCounter is the last number of a counter in the backup, and after the high-water files and

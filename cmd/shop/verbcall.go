@@ -22,6 +22,7 @@ import (
 
 	"store.example/agentstore/cmd/args"
 	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/restore"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -265,7 +266,7 @@ func (c *Call) Do(ctx context.Context, cfg *Config, log *slog.Logger, w io.Write
 	for {
 		var out bytes.Buffer // what is said is the last word
 		err := c.ask(ctx, cfg, log, &out)
-		if !errors.Is(err, till.ErrNotYet) {
+		if !errors.Is(err, restore.ErrNotYet) {
 			_, werr := w.Write(out.Bytes())
 			return errors.Join(err, werr)
 		}

@@ -63,20 +63,9 @@ const (
 // orders is the tool whose answers are tasks.
 const orders = "check_order"
 
-// Routes describes the route of the door.
-func Routes() []api.Route { return route.Routes(faces()) }
-
 // Rows are the routes of the door.
 func (d *Door) Rows() []route.Row {
-	rows := route.Bind(d, faces())
-	for i := range rows {
-		rows[i].Timeout = d.Timeout
-	}
-	return rows
-}
-
-func faces() []route.Face[*Door] {
-	return []route.Face[*Door]{{
+	return []route.Row{{
 		Name: "a2a_call", Method: http.MethodPost, Pattern: api.A2APath, Tags: []string{"agents"},
 		Serve: api.Private, Summary: "Call the free tools over A2A",
 		Description: "JSON-RPC 2.0, A2A " + api.A2AVersion + " and " + api.A2AVersionOne + ": message/send, or " +
@@ -88,7 +77,7 @@ func faces() []route.Face[*Door] {
 			Description: "one JSON-RPC message"},
 		Responses: []api.Response{{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[reply](),
 			Description: "The answer, or a JSON-RPC error"}},
-		Handle: (*Door).serve,
+		Handle: d.serve, Timeout: d.Timeout,
 	}}
 }
 

@@ -43,8 +43,8 @@ type Book struct {
 // ReadBook reads the book of an account at the ledger's time; an account that never bought has an
 // empty one.
 func ReadBook(tx ledger.Tx, id string) (Book, error) {
-	b, err := ledger.GetJSON[Book](tx, bookKey(id))
-	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+	b, _, err := ledger.FindJSON[Book](tx, bookKey(id))
+	if err != nil {
 		return b, err
 	}
 	now := tx.Now().UTC()

@@ -32,11 +32,7 @@ func refKey(id, digest string) []byte { return ledger.AccountKey("ref", id, dige
 
 // ReadRef finds what a name stands for; ok is false where it is new.
 func ReadRef(tx ledger.Tx, id, ref string) (r Ref, ok bool, err error) {
-	r, err = ledger.GetJSON[Ref](tx, refKey(id, digest(ref)))
-	if errors.Is(err, ledger.ErrNotFound) {
-		return Ref{}, false, nil
-	}
-	return r, err == nil, err
+	return ledger.FindJSON[Ref](tx, refKey(id, digest(ref)))
 }
 
 // SetRef gives a name its meaning.

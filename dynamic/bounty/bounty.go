@@ -168,7 +168,7 @@ type Service struct {
 	float map[string]Float // by network, as it was read last
 }
 
-// New checks cfg and returns a desk.
+// New checks cfg and returns a service.
 func New(cfg Config) (*Service, error) {
 	u, err := url.Parse(cfg.BaseURL)
 	if err != nil || u.Host == "" || strings.HasSuffix(cfg.BaseURL, "/") {

@@ -307,11 +307,7 @@ func (d *Service) judge(ctx context.Context, in *ClaimRequest, b *Bounty) (rail.
 
 // unclaimed refuses a settlement that was paid out for.
 func unclaimed(tx ledger.Tx, network, transaction string) error {
-	_, err := tx.Get(settledKey(network, transaction))
-	if errors.Is(err, ledger.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
+	if paid, err := ledger.Has(tx, settledKey(network, transaction)); err != nil || !paid {
 		return err
 	}
 	return refuse("already_claimed", "A reward was paid out for this settlement already; each is good for one.",

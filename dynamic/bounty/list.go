@@ -200,14 +200,6 @@ func openSection(x View) templates.Section {
 
 func amount(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-type face = route.Face[*Service]
-
-// Routes describe what every board serves.
-func Routes() []api.Route { return route.Routes(faces()) }
-
-// Rows are the routes of this board.
-func (d *Service) Rows() []route.Row { return route.Bind(d, faces()) }
-
 // BudgetClaims is the budget that claims spend: each reads a chain.
 const BudgetClaims = "bounty_claims"
 
@@ -216,17 +208,18 @@ const tag = "bounties"
 // maxBody bounds a claim: every field at its longest, each character escaped.
 const maxBody = 64 << 10
 
-func faces() []face {
+// Rows are the routes of this board.
+func (d *Service) Rows() []route.Row {
 	board := route.Answers[Board](http.StatusOK, "The board", 503)
 	const about = "Rewards for buying once at a named door and showing the transaction. Statuses are open, held " +
 		"(claimed, the authorization not redeemed), paid and expired."
-	return []face{
+	return []route.Row{
 		{Name: "bounties", Method: http.MethodGet, Pattern: "/api/bounties", Serve: api.Ledger,
 			Tags: []string{tag}, Summary: "The bounty board", Description: about, Responses: board,
-			Handle: (*Service).getBoard},
+			Handle: d.getBoard},
 		{Name: "bounties_page", Method: http.MethodGet, Pattern: "/bounties", Serve: api.Ledger,
 			Tags: []string{tag}, Summary: "The bounty board, as a page for people", Description: about,
-			Responses: board, Handle: (*Service).getBoard},
+			Responses: board, Handle: d.getBoard},
 		{Name: "bounty_claim", Method: http.MethodPost, Pattern: "/api/bounty-claim",
 			Serve: api.Private, Budget: BudgetClaims, Tags: []string{tag},
 			Summary: "Claim a bounty with the transaction of your purchase",
@@ -237,6 +230,6 @@ func faces() []face {
 				Description: "bounty_id, tx_hash, payer, payout_to, and what else there is"},
 			Responses: route.OK[Claimed]("Taken, with the authorization that pays", 400, 403, 404, 409, 410, 413, 415,
 				422, 429, 503),
-			Handle: (*Service).postClaim},
+			Handle: d.postClaim},
 	}
 }

@@ -207,9 +207,9 @@ func (d *Service) readFloat(ctx context.Context, network string) (f Float, err e
 // Every is how often the chains are asked what became of payouts, and what is left to pay with.
 const Every = 10 * time.Minute
 
-// Look asks the chains what became of the payouts that are not known to be redeemed, and reads the
-// float of each network on which rewards are paid.
-func (d *Service) Look(ctx context.Context) error {
+// Refresh asks the chains what became of the payouts that are not known to be redeemed, and reads
+// the float of each network on which rewards are paid.
+func (d *Service) Refresh(ctx context.Context) error {
 	var all []Bounty
 	nets := map[string]bool{}
 	err := d.cfg.DB.View(ctx, func(tx ledger.Tx) (err error) {
@@ -248,7 +248,7 @@ func (d *Service) Look(ctx context.Context) error {
 // once.
 func (d *Service) Run(ctx context.Context) error {
 	return schedule.Every(ctx, Every, func(ctx context.Context) {
-		if err := d.Look(ctx); err != nil && ctx.Err() == nil {
+		if err := d.Refresh(ctx); err != nil && ctx.Err() == nil {
 			d.cfg.Log.Warn("what became of bounties' payouts is not known", "err", err)
 		}
 	})

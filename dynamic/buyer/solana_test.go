@@ -131,7 +131,7 @@ func (s *seller) settle(ctx context.Context, header string, want rail.Requiremen
 	if err != nil || s.paid[p.Nonce] == rail.Paid {
 		return p, "before", err
 	}
-	mark, err := s.rail.Verify(ctx, p, want, time.Now())
+	seen, err := s.rail.Verify(ctx, p, want, time.Now())
 	if err != nil {
 		return nil, "", err
 	}
@@ -147,7 +147,7 @@ func (s *seller) settle(ctx context.Context, header string, want rail.Requiremen
 		return nil, "", err
 	}
 	s.Do(nil, "dev_seal")
-	f, err := s.rail.Look(ctx, p, []rail.Signed{signed}, mark, time.Now())
+	f, err := s.rail.Status(ctx, p, []rail.Signed{signed}, seen, time.Now())
 	if err != nil || f.State != rail.Paid {
 		return nil, "", fmt.Errorf("%v, %w", f.State, err)
 	}

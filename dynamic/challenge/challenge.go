@@ -15,7 +15,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"time"
 
 	"store.example/agentstore/corpus/attest"
@@ -122,11 +121,7 @@ func Spend(tx ledger.Tx, use string, c Challenge) (fresh bool, err error) {
 
 // Spent reports whether a challenge was answered, until its end.
 func Spent(tx ledger.Tx, use string, c Challenge) (bool, error) {
-	_, err := tx.Get(spentKey(use, c))
-	if errors.Is(err, ledger.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	return ledger.Has(tx, spentKey(use, c))
 }
 
 func spentKey(use string, c Challenge) []byte {

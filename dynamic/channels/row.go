@@ -63,10 +63,7 @@ func Reads(network, id string, now time.Time) []ledger.Range {
 
 // ReadWatch is up to where a network was looked at; zero where nobody looked.
 func ReadWatch(tx ledger.Tx, network string) (Watch, error) {
-	w, err := ledger.GetJSON[Watch](tx, ledger.ChannelWatchKey(network))
-	if errors.Is(err, ledger.ErrNotFound) {
-		return Watch{}, nil
-	}
+	w, _, err := ledger.FindJSON[Watch](tx, ledger.ChannelWatchKey(network))
 	return w, err
 }
 

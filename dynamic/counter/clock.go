@@ -31,16 +31,9 @@ type Clock struct {
 	made route.Memo[edition, keptFor, kept]
 }
 
-type clockFace = route.Face[*Clock]
-
-// ClockRoutes describes the routes.
-func ClockRoutes() []api.Route { return route.Routes(clockFaces()) }
-
 // Rows are the routes of this clock.
-func (c *Clock) Rows() []route.Row { return route.Bind(c, clockFaces()) }
-
-func clockFaces() []clockFace {
-	return []clockFace{
+func (c *Clock) Rows() []route.Row {
+	return []route.Row{
 		{
 			Name: "porch", Method: http.MethodGet, Pattern: "/porch", Tags: []string{"storefront"},
 			Serve: api.Clock, Summary: "The porch: one line an hour, and how many seats are out",
@@ -48,7 +41,7 @@ func clockFaces() []clockFace {
 				"the last sealed week of the record and its sales look like. Nothing is for sale on it. It " +
 				"changes on the hour, UTC. JSON, Markdown, or a page for browsers.",
 			Responses: forms("The porch in this hour", api.SchemaFor[Porch](), route.Problems(404, 406)...),
-			Handle:    (*Clock).servePorch,
+			Handle:    c.servePorch,
 		},
 		{
 			Name: "zodiac_sign", Method: http.MethodGet, Pattern: "/zodiac/{address}", Tags: []string{"storefront"},
@@ -62,7 +55,7 @@ func clockFaces() []clockFace {
 				Example:     "0x000000000000000000000000000000000000dEaD"}},
 			Responses: forms("The sign and this week's page", api.SchemaFor[Reading](),
 				route.Problems(400, 404, 406)...),
-			Handle: (*Clock).serveSign,
+			Handle: c.serveSign,
 		},
 	}
 }

@@ -5,15 +5,16 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/route"
 )
 
-// commissions is the door at which quoted work is paid for.
-func commissions(doors spoken) []face {
+// commissionRows is the door at which quoted work is paid for.
+func (c *Counter) commissionRows(doors spoken) []route.Row {
 	params := buyParams(doors)
 	params[0] = api.Param{Name: "request_id", In: api.Path, Type: "string", Required: true, MinLength: 24,
 		MaxLength: 24,
 		Pattern:   "^req_[a-z2-7]{20}$", Description: "of the answer to POST /api/request"}
-	return []face{{
+	return []route.Row{{
 		Name: "commission", Method: http.MethodGet, Pattern: "/api/commission/{request_id}",
 		Tags:  []string{"purchase"},
 		Serve: api.Paid, Paid: true, Quoted: true,
@@ -22,7 +23,7 @@ func commissions(doors spoken) []face {
 			"the answer has the order under which the work is delivered.",
 		Params: params, Responses: doorResponses(doors),
 		ValidateLate: true,
-		Handle: func(c *Counter, w http.ResponseWriter, r *http.Request) error {
+		Handle: func(w http.ResponseWriter, r *http.Request) error {
 			return c.Sell(w, r, goods.CommissionPrefix+r.PathValue("request_id"))
 		},
 	}}

@@ -51,9 +51,9 @@ const (
 	discoveredMost  = 100
 )
 
-func discovery() face {
+func (c *Counter) discoveryRow() route.Row {
 	least, most, start := 1.0, float64(discoveredMost), 0.0
-	return face{
+	return route.Row{
 		Name: "discovery_resources", Method: http.MethodGet, Pattern: DiscoveryPath, Tags: []string{"agents"},
 		Serve: api.Ledger, Summary: "The store's own paid doors, for crawlers of x402",
 		Description: "In the form in which facilitators list resources. The terms are those of the doors' 402 at " +
@@ -69,7 +69,7 @@ func discovery() face {
 		},
 		Responses: ok(api.Response{Schema: api.SchemaFor[Discovered](), Headers: private,
 			Description: "A page of the list"}),
-		Handle: (*Counter).serveDiscovery,
+		Handle: c.serveDiscovery,
 	}
 }
 

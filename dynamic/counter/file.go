@@ -13,9 +13,9 @@ import (
 	"store.example/agentstore/dynamic/route"
 )
 
-// file is the route of goods that are fetched.
-func file() face {
-	return face{
+// fileRow is the route of goods that are fetched.
+func (c *Counter) fileRow() route.Row {
+	return route.Row{
 		Name: "purchase_file", Method: http.MethodGet, Pattern: "/api/purchase-status/{purchase_id}/file",
 		Tags: []string{"purchase"}, Serve: api.Private, Summary: "The file that was bought",
 		Description: "The bytes of a good that is a file, as often as its buyer likes, for the holder of the " +
@@ -33,7 +33,7 @@ func file() face {
 			{Status: http.StatusPartialContent, ContentType: "application/octet-stream",
 				Headers: append([]string{"Content-Disposition", "ETag"}, private...), Description: "A part of it"},
 		}, route.Problems(401, 404, 412, 416, 503)...),
-		Handle: (*Counter).serveFile,
+		Handle: c.serveFile,
 	}
 }
 

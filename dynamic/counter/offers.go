@@ -23,8 +23,8 @@ type Offered struct {
 	Until    string             `json:"until"`    // RFC 3339: the same offers are given until then
 }
 
-func offers() face {
-	return face{
+func (c *Counter) offersRow() route.Row {
+	return route.Row{
 		Name: "signed_offers", Method: http.MethodGet, Pattern: OffersPath, Tags: []string{"purchase"},
 		Serve: api.Ledger, Summary: "The signed offers of one door",
 		Description: "A JWS for every entry of accepts, where the 402 has that of the first alone. Free; it " +
@@ -33,7 +33,7 @@ func offers() face {
 			MaxLength: 200, Description: "what is sold: a good's id, or a paid page's path without its first /"}},
 		Responses: ok(api.Response{Schema: api.SchemaFor[Offered](), Headers: private,
 			Description: "The terms and their offers"}, route.Problems(404, 503)...),
-		Handle: (*Counter).serveOffers,
+		Handle: c.serveOffers,
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"store.example/agentstore/dynamic/till"
 )
 
-// pages are the routes of what is paid for by the page, a row a publication.
-func pages(doors spoken) []face {
-	var out []face
+// pageRows are the routes of what is paid for by the page, a row a publication.
+func (c *Counter) pageRows(doors spoken) []route.Row {
+	var out []route.Row
 	for _, p := range content.Publications {
 		var params []api.Param
 		for _, part := range p.Params {
@@ -27,7 +27,7 @@ func pages(doors spoken) []face {
 				responses[i].Headers = append(responses[i].Headers, headersOfText...)
 			}
 		}
-		out = append(out, face{
+		out = append(out, route.Row{
 			Name: p.Name + "_" + p.One, Method: http.MethodGet, Pattern: p.Pattern, Tags: []string{"purchase"},
 			Serve: api.Paid, Paid: true, Prices: []int64{p.Price},
 			Summary: "One " + p.One + " of the " + p.Name + ", for " + content.FormatUSDC(p.Price) + " USDC",
@@ -39,7 +39,7 @@ func pages(doors spoken) []face {
 				Headers:     append(headersOfText, "Idempotent-Replayed", "Cache-Control"),
 				Description: "The " + p.One}}, responses...),
 			ValidateLate: true,
-			Handle: func(c *Counter, w http.ResponseWriter, r *http.Request) error {
+			Handle: func(w http.ResponseWriter, r *http.Request) error {
 				return c.sell(w, r, sold{item: r.URL.Path[1:]}, asMarkdown)
 			},
 		})

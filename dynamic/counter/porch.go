@@ -11,15 +11,15 @@ import (
 	"store.example/agentstore/dynamic/till"
 )
 
-// porch is the route of the one thing on the porch that is paid for.
-func porch(doors spoken) []face {
+// porchRows is the route of the one thing on the porch that is paid for.
+func (c *Counter) porchRows(doors spoken) []route.Row {
 	responses := doorResponses(doors)
 	for i := range responses {
 		if responses[i].Status == http.StatusOK {
 			responses[i].Headers = append(responses[i].Headers, headersOfText...)
 		}
 	}
-	return []face{{
+	return []route.Row{{
 		Name: "porch_line", Method: http.MethodGet, Pattern: "/porch/line", Tags: []string{"purchase"},
 		Serve: api.Paid, Paid: true, Prices: []int64{goods.PorchLinePrice},
 		Summary: "This hour's line of the porch, signed as a keepsake, for " +
@@ -33,7 +33,7 @@ func porch(doors spoken) []face {
 			Headers:     append(headersOfText, "Idempotent-Replayed", "Cache-Control"),
 			Description: "The line"}),
 		ValidateLate: true,
-		Handle: func(c *Counter, w http.ResponseWriter, r *http.Request) error {
+		Handle: func(w http.ResponseWriter, r *http.Request) error {
 			return c.sell(w, r, sold{item: till.PorchLine}, lineAsMarkdown)
 		},
 	}}

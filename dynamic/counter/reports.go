@@ -8,9 +8,9 @@ import (
 	"store.example/agentstore/dynamic/route"
 )
 
-// reportFace is the route that gives the reports of a class by their ids.
-func reportFace(name, pattern, of, class string) face {
-	return face{
+// reportRow is the route that gives the reports of a class by their ids.
+func (c *Counter) reportRow(name, pattern, of, class string) route.Row {
+	return route.Row{
 		Name: name, Method: http.MethodGet, Pattern: pattern, Tags: []string{"artifacts"}, Serve: api.Ledger,
 		Summary: "The signed report of " + of,
 		Description: "Free, for ever, for whoever has the address. As JSON it is what verify answers: the report " +
@@ -22,7 +22,7 @@ func reportFace(name, pattern, of, class string) face {
 				{Status: http.StatusOK, ContentType: api.HTML, Description: "The same, for people"},
 				{Status: http.StatusOK, ContentType: api.Markdown, Description: "The same, as text"}},
 				route.Problems(404, 503)...)...),
-		Handle: func(c *Counter, w http.ResponseWriter, r *http.Request) error {
+		Handle: func(w http.ResponseWriter, r *http.Request) error {
 			return c.serveReport(w, r, class)
 		},
 	}

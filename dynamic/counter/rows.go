@@ -40,17 +40,18 @@ func ok(v api.Response, more ...api.Response) []api.Response {
 	return append([]api.Response{v}, more...)
 }
 
-type face = route.Face[*Counter]
-
-// Routes describes the routes of a counter that speaks the given protocols, nil for those of the
-// table, and sells goods of some kinds.
-func Routes(protocols []pay.Row, kinds []goods.Kind) []api.Route {
-	return route.Routes(faces(protocols, kinds))
+// Described is a counter that sells goods of some kinds by the protocols of the table, for who
+// describes its rows and asks for nothing.
+func Described(kinds []goods.Kind) *Counter {
+	return &Counter{Config: till.Config{Basis: till.Basis{Kinds: kinds}}, rows: Protocols}
 }
 
 // Rows are the routes of this counter.
 func (c *Counter) Rows() []route.Row {
-	rows := route.Bind(c, faces(c.rows, c.Kinds))
+	doors := spoken{c.rows, api.SchemaFor[till.Delivery]()}
+	doors.delivery.Properties["deliverable"] = goods.Schema(c.Kinds)
+	rows := slices.Concat(c.saleRows(doors), c.pageRows(doors), c.porchRows(doors), c.commissionRows(doors),
+		c.readingRows(), c.artifactRows(), c.claimRows(), []route.Row{c.fileRow(), c.discoveryRow(), c.offersRow()})
 	for i := range rows {
 		if rows[i].Paid {
 			rows[i].Timeout = c.BuyTime()
@@ -65,21 +66,11 @@ type spoken struct {
 	delivery  *jsonschema.Schema
 }
 
-func faces(protocols []pay.Row, kinds []goods.Kind) []face {
-	if protocols == nil {
-		protocols = Protocols
-	}
-	doors := spoken{protocols, api.SchemaFor[till.Delivery]()}
-	doors.delivery.Properties["deliverable"] = goods.Schema(kinds)
-	return slices.Concat(sales(doors), pages(doors), porch(doors), commissions(doors), readings(),
-		artifacts(), claims(), []face{file(), discovery(), offers()})
-}
-
 var private = []string{"Cache-Control"}
 
-// sales are the routes that are paid for.
-func sales(doors spoken) []face {
-	return []face{
+// saleRows are the routes that are paid for.
+func (c *Counter) saleRows(doors spoken) []route.Row {
+	return []route.Row{
 		{
 			Name: "buy_item", Method: http.MethodGet, Pattern: "/api/buy/{item_id}", Tags: []string{"purchase"},
 			Serve: api.Paid, Paid: true, Summary: "Buy one good with one signed payment",
@@ -91,7 +82,7 @@ func sales(doors spoken) []face {
 			Params:       append(buyParams(doors), buyInputs()...),
 			Responses:    doorResponses(doors),
 			ValidateLate: true,
-			Handle:       (*Counter).serveBuy,
+			Handle:       c.serveBuy,
 		},
 		{
 			Name: "buy_item_post", Method: http.MethodPost, Pattern: "/api/buy/{item_id}",
@@ -106,7 +97,7 @@ func sales(doors spoken) []face {
 				Description: "The good's inputs; none for a good that needs none"},
 			Responses:    buyResponses(doors),
 			ValidateLate: true,
-			Handle:       (*Counter).serveBuy,
+			Handle:       c.serveBuy,
 		},
 		{
 			Name: "hold_item", Method: http.MethodGet, Pattern: "/api/hold/{item_id}", Tags: []string{"purchase"},
@@ -121,7 +112,7 @@ func sales(doors spoken) []face {
 			Params:       append(holdParams(doors), buyInputs()...),
 			Responses:    holdResponses(doorResponses(doors)),
 			ValidateLate: true,
-			Handle:       (*Counter).serveHold,
+			Handle:       c.serveHold,
 		},
 		{
 			Name: "hold_item_post", Method: http.MethodPost, Pattern: "/api/hold/{item_id}",
@@ -133,7 +124,7 @@ func sales(doors spoken) []face {
 				Description: "The good's inputs; none for a good that needs none"},
 			Responses:    holdResponses(buyResponses(doors)),
 			ValidateLate: true,
-			Handle:       (*Counter).serveHold,
+			Handle:       c.serveHold,
 		},
 	}
 }
@@ -153,9 +144,9 @@ func holdResponses(all []api.Response) []api.Response {
 	return append(all, held)
 }
 
-// readings are the routes that tell how something stands.
-func readings() []face {
-	return []face{
+// readingRows are the routes that tell how something stands.
+func (c *Counter) readingRows() []route.Row {
+	return []route.Row{
 		{
 			Name: "window_v1", Method: http.MethodGet, Pattern: "/api/window/v1", Tags: []string{"storefront"},
 			Serve: api.Ledger, Version: "v1", Since: api.ContractSince, Tool: "look_in_window",
@@ -165,7 +156,7 @@ func readings() []face {
 				"the porch, what this week's stamp says, and the newest titles. Free; it reserves nothing.",
 			Responses: ok(api.Response{Schema: api.SchemaFor[Window](), Headers: private,
 				Description: "What is on display"}, route.Problems(503)...),
-			Handle: (*Counter).serveWindow,
+			Handle: c.serveWindow,
 		},
 		{
 			Name: "purchase_status", Method: http.MethodGet, Pattern: "/api/purchase-status/{purchase_id}",
@@ -181,7 +172,7 @@ func readings() []face {
 			},
 			Responses: ok(api.Response{Schema: api.SchemaFor[PurchaseStatus](), Headers: private,
 				Description: "The purchase as it stands"}, route.Problems(401, 429, 503)...),
-			Handle: (*Counter).serveStatus,
+			Handle: c.serveStatus,
 		},
 		{
 			Name: "verify_artifact", Method: http.MethodGet, Pattern: "/api/verify/{id}", Tags: []string{"verify"},
@@ -198,7 +189,7 @@ func readings() []face {
 				append([]api.Response{{Status: http.StatusOK, ContentType: api.HTML,
 					Description: "The same, for people"}, {Status: http.StatusOK, ContentType: api.Markdown,
 					Description: "The same, as text, of a report"}}, route.Problems(404, 503)...)...),
-			Handle: (*Counter).serveVerify,
+			Handle: c.serveVerify,
 		},
 		{
 			Name: "verify_form", Method: http.MethodGet, Pattern: "/api/verify", Tags: []string{"verify"},
@@ -210,7 +201,7 @@ func readings() []face {
 					Description: "As of `/api/verify/{id}`; blanks around it are no part of it"},
 			},
 			Responses: []api.Response{{Status: http.StatusSeeOther, Description: "Where it is verified"}},
-			Handle:    (*Counter).serveVerifyForm,
+			Handle:    c.serveVerifyForm,
 		},
 		{
 			Name: "badge", Method: http.MethodGet, Pattern: "/badges/{patron_number}.svg", Tags: []string{"verify"},
@@ -221,7 +212,7 @@ func readings() []face {
 					Pattern: "^[1-9][0-9]*$", Description: "sequential from 1"},
 			},
 			Responses: []api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"}},
-			Handle:    (*Counter).serveBadge,
+			Handle:    c.serveBadge,
 		},
 	}
 }
@@ -232,9 +223,9 @@ func IDParam(name, prefix string) []api.Param {
 		Description: prefix + "…, from the answer to the purchase"}}
 }
 
-// artifacts are the routes that give what was bought by the id that its buyer alone has.
-func artifacts() []face {
-	return []face{
+// artifactRows are the routes that give what was bought by the id that its buyer alone has.
+func (c *Counter) artifactRows() []route.Row {
+	return []route.Row{
 		{
 			Name: "anchor", Method: http.MethodGet, Pattern: "/api/anchor/{anchor_id}", Tags: []string{"artifacts"},
 			Serve: api.Private, Summary: "Read a context anchor back",
@@ -243,7 +234,7 @@ func artifacts() []face {
 			Params: IDParam("anchor_id", "anchor_"),
 			Responses: ok(api.Response{Schema: api.SchemaFor[AnchorView](), Headers: private,
 				Description: "The anchor"}, route.Problems(404, 503)...),
-			Handle: (*Counter).serveAnchor,
+			Handle: c.serveAnchor,
 		},
 		{
 			Name: "patronage", Method: http.MethodGet, Pattern: "/api/patronage/{pass_id}",
@@ -252,10 +243,10 @@ func artifacts() []face {
 			Params:      IDParam("pass_id", "pass_"),
 			Responses: ok(api.Response{Schema: api.SchemaFor[PassView](), Headers: private,
 				Description: "The pass"}, route.Problems(404, 503)...),
-			Handle: (*Counter).servePass,
+			Handle: c.servePass,
 		},
-		reportFace("service_audit", "/api/service-audit/{audit_id}", "a reading", attest.ClassServiceAudit),
-		reportFace("onpage_audit", "/api/onpage-audit/{audit_id}", "a reading of a page", attest.ClassOnpageAudit),
+		c.reportRow("service_audit", "/api/service-audit/{audit_id}", "a reading", attest.ClassServiceAudit),
+		c.reportRow("onpage_audit", "/api/onpage-audit/{audit_id}", "a reading of a page", attest.ClassOnpageAudit),
 		{
 			Name: "order", Method: http.MethodGet, Pattern: "/api/order/{order_id}", Tags: []string{"artifacts"},
 			Serve: api.Private, Tool: "check_order", Summary: "How an order of the keeper's work stands",
@@ -264,7 +255,7 @@ func artifacts() []face {
 			Params: IDParam("order_id", "order_"),
 			Responses: ok(api.Response{Schema: api.SchemaFor[OrderView](), Headers: private,
 				Description: "The order"}, route.Problems(404, 429, 503)...),
-			Handle: (*Counter).serveOrder,
+			Handle: c.serveOrder,
 		},
 		{
 			Name: "order_file", Method: http.MethodGet, Pattern: "/api/order/{order_id}/file",
@@ -273,14 +264,14 @@ func artifacts() []face {
 			Params:      IDParam("order_id", "order_"),
 			Responses: append([]api.Response{{Status: http.StatusOK, ContentType: "application/octet-stream",
 				Headers: private, Description: "The file"}}, route.Problems(404, 503)...),
-			Handle: (*Counter).serveOrderFile,
+			Handle: c.serveOrderFile,
 		},
 	}
 }
 
-// claims are the routes by which a wallet gets back what it bought.
-func claims() []face {
-	return []face{
+// claimRows are the routes by which a wallet gets back what it bought.
+func (c *Counter) claimRows() []route.Row {
+	return []route.Row{
 		{
 			Name: "claims_challenge", Method: http.MethodPost, Pattern: "/api/claims/challenge",
 			Tags: []string{"purchase"}, Serve: api.Private, Budget: "claims",
@@ -291,7 +282,7 @@ func claims() []face {
 				Limit: maxBody},
 			Responses: ok(api.Response{Schema: api.SchemaFor[ClaimsChallenge](), Headers: private,
 				Description: "The text to sign"}, route.Problems(400, 413, 415, 429, 503)...),
-			Handle: (*Counter).serveChallenge,
+			Handle: c.serveChallenge,
 		},
 		{
 			Name: "claims", Method: http.MethodPost, Pattern: "/api/claims", Tags: []string{"purchase"},
@@ -304,7 +295,7 @@ func claims() []face {
 				Limit: maxBody},
 			Responses: ok(api.Response{Schema: api.SchemaFor[Claims](), Headers: private,
 				Description: "Purchases, newest first"}, route.Problems(400, 403, 413, 415, 429, 503)...),
-			Handle: (*Counter).serveClaims,
+			Handle: c.serveClaims,
 		},
 	}
 }

@@ -72,7 +72,7 @@ func readShared[R any](d *Desk, ctx context.Context, key string, c probe.Checker
 	return got.report.(R), shared, nil
 }
 
-func cardFace() route.Face[*Desk] {
+func (d *Desk) cardRow() route.Row {
 	return metered(api.Route{
 		Name: "a2a_check", Pattern: "/api/a2a/check", Budget: BudgetA2A, Tool: "check_a2a_card",
 		Summary: "Judge an A2A agent card",
@@ -81,5 +81,5 @@ func cardFace() route.Face[*Desk] {
 			"signature's keys are the one exception. Checks that would send a POST are not_checked unless live is " +
 			"true. A budget of its own.",
 		Body: urlBody[CardRequest]("url and live"), Responses: route.OK[Card]("The judgement", meteredProblems...),
-	}, (*Desk).card)
+	}, d.card)
 }

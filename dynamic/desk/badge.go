@@ -128,7 +128,7 @@ func age(observed string, now time.Time) string {
 	return screen.Count(int(d/(24*time.Hour)), "day") + " old"
 }
 
-func hostBadgeFace() route.Face[*Desk] {
+func (d *Desk) hostBadgeRow() route.Row {
 	return instrument(api.Route{
 		Name: "host_badge", Method: http.MethodGet, Pattern: "/badge/host.svg", Serve: api.Ledger,
 		Summary: "A host's tier in the record, as a badge",
@@ -137,10 +137,10 @@ func hostBadgeFace() route.Face[*Desk] {
 		Params: []api.Param{{Name: "host", In: api.QueryP, Type: "string", Required: true, MinLength: 1,
 			MaxLength: 255, Description: "Host name"}},
 		Responses: []api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"}},
-	}, (*Desk).hostBadge)
+	}, d.hostBadge)
 }
 
-func badgeFace() route.Face[*Desk] {
+func (d *Desk) badgeRow() route.Row {
 	return instrument(api.Route{
 		Name: "check_badge", Method: http.MethodGet, Pattern: "/badge/check.svg", Serve: api.Ledger,
 		Summary: "The last reading of a door, as a badge",
@@ -149,5 +149,5 @@ func badgeFace() route.Face[*Desk] {
 		Params: []api.Param{{Name: "url", In: api.QueryP, Type: "string", Format: "uri", Required: true,
 			MinLength: 1, MaxLength: maxURL, Description: "https URL of the door"}},
 		Responses: []api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"}},
-	}, (*Desk).checkBadge)
+	}, d.checkBadge)
 }

@@ -112,8 +112,8 @@ func (d *Desk) fixtures(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-func conformanceFaces() []route.Face[*Desk] {
-	return []route.Face[*Desk]{
+func (d *Desk) conformanceRows() []route.Row {
+	return []route.Row{
 		metered(api.Route{
 			Name: "conformance_v1", Pattern: "/api/conformance/v1", Version: "v1", Since: api.ContractSince,
 			Budget: BudgetReadings, Tool: "check_conformance", Summary: "Judge a signed offer or receipt of any issuer",
@@ -121,13 +121,13 @@ func conformanceFaces() []route.Face[*Desk] {
 				"budget is spent; without it the kid's did:web is resolved.",
 			Body: body[ConformanceRequest]("the artifact"), Responses: route.OK[Conformance]("The judgement",
 				meteredProblems...),
-		}, (*Desk).conform),
+		}, d.conform),
 		instrument(api.Route{
 			Name: "conformance_fixtures", Method: http.MethodGet, Pattern: "/api/conformance/v1/fixtures",
 			Serve: api.Clock, Version: "v1", Since: api.ContractSince, Summary: "Artifacts to try a verifier on",
 			Description: "Its digest changes only on a key handover or with a new version of the set. The same bytes " +
 				"stand at /.well-known/conformance/offer-receipt-vectors.json.",
 			Responses: route.OK[offerreceipt.FixtureSet]("The fixture set"),
-		}, (*Desk).fixtures),
+		}, d.fixtures),
 	}
 }

@@ -74,8 +74,8 @@ func (d *Desk) declareDoc(w http.ResponseWriter, _ *http.Request) error {
 	})
 }
 
-func declareFaces() []route.Face[*Desk] {
-	return []route.Face[*Desk]{
+func (d *Desk) declareRows() []route.Row {
+	return []route.Row{
 		instrument(api.Route{
 			Name: "declare_door", Method: http.MethodPost, Pattern: "/api/declare-door", Serve: api.Metered,
 			Budget: BudgetDeclare, Summary: "Have a host's own list of its doors read",
@@ -85,10 +85,10 @@ func declareFaces() []route.Face[*Desk] {
 			Body: &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[DeclareRequest](), Limit: 4 << 10,
 				Description: "host"},
 			Responses: route.OK[Declaring]("What was read", meteredProblems...),
-		}, (*Desk).declare),
+		}, d.declare),
 		instrument(api.Route{
 			Name: "declare_door_doc", Method: http.MethodGet, Pattern: "/api/declare-door", Serve: api.Clock,
 			Summary: "How a host declares its doors", Responses: route.OK[DeclareDoor]("The desk's own description"),
-		}, (*Desk).declareDoc),
+		}, d.declareDoc),
 	}
 }

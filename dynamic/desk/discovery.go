@@ -318,12 +318,12 @@ func filterParams() []api.Param {
 	}
 }
 
-func discoveryFaces() []route.Face[*Desk] {
+func (d *Desk) discoveryRows() []route.Row {
 	one, most, none := 1.0, float64(maxPage), 0.0
 	limit := api.Param{Name: "limit", In: api.QueryP, Type: "integer", Minimum: &one, Maximum: &most,
 		Description: "rows of a page; 20 where it is not given"}
 	params := filterParams()
-	return []route.Face[*Desk]{
+	return []route.Row{
 		instrument(api.Route{
 			Name: "corpus_discovery_resources", Method: http.MethodGet, Pattern: "/corpus/discovery/resources",
 			Serve: api.Ledger, Summary: "The newest round as a discovery list",
@@ -334,7 +334,7 @@ func discoveryFaces() []route.Face[*Desk] {
 			Params: append(slices.Clone(params), limit, api.Param{Name: "offset", In: api.QueryP, Type: "integer",
 				Minimum: &none, Description: "rows that are passed over"}),
 			Responses: route.OK[Discovery]("A page", 400, 503),
-		}, (*Desk).list),
+		}, d.list),
 		instrument(api.Route{
 			Name: "corpus_discovery_search", Method: http.MethodGet, Pattern: "/corpus/discovery/search",
 			Serve: api.Ledger, Summary: "Search the newest round",
@@ -346,6 +346,6 @@ func discoveryFaces() []route.Face[*Desk] {
 				api.Param{Name: "cursor", In: api.QueryP, Type: "string", MinLength: 1, MaxLength: 512,
 					Description: "from the page before"}),
 			Responses: route.OK[DiscoverySearch]("A page", 400, 503),
-		}, (*Desk).search),
+		}, d.search),
 	}
 }

@@ -62,7 +62,7 @@ func (d *Desk) feedOf(h tier.History, began string) templates.Feed {
 	return f
 }
 
-func hostFeedFace() route.Face[*Desk] {
+func (d *Desk) hostFeedRow() route.Row {
 	return instrument(api.Route{
 		Name: "host_feed", Method: http.MethodGet, Pattern: "/corpus/host/{host}/feed.xml", Serve: api.Ledger,
 		Summary: "What changed in a host's rows, as an Atom feed",
@@ -72,5 +72,5 @@ func hostFeedFace() route.Face[*Desk] {
 			MaxLength: 255, Description: "Host name"}},
 		Responses: append([]api.Response{{Status: http.StatusOK, ContentType: templates.AtomType,
 			Description: "The feed"}}, route.Problems(404, 503)...),
-	}, (*Desk).hostFeed)
+	}, d.hostFeed)
 }

@@ -146,8 +146,8 @@ func noteDoor() NoteDoor {
 	}
 }
 
-func noteFaces() []route.Face[*Desk] {
-	return []route.Face[*Desk]{
+func (d *Desk) noteRows() []route.Row {
+	return []route.Row{
 		instrument(api.Route{
 			Name: "standing_note", Method: http.MethodGet, Pattern: "/api/standing-note", Serve: api.Private,
 			Budget: BudgetProvenance, Summary: "How a host speaks beside its observations, and what stands there",
@@ -161,7 +161,7 @@ func noteFaces() []route.Face[*Desk] {
 					Pattern: "^[0-9a-f]{64}$", Description: "SHA-256 of the statement's UTF-8"},
 			},
 			Responses: route.OK[NoteDoor]("How it is done, and what was asked", 400, 404, 429, 503),
-		}, (*Desk).getNote),
+		}, d.getNote),
 		instrument(api.Route{
 			Name: "set_standing_note", Method: http.MethodPost, Pattern: "/api/standing-note", Serve: api.Private,
 			Budget: BudgetReadings, Summary: "Put a statement beside the observations of your host",
@@ -170,6 +170,6 @@ func noteFaces() []route.Face[*Desk] {
 			Body: &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[NoteRequest](), Limit: 16 << 10,
 				Description: "host and statement, or address, statement, signature and nonce"},
 			Responses: route.OK[NoteAnswer]("It stands", 400, 403, 404, 413, 415, 429, 503),
-		}, (*Desk).postNote),
+		}, d.postNote),
 	}
 }

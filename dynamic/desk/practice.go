@@ -57,7 +57,7 @@ func withSuggestion(body []byte, scenario string, now time.Time) []byte {
 	return append(bytes.Clone(inner), member...)
 }
 
-func practiceFace() route.Face[*Desk] {
+func (d *Desk) practiceRow() route.Row {
 	var ids []string
 	var text strings.Builder
 	text.WriteString("Doors that are wrong on purpose, to practise on. None sells anything, none settles, and what " +
@@ -83,5 +83,5 @@ func practiceFace() route.Face[*Desk] {
 			{Status: http.StatusNotFound, ContentType: problem.ContentType,
 				Description: http.StatusText(http.StatusNotFound)},
 		},
-	}, (*Desk).practice)
+	}, d.practice)
 }

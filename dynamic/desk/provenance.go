@@ -212,8 +212,8 @@ func ledgerDown(err error) error {
 		Detail: "The store's ledger did not answer in time. Nothing was read. Try again shortly."}
 }
 
-func provenanceFaces() []route.Face[*Desk] {
-	return []route.Face[*Desk]{
+func (d *Desk) provenanceRows() []route.Row {
+	return []route.Row{
 		instrument(api.Route{
 			Name: "provenance_challenge", Method: http.MethodGet, Pattern: "/api/provenance/self", Serve: api.Private,
 			Budget: BudgetProvenance, Summary: "Ask for a text to prove your own address with",
@@ -223,7 +223,7 @@ func provenanceFaces() []route.Face[*Desk] {
 				MaxLength:   44,
 				Description: "0x and 40 hex digits, or a Solana address"}},
 			Responses: route.OK[ProvenanceChallenge]("The text to sign", 400, 429, 503),
-		}, (*Desk).provenanceChallenge),
+		}, d.provenanceChallenge),
 		instrument(api.Route{
 			Name: "provenance_self", Method: http.MethodPost, Pattern: "/api/provenance/self", Serve: api.Private,
 			Budget: BudgetProvenance, Summary: "Read the record about your own address",
@@ -232,6 +232,6 @@ func provenanceFaces() []route.Face[*Desk] {
 			Body: &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[ProvenanceRequest](),
 				Limit: 4 << 10, Description: "address, signature and nonce"},
 			Responses: route.OK[Provenance]("The reading", 400, 403, 413, 415, 429, 503),
-		}, (*Desk).provenance),
+		}, d.provenance),
 	}
 }

@@ -94,26 +94,26 @@ func (d *Desk) pageBattery(w http.ResponseWriter, _ *http.Request) error {
 		Note: "Judges the HTML as it was served: no script is run, nothing else is fetched."})
 }
 
-func readingFaces() []route.Face[*Desk] {
-	return []route.Face[*Desk]{
+func (d *Desk) readingRows() []route.Row {
+	return []route.Row{
 		metered(api.Route{
 			Name: "bot_auth_check", Pattern: "/api/bot-auth/check", Budget: BudgetReadings,
 			Summary: "Judge a Web Bot Auth directory or card",
 			Description: "The keys, the directory's own signature and the card's members. An origin alone means its " +
 				"well-known path. One GET, and a card's jwks_uri.",
 			Body: urlBody[ReadingRequest]("url"), Responses: route.OK[Directory]("The judgement", meteredProblems...),
-		}, (*Desk).botAuth),
+		}, d.botAuth),
 		metered(api.Route{
 			Name: "onpage_v1", Pattern: "/api/onpage/v1", Version: "v1", Since: api.ContractSince,
 			Budget: BudgetReadings, Summary: "Judge a page's HTML as it is served",
 			Description: "Twelve checks of what a crawler or an agent without a browser relies on. One GET; no " +
 				"script is run.",
 			Body: urlBody[ReadingRequest]("url"), Responses: route.OK[Page]("The judgement", meteredProblems...),
-		}, (*Desk).page),
+		}, d.page),
 		instrument(api.Route{
 			Name: "onpage_battery_v1", Method: http.MethodGet, Pattern: "/api/onpage/v1", Serve: api.Clock,
 			Version: "v1", Since: api.ContractSince, Summary: "The battery for pages",
 			Responses: route.OK[PageBattery]("Every check"),
-		}, (*Desk).pageBattery),
+		}, d.pageBattery),
 	}
 }

@@ -177,15 +177,15 @@ func (d *Drawer) raw(url string) (list []RawReading, more bool, err error) {
 	return list, false, nil
 }
 
-func recordingFaces() []route.Face[*Desk] {
-	return []route.Face[*Desk]{
+func (d *Desk) recordingRows() []route.Row {
+	return []route.Row{
 		instrument(api.Route{
 			Name: "recordings_ticket", Method: http.MethodGet, Pattern: "/api/recordings", Serve: api.Private,
 			Summary: "How to read the raw recordings of your own door",
 			Description: "Gives a fresh ticket. Its SHA-256, served at /.well-known/store-owner.txt on the door's " +
 				"host, proves that the door is yours.",
 			Responses: route.OK[Ticket]("A ticket and what to do with it"),
-		}, (*Desk).recordingsTicket),
+		}, d.recordingsTicket),
 		instrument(api.Route{
 			Name: "recordings", Method: http.MethodPost, Pattern: "/api/recordings", Serve: api.Private,
 			Budget: BudgetReadings, Summary: "Read the raw recordings of your own door",
@@ -193,6 +193,6 @@ func recordingFaces() []route.Face[*Desk] {
 				"the host is shown the bytes as they were recorded, as far as they are kept.",
 			Body:      urlBody[RecordingsRequest]("url and ticket"),
 			Responses: route.OK[Recordings]("The recordings, newest first", 400, 401, 413, 415, 429, 503),
-		}, (*Desk).recordings),
+		}, d.recordings),
 	}
 }

@@ -13,14 +13,9 @@ import (
 // tagInstruments groups the desk's routes in the API description.
 const tagInstruments = "instruments"
 
-// Routes describe what every desk serves.
-func Routes() []api.Route { return route.Routes(faces()) }
-
 // Rows are the routes of this desk.
-func (d *Desk) Rows() []route.Row { return route.Bind(d, faces()) }
-
-func faces() []route.Face[*Desk] {
-	var rows []route.Face[*Desk]
+func (d *Desk) Rows() []route.Row {
+	var rows []route.Row
 	for _, b := range probe.Batteries() {
 		r := api.Route{
 			Name: "preflight_" + b.Version, Pattern: "/api/preflight/" + b.Version, Version: b.Version, Since: b.Since,
@@ -32,7 +27,7 @@ func faces() []route.Face[*Desk] {
 			r.Summary, r.Tool = "Probe a door under battery "+b.Version, "preflight_endpoint"
 		}
 		rows = append(rows, metered(r,
-			func(d *Desk, w http.ResponseWriter, r *http.Request) error { return d.preflight(b.Version)(w, r) }))
+			d.preflight(b.Version)))
 	}
 	rows = append(rows,
 		metered(api.Route{
@@ -42,7 +37,7 @@ func faces() []route.Face[*Desk] {
 				"each discovery list says of the door, and one comparison. A host that no round named comes back as " +
 				"never met. Spends the preflight budget.",
 			Body: urlBody[LookRequest]("url and since"), Responses: route.OK[Look]("The look", meteredProblems...),
-		}, (*Desk).look),
+		}, d.look),
 		metered(api.Route{
 			Name: "before_you_pay_v1", Pattern: "/api/before-you-pay/v1", Version: "v1", Since: api.ContractSince,
 			Budget: BudgetPreflight, Tool: "check_before_you_pay",
@@ -52,30 +47,30 @@ func faces() []route.Face[*Desk] {
 				"the preflight budget.",
 			Body: buyerBody(), Responses: route.OK[Buyer]("What would be signed, or the error the client would throw",
 				meteredProblems...),
-		}, (*Desk).beforeYouPay),
-		cardFace(),
-		route.Face[*Desk]{Route: catalogRoute(), ValidateLate: true, Handle: (*Desk).catalog},
-		practiceFace(),
-		badgeFace(),
-		hostBadgeFace(),
-		hostFeedFace(),
-		tryFace(),
-		route.Face[*Desk]{Route: directoryRoute(), Handle: (*Desk).signatureDirectory},
+		}, d.beforeYouPay),
+		d.cardRow(),
+		route.Row{Route: catalogRoute(), ValidateLate: true, Handle: d.catalog},
+		d.practiceRow(),
+		d.badgeRow(),
+		d.hostBadgeRow(),
+		d.hostFeedRow(),
+		d.tryRow(),
+		route.Row{Route: directoryRoute(), Handle: d.signatureDirectory},
 	)
-	return slices.Concat(rows, readingFaces(), recordingFaces(), conformanceFaces(), provenanceFaces(),
-		declareFaces(), noteFaces(),
-		discoveryFaces())
+	return slices.Concat(rows, d.readingRows(), d.recordingRows(), d.conformanceRows(), d.provenanceRows(),
+		d.declareRows(), d.noteRows(),
+		d.discoveryRows())
 }
 
 // instrument makes the row of a route. Its budget, if it has one, is spent after its input was
 // judged.
-func instrument(r api.Route, h func(*Desk, http.ResponseWriter, *http.Request) error) route.Face[*Desk] {
+func instrument(r api.Route, h route.Handler) route.Row {
 	r.Tags = []string{tagInstruments}
-	return route.Face[*Desk]{Route: r, SpendLate: r.Budget != "", Handle: h}
+	return route.Row{Route: r, SpendLate: r.Budget != "", Handle: h}
 }
 
 // metered makes the row of an instrument that reads what somebody names.
-func metered(r api.Route, h func(*Desk, http.ResponseWriter, *http.Request) error) route.Face[*Desk] {
+func metered(r api.Route, h route.Handler) route.Row {
 	r.Method, r.Serve = http.MethodPost, api.Metered
 	return instrument(r, h)
 }

@@ -217,7 +217,7 @@ func verdictMark(v probe.Verdict) string {
 	return "unknown"
 }
 
-func tryFace() route.Face[*Desk] {
+func (d *Desk) tryRow() route.Row {
 	return instrument(api.Route{
 		Name: "try_door", Method: http.MethodPost, Pattern: "/try", Serve: api.Metered, Budget: BudgetPreflight,
 		Summary: "The reading of a door, as a page",
@@ -231,7 +231,7 @@ func tryFace() route.Face[*Desk] {
 			{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[Preflight](),
 				Description: "The report"},
 		}, route.Problems(meteredProblems...)...),
-	}, (*Desk).try)
+	}, d.try)
 }
 
 // shownURL repeats what was asked for, no longer than a URL may be.

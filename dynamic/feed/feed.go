@@ -35,11 +35,10 @@ var ErrShut = errors.New("the ledger is closed after a restore; hint: store keep
 // strangers wrote. One that could not stand in the record is an error, for its cause to answer for.
 // A tip's text comes salted, by who keeps it, and is not kept here.
 func Observe(tx ledger.Tx, o record.Observation) error {
-	switch _, err := tx.Get(ledger.ClosedKey()); {
-	case err == nil:
-		return ErrShut
-	case !errors.Is(err, ledger.ErrNotFound):
+	if shut, err := ledger.Has(tx, ledger.ClosedKey()); err != nil {
 		return err
+	} else if shut {
+		return ErrShut
 	}
 	n, err := ledger.Next(tx, Counter)
 	if err != nil {
@@ -148,11 +147,10 @@ func Follow(tx ledger.Tx, n int64, record []record.Observation) error {
 		return fmt.Errorf("the ledger gave %d observations numbers and the record has %d: compare them with the "+
 			"restore's reconcile step", last, n)
 	}
-	switch _, err := tx.Get(ledger.ClosedKey()); {
-	case err == nil:
-		return ErrShut
-	case !errors.Is(err, ledger.ErrNotFound):
+	if shut, err := ledger.Has(tx, ledger.ClosedKey()); err != nil {
 		return err
+	} else if shut {
+		return ErrShut
 	}
 	if have := int64(len(record)); have < n {
 		return fmt.Errorf("the record has %d observations, and %d of them were read: export again", n, have)

@@ -74,8 +74,8 @@ type issued struct {
 // recordedIssued goes on behind a count that the record holds. Of its certificates nothing more is
 // known than of which weeks they are.
 func recordedIssued(tx ledger.Tx, i record.Issued) error {
-	last, err := ledger.GetJSON[issued](tx, issuedKey())
-	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+	last, _, err := ledger.FindJSON[issued](tx, issuedKey())
+	if err != nil {
 		return err
 	}
 	if i.Certificates != nil {
@@ -87,8 +87,8 @@ func recordedIssued(tx ledger.Tx, i record.Issued) error {
 // Artifacts puts the number of artifacts issued so far on the feed, with the tree of the
 // certificates of the weeks before, once in a week in which either changed.
 func Artifacts(tx ledger.Tx, classes []Class) error {
-	last, err := ledger.GetJSON[issued](tx, issuedKey())
-	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+	last, _, err := ledger.FindJSON[issued](tx, issuedKey())
+	if err != nil {
 		return err
 	}
 	now := issued{Week: record.ISOWeek(counting(tx))}

@@ -26,11 +26,7 @@ type Quote struct {
 
 // QuoteOf reads the quote for a request; ok is false where there is no such request.
 func QuoteOf(tx ledger.Tx, request string) (q Quote, ok bool, err error) {
-	q, err = ledger.GetJSON[Quote](tx, ledger.QuoteKey(request))
-	if errors.Is(err, ledger.ErrNotFound) {
-		return q, false, nil
-	}
-	return q, err == nil, err
+	return ledger.FindJSON[Quote](tx, ledger.QuoteKey(request))
 }
 
 // Set stores the quote for a request.
@@ -64,11 +60,7 @@ func Commission(request string) Kind {
 		if _, err := CommissionPrice(tx, request); err != nil {
 			return err
 		}
-		_, err := tx.Get(taken)
-		if errors.Is(err, ledger.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
+		if is, err := ledger.Has(tx, taken); err != nil || !is {
 			return err
 		}
 		until, err := heldUntil(tx, held)

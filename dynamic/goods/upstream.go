@@ -166,10 +166,10 @@ func roomToAsk(tx ledger.Tx, o *Order) error {
 		n, oldest = n+1, earlier(oldest, at)
 	}
 	most := o.Good.Upstream.Unpaid
-	if _, err := tx.Get(servedKey(o.Payer)); err == nil {
-		most *= 2
-	} else if !errors.Is(err, ledger.ErrNotFound) {
+	if served, err := ledger.Has(tx, servedKey(o.Payer)); err != nil {
 		return err
+	} else if served {
+		most *= 2
 	}
 	if n < most {
 		return nil

@@ -128,11 +128,7 @@ func chooseWord(m Maker, tx ledger.Tx, good content.Good, inputs map[string]stri
 }
 
 func wordTaken(tx ledger.Tx, w string) (bool, error) {
-	_, err := tx.Get(wordKey(w))
-	if errors.Is(err, ledger.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	return ledger.Has(tx, wordKey(w))
 }
 
 func wordKey(w string) []byte { return ledger.GoodsKey("word", w) }

@@ -89,7 +89,7 @@ type Held struct {
 	// End is the payment that ends it, once that is decided, with its settlement and the head then.
 	End        *rail.Payment `json:"end,omitzero"`
 	Settlement string        `json:"settlement,omitzero"`
-	Mark       rail.Mark     `json:"mark,omitzero"`
+	Verified   rail.Verified `json:"mark,omitzero"`
 	Why        string        `json:"why,omitzero"` // of a void
 	// Ended is how it ended, by the event of Last.
 	Ended string      `json:"ended,omitzero"`

@@ -271,7 +271,7 @@ type period struct {
 }
 
 // arrivals are the transfers of a span of time in final blocks.
-func arrivals(ctx context.Context, r rail.Rail, first uint64, final rail.Mark, p period) (list []rail.Transfer,
+func arrivals(ctx context.Context, r rail.Rail, first uint64, final rail.Head, p period) (list []rail.Transfer,
 	err error) {
 	last := final.Block
 	if dr, ok := r.(dated); ok {

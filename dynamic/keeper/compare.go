@@ -39,7 +39,7 @@ func (e *entry) spot() till.Spot { return till.Spot{Tx: e.Proof.Tx, Log: e.Proof
 // readings is then at most a purchase whose block is not among those that were final.
 func (d *Inbox) compare(ctx context.Context, r rail.Rail, from, to time.Time) (lines []Line, final uint64, err error) {
 	info := r.Info()
-	mark, err := r.Final(ctx)
+	head, err := r.Final(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -48,15 +48,15 @@ func (d *Inbox) compare(ctx context.Context, r rail.Rail, from, to time.Time) (l
 		swept, err = till.UncollectedOf(tx, info)
 		return err
 	}); err != nil {
-		return nil, mark.Block, err
+		return nil, head.Block, err
 	}
-	transfers, err := arrivals(ctx, r, swept.Swept.First, mark, period{from, to})
+	transfers, err := arrivals(ctx, r, swept.Swept.First, head, period{from, to})
 	if err != nil {
-		return nil, mark.Block, err
+		return nil, head.Block, err
 	}
 	h, err := d.half(ctx, info, from, to)
 	if err != nil {
-		return nil, mark.Block, err
+		return nil, head.Block, err
 	}
 	if _, terms, ok := takesVouchers(r); ok {
 		h.escrow = terms.Escrow
@@ -71,14 +71,14 @@ func (d *Inbox) compare(ctx context.Context, r rail.Rail, from, to time.Time) (l
 	}
 	for _, e := range h.rows {
 		if !e.seen {
-			lines = append(lines, h.unseen(e, mark.Block))
+			lines = append(lines, h.unseen(e, head.Block))
 		}
 	}
 	lines = append(lines, h.smallTotals(info, small, from, to)...)
 	slices.SortStableFunc(lines, func(a, b Line) int {
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Block, b.Block), cmp.Compare(a.LogIndex, b.LogIndex))
 	})
-	return lines, mark.Block, nil
+	return lines, head.Block, nil
 }
 
 // half reads what the ledger has of a span of time.

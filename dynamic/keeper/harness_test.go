@@ -44,7 +44,7 @@ type quiet struct {
 	fuel      *big.Int
 	low       bool
 	fails     error
-	final     rail.Mark
+	final     rail.Head
 	redeemed  map[string]*rail.Proof // by account and nonce
 }
 
@@ -63,7 +63,7 @@ func (q *quiet) Claimed(context.Context) (claimed, moved int64, err error) {
 
 func (q *quiet) Fuel(context.Context) (*big.Int, bool, error) { return q.fuel, q.low, q.fails }
 
-func (q *quiet) Final(context.Context) (rail.Mark, error) { return q.final, q.fails }
+func (q *quiet) Final(context.Context) (rail.Head, error) { return q.final, q.fails }
 
 func (q *quiet) Incoming(_ context.Context, s rail.Span) iter.Seq2[rail.Piece, error] {
 	return func(yield func(rail.Piece, error) bool) { // all in one: its blocks are seconds without end
@@ -112,7 +112,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, db: ledger.NewMem(ledger.MemOptions{Calm: true}), net: &quiet{fuel: big.NewInt(1),
-		final: rail.Mark{Block: 1 << 40, Time: time.Now()}}}
+		final: rail.Head{Block: 1 << 40, Time: time.Now()}}}
 	w.till, err = till.New(till.Config{BaseURL: "https://store.example", Site: site, DB: w.db,
 		Rails: []rail.Rail{w.net}, Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(),
 		Secret: []byte(strings.Repeat("s", 32)), Log: slog.New(slog.DiscardHandler)})

@@ -15,7 +15,7 @@ import (
 	"store.example/agentstore/dynamic/till"
 )
 
-// Config is what a desk stands on. Till, DB and Rails are required.
+// Config is what an inbox stands on. Till, DB and Rails are required.
 type Config struct {
 	Till  *till.Till
 	DB    ledger.DB
@@ -36,7 +36,7 @@ type Inbox struct {
 	found map[string]Books // by month, of comparisons that found something; guarded by mu
 }
 
-// New makes a desk.
+// New makes an inbox.
 func New(cfg Config) *Inbox {
 	if cfg.Rows == nil {
 		cfg.Rows = Rows

@@ -67,8 +67,8 @@ func (q *Quotes) Flush(ctx context.Context) error {
 	err := q.db.Update(ctx, func(tx ledger.Tx) error {
 		for offer, n := range add {
 			key := ledger.BudgetKey(nameQuoted, goods.ISOWeek(tx.Now()), offer)
-			have, err := ledger.GetJSON[int64](tx, key)
-			if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+			have, _, err := ledger.FindJSON[int64](tx, key)
+			if err != nil {
 				return err
 			}
 			if err := ledger.SetJSON(tx, key, have+n); err != nil {

@@ -56,7 +56,7 @@ func TestTodaySaysWhatWaits(t *testing.T) {
 			w.set(ledger.TaskKey("purchase", p.ID), map[string]any{"job": "purchase", "id": p.ID, "due": now})
 		}, 1, 1, "hello: unknown"},
 		"gas":    {func(w *world) { w.net.fuel, w.net.low = big.NewInt(12), true }, 1, 0, "12 wei"},
-		"closed": {func(w *world) { w.write(till.Shut) }, 1, 1, "restored"},
+		"closed": {func(w *world) { w.write(ledger.Shut) }, 1, 1, "restored"},
 		"findings": {func(w *world) {
 			w.sold("", till.Uncredited, 500_000, began)
 			w.desk.cfg.Refusals.Add("insufficient_funds\u202e")

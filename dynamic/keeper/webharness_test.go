@@ -41,8 +41,8 @@ func (webQuiet) Info() rail.Info {
 
 func (webQuiet) Fuel(context.Context) (*big.Int, bool, error) { return big.NewInt(1), false, nil }
 
-func (webQuiet) Final(context.Context) (rail.Mark, error) {
-	return rail.Mark{Block: 1, Time: time.Now()}, nil
+func (webQuiet) Final(context.Context) (rail.Head, error) {
+	return rail.Head{Block: 1, Time: time.Now()}, nil
 }
 
 func (webQuiet) Incoming(_ context.Context, s rail.Span) iter.Seq2[rail.Piece, error] {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"encoding/json/v2"
+	"errors"
 	"fmt"
 )
 
@@ -17,6 +18,15 @@ func GetJSON[T any](tx Tx, key []byte) (T, error) {
 		return zero, err
 	}
 	return DecodeJSON[T](Entry{key, value})
+}
+
+// FindJSON is [GetJSON] where a record may be absent: then the T is zero.
+func FindJSON[T any](tx Tx, key []byte) (v T, found bool, err error) {
+	v, err = GetJSON[T](tx, key)
+	if errors.Is(err, ErrNotFound) {
+		return v, false, nil
+	}
+	return v, err == nil, err
 }
 
 // DecodeJSON reads the value of an entry that a scan yielded, as [GetJSON] does.

@@ -33,8 +33,8 @@ func Take(tx Tx, job, owner string, ttl time.Duration) (Lease, error) {
 	if owner == "" || ttl <= 0 {
 		return Lease{}, fmt.Errorf("ledger: lease %s needs an owner and a positive duration", job)
 	}
-	held, err := GetJSON[Lease](tx, LeaseKey(job))
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	held, _, err := FindJSON[Lease](tx, LeaseKey(job))
+	if err != nil {
 		return Lease{}, err
 	}
 	now := tx.Now()
@@ -78,8 +78,8 @@ func Check(tx Tx, l Lease) error {
 
 // current returns the record of l if l is the lease that holds now.
 func current(tx Tx, l Lease) (Lease, error) {
-	held, err := GetJSON[Lease](tx, LeaseKey(l.Job))
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	held, _, err := FindJSON[Lease](tx, LeaseKey(l.Job))
+	if err != nil {
 		return Lease{}, err
 	}
 	if l.Owner == "" || held.Owner != l.Owner || held.Fence != l.Fence || !tx.Now().Before(held.Expires) {

@@ -127,10 +127,8 @@ func (s *restorer) empty() error {
 	for more := true; more; {
 		err := s.db.Update(s.ctx, func(tx Tx) error {
 			more = false
-			if _, err := tx.Get(restoringKey()); errors.Is(err, ErrNotFound) {
-				return nil // the batch in doubt was not stored, or was the last
-			} else if err != nil {
-				return err
+			if is, err := Has(tx, restoringKey()); err != nil || !is {
+				return err // the batch in doubt was not stored, or was the last
 			}
 			n := 0
 			for e, err := range tx.Scan(nil, nil) {

@@ -24,6 +24,15 @@ func Count(tx Tx, key []byte) (int64, error) {
 	return n, nil
 }
 
+// Has reports whether anything stands at a key.
+func Has(tx Tx, key []byte) (bool, error) {
+	_, err := tx.Get(key)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // SetCount writes what Count reads.
 func SetCount(tx Tx, key []byte, n int64) error { return tx.Set(key, strconv.AppendInt(nil, n, 10)) }
 

@@ -130,22 +130,11 @@ var places = []*endpoint{
 		summary: "Read the store's documents over MCP, at the address of its guide"},
 }
 
-// Routes describes the doors' routes.
-func Routes() []api.Route { return route.Routes(faces()) }
-
 // Rows are the doors' routes.
 func (d *Doors) Rows() []route.Row {
-	rows := route.Bind(d, faces())
-	for i := range rows {
-		rows[i].Timeout = d.Timeout
-	}
-	return rows
-}
-
-func faces() []route.Face[*Doors] {
-	var out []route.Face[*Doors]
+	var out []route.Row
 	for _, p := range places {
-		face := route.Face[*Doors]{
+		row := route.Row{
 			Name: p.route, Method: http.MethodPost, Pattern: cmp.Or(p.path, p.Path), Tags: []string{"agents"},
 			Serve: api.Private, Summary: p.summary,
 			Description: p.Purpose + " One JSON-RPC 2.0 message in, one out: streamable HTTP without sessions or " +
@@ -184,15 +173,17 @@ func faces() []route.Face[*Doors] {
 					Description: "The message is not JSON"},
 			},
 			ValidateLate: true,
+			Timeout:      d.Timeout,
 		}
-		face.Handle = func(d *Doors, w http.ResponseWriter, r *http.Request) error {
-			if bad := route.Validate(r, &face.Route); bad != nil {
+		described := row.Route
+		row.Handle = func(w http.ResponseWriter, r *http.Request) error {
+			if bad := route.Validate(r, &described); bad != nil {
 				bad.Payment = &unused // where one is in the body, which nobody has read
 				return bad
 			}
 			return d.serve(p, w, r)
 		}
-		out = append(out, face)
+		out = append(out, row)
 	}
 	return out
 }

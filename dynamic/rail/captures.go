@@ -13,8 +13,8 @@ import (
 //
 // What moves money is drafted, signed and sent by the network's Settler like any payment: an
 // authorization as its payer signed it, Capture and Void as payments that nobody signed but the
-// store, by the account that the payment names as its operator and no other. Their Look reads the
-// events of the token and of the escrow, and nothing else (package till, M3, M18). Look of a
+// store, by the account that the payment names as its operator and no other. Their Status reads the
+// events of the token and of the escrow, and nothing else (package till, M3, M18). Status of a
 // Capture with nothing signed for it says what became of a hold: Paid where it was captured, Dead
 // by EndVoided or EndReclaimed where it went back, Dead by its time where nothing was done.
 type Captures interface {
@@ -29,7 +29,7 @@ type Captures interface {
 	// and checks that the authorization is for exactly that, that its payer signed it and has the
 	// money, and that the whole call goes through at present. It completes a. Errors that are a
 	// *Refusal are final.
-	VerifyAuthorization(ctx context.Context, a *Authorization, want Requirement, now time.Time) (Mark, error)
+	VerifyAuthorization(ctx context.Context, a *Authorization, want Requirement, now time.Time) (Verified, error)
 	// Capture is the payment that moves all of a hold to payTo. It can land before the hold's
 	// deadline only.
 	Capture(h Hold) *Payment

@@ -14,7 +14,7 @@ import (
 //
 // What moves money is drafted, signed and sent by the network's Settler like any payment: a deposit
 // as its buyer signed it, and Claims, Sweep and Refund as payments that nobody signed but the
-// store. Their Look reads the events of the escrow and of the token, and nothing else (package
+// store. Their Status reads the events of the escrow and of the token, and nothing else (package
 // till, M3, M17).
 type Channels interface {
 	// ChannelTerms are what a channel has to be. ok is false where none are taken.
@@ -32,8 +32,9 @@ type Channels interface {
 	VerifyVoucher(ctx context.Context, p *ChannelPayment, want Requirement, now time.Time) (coded bool, err error)
 	// VerifyDeposit checks the deposit of p as Verify does a payment: its terms, its signature, the
 	// payer's balance, and that the whole call goes through at present. The channel is as the chain
-	// has it at the mark.
-	VerifyDeposit(ctx context.Context, p *ChannelPayment, want Requirement, now time.Time) (Mark, ChannelState, error)
+	// has it at that head.
+	VerifyDeposit(ctx context.Context, p *ChannelPayment, want Requirement, now time.Time) (Verified, ChannelState,
+		error)
 	// ReadChannels reads channels by their ids, in that order, all at one block: the newest, or
 	// the newest final one. Of two nodes that are configured each is asked by itself, and of what
 	// they say the less is believed. A channel that nobody funded is all zero.

@@ -7,7 +7,7 @@
 //
 // Settling is split so that package settle can write before it acts: Draft reads the chain, Sign
 // (inside the ledger transaction that stores its result) fixes the bytes, Send broadcasts them.
-// Sending the same bytes again is harmless. What happened is read from the chain's events by Look
+// Sending the same bytes again is harmless. What happened is read from the chain's events by Status
 // and by nothing else (package till, M3).
 package rail
 
@@ -146,11 +146,17 @@ func (p *Payment) ClaimKey() string {
 	return strings.Join([]string{p.Network, p.Asset, p.Method, p.Payer, p.Nonce}, "|")
 }
 
-// Mark is the chain's head as it was read before the authorization was seen unused. A use of the
-// authorization that is not our own settlement counts as payment only in a later block (M3).
-type Mark struct {
+// Head is a block, the newest of its kind.
+type Head struct {
 	Block uint64    `json:"block"`
 	Time  time.Time `json:"time"`
+}
+
+// Verified is what Verify saw beside a payment that holds: the chain's head as it was read before
+// the authorization was seen unused, and what the payer is. A use of the authorization that is not
+// our own settlement counts as payment only in a later block (M3).
+type Verified struct {
+	Head
 	// Local says that the payer is a contract, whose word counts on its own network alone: the same
 	// address may be somebody else's elsewhere. Verify sets it, also beside a refusal for want of
 	// money.
@@ -283,7 +289,7 @@ type Proof struct {
 	ByOther   bool      `json:"by_other"` // sent by someone else than our relayer
 }
 
-// Finding is the answer of Look.
+// Finding is the answer of Status.
 type Finding struct {
 	State  State
 	Advice Advice
@@ -345,7 +351,7 @@ type Prover interface {
 	// returns the head as it stood before the authorization was seen unused. ErrUsed (a *Refusal)
 	// when it is used already. Where an authorization ends with a block and names no time,
 	// p.ValidBefore becomes an estimate.
-	Verify(ctx context.Context, p *Payment, want Requirement, now time.Time) (Mark, error)
+	Verify(ctx context.Context, p *Payment, want Requirement, now time.Time) (Verified, error)
 	// Signed reports whether a payment carries its payer's own signature, as far as that shows
 	// without a question to anybody: of a contract it never does.
 	Signed(p *Payment) bool
@@ -386,16 +392,16 @@ type Chain interface {
 	// else may be believed of a network before it passed. ErrWrongChain when the node answers for
 	// another chain or token, an *Unready where payments cannot be received there yet.
 	Check(ctx context.Context) error
-	// Look reads what the chain says of p, given everything ever signed for it and the mark of its
-	// claim. now is the wall clock; expiry is judged by max(now, head) with a margin.
-	Look(ctx context.Context, p *Payment, signed []Signed, since Mark, now time.Time) (Finding, error)
+	// Status reads what the chain says of p, given everything ever signed for it and what was seen
+	// when it was claimed. now is the wall clock; expiry is judged by max(now, head) with a margin.
+	Status(ctx context.Context, p *Payment, signed []Signed, since Verified, now time.Time) (Finding, error)
 	// Changed returns a channel that is closed when the rail has seen something new (a block, or
 	// that more of them are final) since the call.
 	Changed() <-chan struct{}
 	// Head is the newest block.
-	Head(ctx context.Context) (Mark, error)
+	Head(ctx context.Context) (Head, error)
 	// Final is the newest block that nothing reorganises.
-	Final(ctx context.Context) (Mark, error)
+	Final(ctx context.Context) (Head, error)
 	// Incoming lists transfers to payTo in a span of blocks, piece by piece, in the order in which
 	// the network gives them. A piece costs a bounded number of requests, however much there is;
 	// after the last one nothing is left. It is an error where the chain is not seen to be as long

@@ -14,7 +14,6 @@ package roster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -199,15 +198,6 @@ func (s *Store) view(ctx context.Context, f func(ledger.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return s.db.View(ctx, f)
-}
-
-// get reads a record that may be absent.
-func get[T any](tx ledger.Tx, key []byte) (v T, ok bool, err error) {
-	v, err = ledger.GetJSON[T](tx, key)
-	if errors.Is(err, ledger.ErrNotFound) {
-		return v, false, nil
-	}
-	return v, err == nil, err
 }
 
 // hostOf is the last part of an entry's key, and its value.

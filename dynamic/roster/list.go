@@ -18,7 +18,7 @@ func (s *Store) Week(ctx context.Context, week string) (census.Week, error) {
 	var w census.Week
 	err := s.view(ctx, func(tx ledger.Tx) error {
 		w = census.Week{Week: week}
-		r, ok, err := get[weekRecord](tx, weekKey(week))
+		r, ok, err := ledger.FindJSON[weekRecord](tx, weekKey(week))
 		if err != nil || !ok || r.Phase == phaseWriting {
 			return err
 		}
@@ -70,7 +70,7 @@ func (s *Store) writing(ctx context.Context, l census.Lease, ttl time.Duration,
 			if _, err := ledger.Renew(tx, lease(l), ttl); err != nil {
 				return err
 			}
-			head, begun, err := get[weekRecord](tx, weekKey(l.Week))
+			head, begun, err := ledger.FindJSON[weekRecord](tx, weekKey(l.Week))
 			if err != nil {
 				return err
 			}
@@ -351,11 +351,11 @@ func clear(prefix []byte, update func(func(ledger.Tx) error) error) error {
 // late places a host that comes after its week was opened, if it stands in no shard and has no row
 // yet. added is whether it is to be walked, listed whether it is new to the week.
 func (p *placing) late(tx ledger.Tx, week string, k census.Known, size int) (listed, added bool, err error) {
-	held, named, err := get[namedRecord](tx, namedKey(k.Host))
+	held, named, err := ledger.FindJSON[namedRecord](tx, namedKey(k.Host))
 	if err != nil {
 		return false, false, err
 	}
-	_, settled, err := get[record.Row](tx, rowKey(week, k.Host))
+	_, settled, err := ledger.FindJSON[record.Row](tx, rowKey(week, k.Host))
 	if err != nil {
 		return false, false, err
 	}
@@ -389,7 +389,7 @@ func (s *Store) Append(ctx context.Context, l census.Lease, w census.Week, known
 			if err := ledger.Check(tx, lease(l)); err != nil {
 				return err
 			}
-			head, ok, err := get[weekRecord](tx, weekKey(l.Week))
+			head, ok, err := ledger.FindJSON[weekRecord](tx, weekKey(l.Week))
 			if err != nil {
 				return err
 			}

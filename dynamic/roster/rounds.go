@@ -105,7 +105,7 @@ func (s *Store) Sealed(ctx context.Context, round record.Round) error {
 	update := s.updating(ctx)
 	// Nothing may be added or sealed from here on, and the addresses go at once.
 	err := update(func(tx ledger.Tx) error {
-		head, ok, err := get[weekRecord](tx, weekKey(week))
+		head, ok, err := ledger.FindJSON[weekRecord](tx, weekKey(week))
 		if err != nil {
 			return err
 		}

@@ -110,14 +110,9 @@ var howToBeWalked = []string{
 	"One door of a host is walked a week: the first that it declared, else the one a source names.",
 }
 
-// Routes describe what every desk serves.
-func Routes() []api.Route { return route.Routes(faces()) }
-
-// Rows are the routes of this desk.
-func (d *Reasons) Rows() []route.Row { return route.Bind(d, faces()) }
-
-func faces() []route.Face[*Reasons] {
-	return []route.Face[*Reasons]{{
+// Rows are the routes that say why.
+func (d *Reasons) Rows() []route.Row {
+	return []route.Row{{
 		Name: "why", Method: http.MethodGet, Pattern: "/api/why/{host}", Tags: []string{"observatory"},
 		Serve: api.Ledger, Summary: "Why the weekly census walks a host, or does not",
 		Description: "Which source named the host and when, how far it is this week, what stopped the walk, when " +
@@ -131,7 +126,7 @@ func faces() []route.Face[*Reasons] {
 				Description: "What is known"},
 			{Status: http.StatusNotFound, ContentType: problem.ContentType, Description: "No host name"},
 		},
-		Handle: (*Reasons).why,
+		Handle: d.why,
 	}}
 }
 

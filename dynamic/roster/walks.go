@@ -40,7 +40,7 @@ func (s *Store) TakeShard(ctx context.Context, week, owner string, ttl time.Dura
 		var open []int
 		err := s.view(ctx, func(tx ledger.Tx) error {
 			open = open[:0]
-			head, ok, err := get[weekRecord](tx, weekKey(week))
+			head, ok, err := ledger.FindJSON[weekRecord](tx, weekKey(week))
 			if err != nil || !ok || head.Phase != census.PhaseOpen {
 				return err
 			}

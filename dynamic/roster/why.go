@@ -37,7 +37,7 @@ func (s *Store) Why(ctx context.Context, week, host string) (census.Why, error) 
 
 func why(tx ledger.Tx, week, host string) (census.Why, error) {
 	out := census.Why{Host: host, Week: week, Sources: []census.Naming{}}
-	last, seen, err := get[lastRecord](tx, lastKey(host))
+	last, seen, err := ledger.FindJSON[lastRecord](tx, lastKey(host))
 	if err != nil {
 		return out, err
 	}
@@ -45,14 +45,14 @@ func why(tx ledger.Tx, week, host string) (census.Why, error) {
 		out.LastRow = &census.LastRow{Sequence: last.Sequence, Week: last.Week, Verdict: last.Verdict,
 			Reason: last.Reason}
 	}
-	name, listed, err := get[namedRecord](tx, namedKey(host))
+	name, listed, err := ledger.FindJSON[namedRecord](tx, namedKey(host))
 	if err != nil {
 		return out, err
 	}
 	for _, n := range name.Named {
 		out.Sources, out.Listed = append(out.Sources, census.Naming(n)), name.Week
 	}
-	head, begun, err := get[weekRecord](tx, weekKey(week))
+	head, begun, err := ledger.FindJSON[weekRecord](tx, weekKey(week))
 	if err != nil {
 		return out, err
 	}
@@ -102,7 +102,7 @@ func why(tx ledger.Tx, week, host string) (census.Why, error) {
 
 // placed says how far a host of a week's roster is.
 func placed(tx ledger.Tx, week, host string, name namedRecord) (census.ThisWeek, error) {
-	row, finished, err := get[record.Row](tx, rowKey(week, host))
+	row, finished, err := ledger.FindJSON[record.Row](tx, rowKey(week, host))
 	if err != nil {
 		return census.ThisWeek{}, err
 	}

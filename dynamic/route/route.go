@@ -19,8 +19,8 @@ import (
 // [Inputs].
 type Handler func(http.ResponseWriter, *http.Request) error
 
-// Row is one route: its description and its handler. A row built only to be described has a nil
-// Handle.
+// Row is one route: its description and its handler. A part has the same rows before it works: they
+// are described, and their handlers are not called.
 type Row struct {
 	api.Route
 	Handle Handler

@@ -47,11 +47,11 @@ func (*chain) Info() rail.Info {
 	return rail.Info{Network: base, Name: "Base", Asset: t[i].Address}
 }
 
-func (c *chain) Head(context.Context) (rail.Mark, error) {
+func (c *chain) Head(context.Context) (rail.Head, error) {
 	if c.down {
-		return rail.Mark{}, errors.New("the node is away")
+		return rail.Head{}, errors.New("the node is away")
 	}
-	return rail.Mark{Block: 100, Time: time.Now()}, nil
+	return rail.Head{Block: 100, Time: time.Now()}, nil
 }
 
 func (c *chain) Funds(context.Context, string, []string) (rail.Funds, error) {

@@ -14,13 +14,11 @@ import (
 	"time"
 
 	"store.example/agentstore/content"
-	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
-	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/till"
 )
@@ -103,12 +101,3 @@ func (s *Services) Jobs(t Till) (jobs []schedule.Job) {
 	}
 	return jobs
 }
-
-// Rows are the routes that say how what was sold stands, at a counter.
-func (s *Services) Rows(c *counter.Counter) []route.Row {
-	s.counter = c
-	return route.Bind(s, faces)
-}
-
-// Routes describes the routes of Rows.
-func Routes() []api.Route { return route.Routes(faces) }

@@ -35,10 +35,10 @@ func (n *boastful) Draft(ctx context.Context, ps []*rail.Payment) (rail.Draft, e
 	return d, err
 }
 
-// Look asks for what came before its turn again.
-func (n *boastful) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+// Status asks for what came before its turn again.
+func (n *boastful) Status(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Verified,
 	now time.Time) (rail.Finding, error) {
-	f, err := n.several.Look(ctx, p, signed, since, now)
+	f, err := n.several.Status(ctx, p, signed, since, now)
 	if f.State == rail.Waiting && f.Advice == rail.Wait && len(signed) > 0 {
 		f.Advice = rail.Resend
 	}

@@ -94,7 +94,7 @@ func (n *cadence) Send(_ context.Context, all ...rail.Signed) error {
 	return nil
 }
 
-func (n *cadence) Look(_ context.Context, _ *rail.Payment, signed []rail.Signed, _ rail.Mark,
+func (n *cadence) Status(_ context.Context, _ *rail.Payment, signed []rail.Signed, _ rail.Verified,
 	_ time.Time) (rail.Finding, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

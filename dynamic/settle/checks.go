@@ -2,7 +2,7 @@
 // several questions, and nobody pays for it (package till, M15). It counts them by client and by
 // process, in memory, and keeps nobody out who settled here before.
 //
-//	err := c.Verify(ctx, client, known, func() error { mark, err = r.Verify(ctx, p, want, now); return err })
+//	err := c.Verify(ctx, client, known, func() error { seen, err = r.Verify(ctx, p, want, now); return err })
 //	if busy, ok := errors.AsType[*ChecksBusy](err); ok { … } // 429: the same payment, later
 
 package settle

@@ -71,7 +71,7 @@ func (d *Driver) redraft(ctx context.Context, r rail.Rail, s *Settlement, member
 	reverts, payers := s.reverted(member)
 	last := &rail.Refusal{Reason: r.Info().Reverted, Message: "its settlement reverted", Err: ErrReverted,
 		Payer: payers}
-	if !MayDraft(m.Mark.Local || m.Mark.Code != "", reverts, s.numbers(member)) {
+	if !MayDraft(m.Verified.Local || m.Verified.Code != "", reverts, s.numbers(member)) {
 		return nil, last
 	}
 	draft, err := r.Draft(ctx, []*rail.Payment{&m.Payment})
@@ -133,8 +133,8 @@ func (d *Driver) pay(tx ledger.Tx, s *Settlement, sent Sent, price rail.Price) e
 			continue
 		}
 		m, price := &s.Members[i], price
-		price.Code = cmp.Or(price.Code, m.Mark.Code)
-		m.Mark.Code = price.Code
+		price.Code = cmp.Or(price.Code, m.Verified.Code)
+		m.Verified.Code = price.Code
 		h, err := d.cfg.Gas.Sign(tx, s.Network, m.Payment.Payer, m.Payment.Amount.Int64(), price)
 		switch {
 		case err != nil && n > 1:
@@ -171,7 +171,7 @@ func (d *Driver) Landed(tx ledger.Tx, s *Settlement, member string) error {
 			}
 		}
 	}
-	return d.cfg.Gas.Settled(tx, GasPayer{s.Network, m.Payment.Payer, m.Mark.Code}, m.Payment.Amount.Int64(), back)
+	return d.cfg.Gas.Settled(tx, GasPayer{s.Network, m.Payment.Payer, m.Verified.Code}, m.Payment.Amount.Int64(), back)
 }
 
 // holds reports whether something is held for a member.
@@ -249,7 +249,8 @@ func (w watching) noteReverts(ctx context.Context, s *Settlement, member int, fo
 					return err
 				}
 			}
-			return w.cfg.Gas.Reverted(tx, GasPayer{s.Network, m.Payment.Payer, m.Mark.Code}, s.takeHeldOf(f.Tx, member),
+			return w.cfg.Gas.Reverted(tx, GasPayer{s.Network, m.Payment.Payer, m.Verified.Code}, s.takeHeldOf(f.Tx,
+				member),
 				f, why)
 		})
 		if err != nil {

@@ -130,11 +130,7 @@ func (g *GasGuard) Plain(ctx context.Context, id, payer string) (plain bool) {
 }
 
 func accountOf(tx ledger.Tx, id, payer string) (a account, found bool, err error) {
-	a, err = ledger.GetJSON[account](tx, provenKey(id, payer))
-	if errors.Is(err, ledger.ErrNotFound) {
-		return account{}, false, nil
-	}
-	return a, err == nil, err
+	return ledger.FindJSON[account](tx, provenKey(id, payer))
 }
 
 // Sign takes what a settlement costs from the day's budgets, or says ErrDear. It belongs into the
@@ -212,12 +208,11 @@ func (g *GasGuard) Settled(tx ledger.Tx, by GasPayer, paid int64, held []GasHeld
 			return err
 		}
 	}
-	if _, err := tx.Get(alikeKey(by.Network)); err == nil {
-		return tx.Delete(alikeKey(by.Network))
-	} else if !errors.Is(err, ledger.ErrNotFound) {
+	there, err := ledger.Has(tx, alikeKey(by.Network))
+	if err != nil || !there {
 		return err
 	}
-	return nil
+	return tx.Delete(alikeKey(by.Network))
 }
 
 // Reverted counts a revert of our own, once: its cost takes the place of what was held for it, and
@@ -289,10 +284,7 @@ func provenKey(id, payer string) []byte { return ledger.BudgetKey(nameProven, id
 func alikeKey(id string) []byte { return ledger.BudgetKey(nameAlike, id) }
 
 func alikeOf(tx ledger.Tx, id string) (alike, error) {
-	a, err := ledger.GetJSON[alike](tx, alikeKey(id))
-	if errors.Is(err, ledger.ErrNotFound) {
-		return alike{}, nil
-	}
+	a, _, err := ledger.FindJSON[alike](tx, alikeKey(id))
 	return a, err
 }
 

@@ -30,7 +30,7 @@ func (d *Driver) Drive(ctx context.Context, s *Settlement, o Owner, members ...s
 				return err
 			}
 		}
-		next, do, err := w.look(ctx, s, of)
+		next, do, err := w.refresh(ctx, s, of)
 		if errors.Is(err, errMoved) {
 			if s, err = d.Load(ctx, s.ID); err != nil {
 				return err
@@ -66,7 +66,7 @@ func (d *Driver) Watch(ctx context.Context, s *Settlement, o Owner, members ...s
 		return err
 	}
 	w := watching{Driver: d, rail: r, owner: o, over: make(map[string]bool)}
-	s, do, err := w.look(ctx, s, s.places(members))
+	s, do, err := w.refresh(ctx, s, s.places(members))
 	if err == nil && do != nothing {
 		err = d.sendAll(ctx, r, s)
 	}
@@ -94,11 +94,11 @@ type watching struct {
 	over  map[string]bool
 }
 
-// look reads what the chain says of members of a settlement, counts their reverts, fills the number
-// that the settlement left open, tells their owner, and signs what would help those of which the
-// owner wants more. Members in over are left alone, and those whose owner has heard enough are
+// refresh reads what the chain says of members of a settlement, counts their reverts, fills the
+// number that the settlement left open, tells their owner, and signs what would help those of which
+// the owner wants more. Members in over are left alone, and those whose owner has heard enough are
 // added.
-func (w watching) look(ctx context.Context, s *Settlement, of []int) (*Settlement, todo, error) {
+func (w watching) refresh(ctx context.Context, s *Settlement, of []int) (*Settlement, todo, error) {
 	w.owner.Waits(true) // looking is waiting: at a block all of them look at once
 	found := make(map[int]rail.Finding, len(of))
 	idle := true
@@ -159,7 +159,7 @@ func (w watching) look(ctx context.Context, s *Settlement, of []int) (*Settlemen
 // see is one look at a member.
 func (d *Driver) see(ctx context.Context, r rail.Rail, s *Settlement, member int) (rail.Finding, error) {
 	m := s.Members[member]
-	f, err := r.Look(ctx, &m.Payment, s.Signed(m.ID), m.Mark, time.Now())
+	f, err := r.Status(ctx, &m.Payment, s.Signed(m.ID), m.Verified, time.Now())
 	if err != nil {
 		d.cfg.Log.Warn("chain not readable", "settlement", s.ID, "network", s.Network, "payer", m.Payment.Payer, "err",
 			err)
@@ -227,7 +227,7 @@ func (d *Driver) help(ctx context.Context, r rail.Rail, s *Settlement, member in
 		if _, over := Ended(err); over {
 			// No verdict while the chain may know better, where somebody else landed it or the head
 			// moved on.
-			f, lookErr := r.Look(ctx, &m.Payment, s.Signed(m.ID), m.Mark, time.Now())
+			f, lookErr := r.Status(ctx, &m.Payment, s.Signed(m.ID), m.Verified, time.Now())
 			if lookErr == nil && f.State == rail.Waiting && (f.Advice == rail.Redraft || newest < 0) {
 				return s, nothing, err
 			}

@@ -19,13 +19,13 @@ type lapsing struct {
 	gone map[string]bool // by nonce
 }
 
-func (n *lapsing) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+func (n *lapsing) Status(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Verified,
 	now time.Time) (rail.Finding, error) {
 	n.mu.Lock()
 	gone, mined := n.gone[p.Nonce], uint64(len(n.sent))
 	n.mu.Unlock()
 	if !gone {
-		return n.blocks.Look(ctx, p, signed, since, now)
+		return n.blocks.Status(ctx, p, signed, since, now)
 	}
 	f := rail.Finding{State: rail.Dead, Reason: "cancelled"}
 	for _, s := range signed {

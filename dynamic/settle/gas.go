@@ -209,8 +209,8 @@ func (g *GasGuard) Count(ctx context.Context, f func(ledger.Tx) error) error {
 	return g.cfg.DB.Update(ctx, f)
 }
 
-// look is the newest view of a network, read now where nobody has read it for long.
-func (g *GasGuard) look(ctx context.Context, id string) *view {
+// newest is the newest view of a network, read now where nobody has read it for long.
+func (g *GasGuard) newest(ctx context.Context, id string) *view {
 	n := g.networks[id]
 	if v := n.view.Load(); v != nil && time.Since(v.at) < g.believed() {
 		return v
@@ -221,7 +221,7 @@ func (g *GasGuard) look(ctx context.Context, id string) *view {
 
 // Ready returns nil where the network was seen to be the configured one, else ErrUnchecked.
 func (g *GasGuard) Ready(ctx context.Context, id string) error {
-	if g.networks[id] != nil && g.look(ctx, id).checked {
+	if g.networks[id] != nil && g.newest(ctx, id).checked {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", id, ErrGasUnchecked)
@@ -229,7 +229,7 @@ func (g *GasGuard) Ready(ctx context.Context, id string) error {
 
 // Offer says whether a price may be asked on a network: nil, or an *Outage that says why not.
 func (g *GasGuard) Offer(ctx context.Context, id string, price int64) *GasOutage {
-	v := g.look(ctx, id)
+	v := g.newest(ctx, id)
 	if o := g.outage(id, v); o != nil {
 		return o
 	}
@@ -243,7 +243,7 @@ func (g *GasGuard) Offer(ctx context.Context, id string, price int64) *GasOutage
 // Take says whether a payment may be claimed: nil, or an *Outage. under is how many settlements of
 // the network are under way in this process, all of which the relayer must be able to pay for.
 func (g *GasGuard) Take(ctx context.Context, id string, price int64, under int) error {
-	v := g.look(ctx, id)
+	v := g.newest(ctx, id)
 	if o := g.outage(id, v); o != nil {
 		return o
 	}
@@ -263,7 +263,9 @@ func (g *GasGuard) Take(ctx context.Context, id string, price int64, under int) 
 
 // Least is the smallest amount that somebody else's payment must have to be settled: twice what
 // settling costs.
-func (g *GasGuard) Least(ctx context.Context, id string) int64 { return 2 * g.look(ctx, id).stand.Cost }
+func (g *GasGuard) Least(ctx context.Context, id string) int64 {
+	return 2 * g.newest(ctx, id).stand.Cost
+}
 
 func (g *GasGuard) outage(id string, v *view) *GasOutage {
 	if v.out == "" {

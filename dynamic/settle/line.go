@@ -277,7 +277,7 @@ func (d *Driver) room(r rail.Rail, l *line) (v capacity, err error) {
 		}
 		for _, w := range asked {
 			m := w.Members[0]
-			yes, err := d.cfg.Gas.Proven(tx, network, m.Payment.Payer, m.Mark.Code)
+			yes, err := d.cfg.Gas.Proven(tx, network, m.Payment.Payer, m.Verified.Code)
 			if err != nil {
 				return err
 			}

@@ -40,14 +40,14 @@ type OpenPayment struct {
 	Payer   string
 	Nonce   string
 	Amount  int64 // atomic units
-	// Local says that the payer is a contract (rail.Mark).
+	// Local says that the payer is a contract (rail.Verified).
 	Local bool
 	// Unit names what else the payment holds one of, of which no payer holds two; empty is nothing.
 	Unit string
 }
 
 // OpenPaymentOf is a rail's payment as it is counted.
-func OpenPaymentOf(id string, p *rail.Payment, m rail.Mark) OpenPayment {
+func OpenPaymentOf(id string, p *rail.Payment, m rail.Verified) OpenPayment {
 	return OpenPayment{ID: id, Network: p.Network, Payer: p.Payer, Nonce: p.Nonce, Amount: p.Amount.Int64(),
 		Local: m.Local}
 }

@@ -21,7 +21,8 @@ type torn struct {
 	fills int
 }
 
-func (n *torn) Look(_ context.Context, p *rail.Payment, signed []rail.Signed, _ rail.Mark, _ time.Time) (rail.Finding,
+func (n *torn) Status(_ context.Context, p *rail.Payment, signed []rail.Signed, _ rail.Verified,
+	_ time.Time) (rail.Finding,
 	error) {
 	f := rail.Finding{State: n.says[p.Payer], Advice: rail.Wait}
 	if f.State == rail.Dead {
@@ -94,7 +95,8 @@ type advised struct {
 	finding rail.Finding
 }
 
-func (n *advised) Look(context.Context, *rail.Payment, []rail.Signed, rail.Mark, time.Time) (rail.Finding, error) {
+func (n *advised) Status(context.Context, *rail.Payment, []rail.Signed, rail.Verified, time.Time) (rail.Finding,
+	error) {
 	return n.finding, nil
 }
 

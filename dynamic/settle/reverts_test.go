@@ -34,7 +34,7 @@ type pricedAt struct {
 
 func (p pricedAt) Price() rail.Price { return p.price }
 
-func (n *revertTold) Look(_ context.Context, _ *rail.Payment, signed []rail.Signed, _ rail.Mark,
+func (n *revertTold) Status(_ context.Context, _ *rail.Payment, signed []rail.Signed, _ rail.Verified,
 	_ time.Time) (rail.Finding, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

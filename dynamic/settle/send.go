@@ -119,15 +119,15 @@ func (d *Driver) Adopt(ctx context.Context, m Member, arrow func(ledger.Tx, *Set
 	return err
 }
 
-// Look is what the chain says of a member, asked for until it answers or ctx ends.
-func (d *Driver) Look(ctx context.Context, s *Settlement, member string) (rail.Finding, error) {
+// Status is what the chain says of a member, asked for until it answers or ctx ends.
+func (d *Driver) Status(ctx context.Context, s *Settlement, member string) (rail.Finding, error) {
 	r, err := d.rail(s.Network)
 	if err != nil {
 		return rail.Finding{}, err
 	}
 	m := s.Members[s.member(member)]
 	return retried(ctx, d, s, func() (rail.Finding, error) {
-		return r.Look(ctx, &m.Payment, s.Signed(m.ID), m.Mark, time.Now())
+		return r.Status(ctx, &m.Payment, s.Signed(m.ID), m.Verified, time.Now())
 	})
 }
 

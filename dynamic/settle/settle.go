@@ -43,7 +43,7 @@
 // An example, for an owner whose payments have a record of their own:
 //
 //	s, err := d.Begin(ctx, settle.Order{
-//		Members: []settle.Member{{ID: id, Payment: p, Mark: mark}},
+//		Members: []settle.Member{{ID: id, Payment: p, Verified: seen}},
 //		Arrow: func(tx ledger.Tx, s *settle.Settlement) error {
 //			return remember(tx, id, s.ID) // in the same transaction
 //		}})
@@ -83,9 +83,9 @@ type Settlement struct {
 
 // Member is one payment of a settlement.
 type Member struct {
-	ID      string       `json:"id"` // its owner's name for it
-	Payment rail.Payment `json:"payment"`
-	Mark    rail.Mark    `json:"mark"` // the head before its authorization was seen unused
+	ID       string        `json:"id"` // its owner's name for it
+	Payment  rail.Payment  `json:"payment"`
+	Verified rail.Verified `json:"mark"` // the head before its authorization was seen unused
 }
 
 // Sent is a transaction that was signed, and may have been sent.

@@ -108,7 +108,7 @@ func (n *several) Send(_ context.Context, all ...rail.Signed) error {
 	return nil
 }
 
-func (n *several) Look(_ context.Context, p *rail.Payment, signed []rail.Signed, _ rail.Mark,
+func (n *several) Status(_ context.Context, p *rail.Payment, signed []rail.Signed, _ rail.Verified,
 	_ time.Time) (rail.Finding, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -47,7 +47,7 @@ func (w *waiter) shares(now time.Time) bool {
 		return false
 	}
 	m := &w.Members[0]
-	return m.Mark.Code == "" && !m.Mark.Local && m.Payment.ValidBefore >= now.Add(lastsTogether).Unix()
+	return m.Verified.Code == "" && !m.Verified.Local && m.Payment.ValidBefore >= now.Add(lastsTogether).Unix()
 }
 
 // group is orders that may be settled in one transaction.

@@ -30,7 +30,7 @@ type blocks struct {
 	burnt    bool   // what was signed for several has moved nothing
 }
 
-func (n *blocks) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+func (n *blocks) Status(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Verified,
 	now time.Time) (rail.Finding, error) {
 	if p.Nonce == n.dead {
 		return rail.Finding{State: rail.Dead, Final: true, Reason: "expired"}, nil
@@ -39,7 +39,7 @@ func (n *blocks) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed
 		return rail.Finding{State: rail.Waiting, Advice: rail.Wait,
 			Reverts: []rail.Revert{{Tx: signed[0].ID, Gas: 10, Cost: 7, Of: 5}}}, nil
 	}
-	return n.several.Look(ctx, p, signed, since, now)
+	return n.several.Status(ctx, p, signed, since, now)
 }
 
 // Explain clears all but one.
@@ -290,8 +290,8 @@ func TestWhoGoesAlone(t *testing.T) {
 		q := newQueue(t)
 		q.busy()
 		coded, local, soon, pair := order("coded"), order("local"), order("soon"), order("pair")
-		coded.Members[0].Mark.Code = "0x01"
-		local.Members[0].Mark.Local = true
+		coded.Members[0].Verified.Code = "0x01"
+		local.Members[0].Verified.Local = true
 		soon.Members[0].Payment.ValidBefore = time.Now().Add(59 * time.Second).Unix()
 		pair.Members = append(pair.Members, order("other of a pair").Members...)
 		q.begin(t.Context(), coded, local, soon, pair)
@@ -367,7 +367,7 @@ func TestWhoGivesUpAndWhoDoesNotWait(t *testing.T) {
 		}
 		for i := range settle.MaxUnmined - 5 { // one place after another
 			o := order(fmt.Sprint("filler-", i))
-			o.Members[0].Mark.Code = "0x01"
+			o.Members[0].Verified.Code = "0x01"
 			q.begin(t.Context(), o)
 		}
 		now := order("now")
@@ -489,7 +489,7 @@ func TestEachHasItsPartOfTheCost(t *testing.T) {
 		}
 		now, err := q.d.Load(t.Context(), s.ID)
 		if err != nil || len(now.Held) != 4 || len(now.Sent) != 1 ||
-			slices.ContainsFunc(now.Members, func(m settle.Member) bool { return m.Mark.Code != "" }) {
+			slices.ContainsFunc(now.Members, func(m settle.Member) bool { return m.Verified.Code != "" }) {
 			t.Errorf("after one landed: %+v, %v", now.Held, err)
 		}
 		q.n.dead = "payer-1"

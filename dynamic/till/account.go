@@ -65,25 +65,29 @@ func (t *Till) OnAccount(ctx context.Context, o AccountOrder) (*Sale, error) {
 	if t.closing.Load() {
 		return nil, &Error{Code: CodeRestarting, Retry: 5 * time.Second}
 	}
-	rep, err := t.knownRef(ctx, &o)
-	if err != nil || rep != nil {
-		return t.accountRepeat(ctx, rep, err)
-	}
-	site := t.cfg.Site.Now()
-	offer, inputs, err := t.gates(ctx, site, Order{Item: o.Item, Inputs: o.inputs})
-	if err != nil {
-		return nil, unpaid(err)
-	}
-	p, rep, err := t.claimOnAccount(ctx, &o, asked{site, offer, Fingerprint(offer.ID, inputs)}, inputs)
-	if err != nil || rep != nil {
-		return t.accountRepeat(ctx, rep, err)
-	}
-	t.fly(p.ID, p)
-	now, err := t.await(ctx, p.ID, t.cfg.SettleWait)
+	var rep *repeated
+	err := t.view(ctx, func(tx ledger.Tx) (err error) {
+		rep, err = o.known(tx)
+		return err
+	})
 	if err != nil {
 		return nil, ledgerDown(err)
 	}
-	return t.answer(now, false)
+	var p *Purchase
+	if rep == nil {
+		site := t.cfg.Site.Now()
+		offer, inputs, err := t.gates(ctx, site, Order{Item: o.Item, Inputs: o.inputs})
+		if err != nil {
+			return nil, unpaid(err)
+		}
+		if p, rep, err = t.claimOnAccount(ctx, &o, askedFor(site, offer, inputs)); err != nil {
+			return nil, unpaid(overLimit(gateError(err)))
+		}
+	}
+	if rep != nil {
+		return t.answerRepeat(ctx, rep)
+	}
+	return t.carryOut(ctx, p)
 }
 
 // inputs are those of an offer that is sold to the account.
@@ -94,13 +98,6 @@ func (o *AccountOrder) inputs(offer *Offer) (map[string]string, error) {
 	return o.Inputs(offer)
 }
 
-func (t *Till) accountRepeat(ctx context.Context, rep *repeated, err error) (*Sale, error) {
-	if err != nil {
-		return nil, err
-	}
-	return t.answerRepeat(ctx, rep)
-}
-
 // unpaid leaves out of an answer what became of a payment: none came.
 func unpaid(err error) error {
 	if e, ok := errors.AsType[*Error](err); ok && e.Code != CodeLedger {
@@ -109,29 +106,25 @@ func unpaid(err error) error {
 	return err
 }
 
-// knownRef finds the purchase that an account's name of an order stands for; nil for a new name.
-func (t *Till) knownRef(ctx context.Context, o *AccountOrder) (rep *repeated, err error) {
-	err = t.view(ctx, func(tx ledger.Tx) (err error) {
-		rep, err = o.known(tx)
-		return err
-	})
-	if err != nil {
-		return nil, ledgerDown(err)
-	}
-	return rep, nil
-}
-
+// known finds the purchase that an account's name of an order stands for; nil for a new name.
 func (o *AccountOrder) known(tx ledger.Tx) (*repeated, error) {
-	r, ok, err := account.ReadRef(tx, o.Account, o.Ref)
+	r, ok, err := o.named(tx)
 	switch {
 	case err != nil || !ok:
 		return nil, err
-	case r.Request != requestDigest(o.Body):
-		return nil, &Error{Code: CodeRefConflict}
 	case r.Lost:
 		return nil, &Error{Code: CodeRefLost}
 	}
 	return &repeated{purchase: r.Purchase}, nil
+}
+
+// named is what an account's name of an order stands for, which is this order.
+func (o *AccountOrder) named(tx ledger.Tx) (account.Ref, bool, error) {
+	r, ok, err := account.ReadRef(tx, o.Account, o.Ref)
+	if ok && r.Request != requestDigest(o.Body) {
+		return r, false, &Error{Code: CodeRefConflict}
+	}
+	return r, ok, err
 }
 
 func requestDigest(body []byte) string {
@@ -140,8 +133,7 @@ func requestDigest(body []byte) string {
 }
 
 // claimOnAccount takes the name, the credit and the stock in one transaction.
-func (t *Till) claimOnAccount(ctx context.Context, o *AccountOrder, a asked, inputs map[string]string) (*Purchase,
-	*repeated, error) {
+func (t *Till) claimOnAccount(ctx context.Context, o *AccountOrder, a asked) (p *Purchase, rep *repeated, err error) {
 	if t.full() {
 		return nil, nil, &Error{Code: CodeFull, Retry: 2 * time.Second}
 	}
@@ -149,39 +141,32 @@ func (t *Till) claimOnAccount(ctx context.Context, o *AccountOrder, a asked, inp
 	sealed := OnAccount{Account: o.Account, Partner: o.Partner, Ref: o.Ref, Purpose: o.Purpose,
 		Request: requestDigest(o.Body)}
 	sealed.seal(o.Body)
-	var p *Purchase
-	var rep *repeated
-	err := t.update(ctx, func(tx ledger.Tx) (err error) {
+	err = t.update(ctx, func(tx ledger.Tx) (err error) {
 		p = nil
 		if rep, err = o.known(tx); err != nil || rep != nil {
 			return err
 		}
-		if shut, err := isClosed(tx, NetworkAccount); err != nil || shut {
-			return errors.Join(err, closedIf(shut))
+		if err := isOpen(tx, NetworkAccount); err != nil {
+			return err
 		}
 		on := sealed
 		if on.Terms, err = account.Hold(tx, o.Account, a.offer.Price(), o.Limits); err != nil {
 			return err
 		}
-		order := &goods.Order{ID: id, Good: a.offer.Good, Inputs: withoutSource(inputs), Payer: payerOf(o.Account),
-			Network: NetworkAccount, Paid: on.Terms.Net, At: tx.Now(), Until: tx.Now().Add(accountHold)}
-		if err := a.offer.Kind.Take(t.makerOn(a.site), tx, order); err != nil {
+		p, err = a.reserve(tx, t.makerOn(a.site), &goods.Order{ID: id, Payer: payerOf(o.Account),
+			Network: NetworkAccount, Paid: on.Terms.Net, Until: tx.Now().Add(accountHold)})
+		if err != nil {
 			return err
 		}
-		p = &Purchase{ID: id, State: Claimed, Item: a.offer.ID, Inputs: order.Inputs, Source: inputs["source"],
-			Fingerprint: a.print, Content: a.site.Digest, Protocol: ProtocolTrade, Amount: on.Terms.Net,
-			Entry: order.Entry, Word: order.Word, Account: &on}
-		p.Payment.Network, p.Payment.Payer = NetworkAccount, order.Payer
+		p.Protocol, p.Account, p.Payment.Network, p.Payment.Payer = ProtocolTrade, &on, NetworkAccount,
+			payerOf(o.Account)
 		return errors.Join(account.SetRef(tx, o.Account, o.Ref, account.Ref{Request: on.Request, Purchase: id}),
 			t.save(tx, p))
 	})
-	if err != nil {
-		return nil, nil, unpaid(overLimit(gateError(err)))
-	}
-	if rep == nil {
+	if err == nil && rep == nil {
 		t.cfg.AfterStep("claimed")
 	}
-	return p, rep, nil
+	return p, rep, err
 }
 
 // ProtocolTrade is the protocol of purchases on account.
@@ -210,20 +195,14 @@ func (a *OnAccount) seal(body []byte) {
 	a.Salt, a.Instruction = hex.EncodeToString(salt[:]), hex.EncodeToString(sum[:])
 }
 
-// bill: claimed → settled, where a purchase is on account. Number, certificate id, date and key are
-// fixed here (M7).
-func (t *Till) bill(ctx context.Context, p *Purchase, made *goods.Made) (*Purchase, error) {
-	certID, kid := attest.NewID(prefixCert), t.signer().KID()
-	return t.advance(ctx, p.ID, arrow{[]State{Claimed}, "settled"}, func(tx ledger.Tx, p *Purchase) error {
-		p.Account.Billed = tx.Now().UTC().Truncate(time.Second)
-		p.Made, p.State, p.Final = made, Settled, true
-		if err := t.number(tx, p, certID, kid); err != nil {
-			return err
-		}
-		return account.Bill(tx, p.Account.Account, account.Line{ID: p.ID, At: p.Account.Billed, Ref: p.Account.Ref,
-			Item: p.Item, CertID: p.CertID, Price: p.Account.Terms.Price, BPS: p.Account.Terms.BPS,
-			Net: p.Account.Terms.Net})
-	})
+// bill writes what is owed for a purchase on account, in the transaction that settles it.
+func (p *Purchase) bill(tx ledger.Tx) error {
+	a := p.Account
+	if a == nil {
+		return nil
+	}
+	return account.Bill(tx, a.Account, account.Line{ID: p.ID, At: a.Billed, Ref: a.Ref, Item: p.Item, CertID: p.CertID,
+		Price: a.Terms.Price, BPS: a.Terms.BPS, Net: a.Terms.Net})
 }
 
 // unbill gives back what a purchase that was given up held of its account's limits and names.
@@ -309,4 +288,20 @@ func (a *OnAccount) certify(c *attest.Certificate, via string) {
 	c.PaidUSDC, c.Asset, c.Network, c.Payer, c.SettlementTx = "", "", "", "", ""
 	c.SettledVia, c.TradePartner, c.TradePriceUSD = via, a.Partner, content.FormatUSDC(a.Terms.Price)
 	c.TradeInstruction, c.Purpose = "sha256-salted:"+a.Instruction, cmp.Or(a.Purpose, c.Purpose)
+}
+
+// nonceVoid is how long after a restore no signed instruction is taken: one that was taken before,
+// and forgotten, may be dated that far ahead (M13).
+const nonceVoid = 600 * time.Second
+
+// AccountsOpen is when orders on account are taken again after a restore; zero where they are.
+func AccountsOpen(tx ledger.Tx) (until time.Time, err error) {
+	at, err := ledger.RestoredAt(tx)
+	if until = at.Add(nonceVoid); err != nil || tx.Now().Before(until) {
+		return until, err
+	}
+	if shut, err := ledger.IsClosed(tx, NetworkAccount); err != nil || !shut {
+		return time.Time{}, err
+	}
+	return tx.Now().Add(nonceVoid), nil // nobody knows when it is opened
 }

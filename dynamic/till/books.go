@@ -62,28 +62,17 @@ func UncollectedOf(tx ledger.Tx, info rail.Info) (u Uncollected, err error) {
 	return u, nil
 }
 
-// Earlier reports a transfer from before there were terms, which pays for nothing.
-func (s Swept) Earlier(tr rail.Transfer) bool { return s.earlier(tr) }
-
 // AuthKey is where the claim of a payment's authorization is kept.
 func AuthKey(p *rail.Payment) []byte { return authKey(p) }
 
 // Kept reports whether the debt of a purchase whose money bought nothing is listed.
 func (t *Till) Kept(tx ledger.Tx, p *Purchase) (bool, error) {
 	id, _ := t.debtOf(p.Payment.Network, p.Proof)
-	_, err := tx.Get(ledger.DebtKey(id))
-	if err == nil {
-		return true, nil
+	if kept, err := ledger.Has(tx, ledger.DebtKey(id)); err != nil || kept {
+		return kept, err
 	}
-	if !errors.Is(err, errNotFound) {
-		return false, err
-	}
-	_, err = tx.Get(uncreditedKey("owed", p.Payment.Network, ledger.Number(p.Proof.Block), p.Proof.Tx,
+	return ledger.Has(tx, uncreditedKey("owed", p.Payment.Network, ledger.Number(p.Proof.Block), p.Proof.Tx,
 		ledger.Number(p.Proof.LogIndex)))
-	if errors.Is(err, errNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // Cheapest is the lowest price on the shelf, in atomic units: what arrives and is less buys

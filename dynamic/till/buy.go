@@ -83,9 +83,14 @@ type Sale struct {
 
 // asked is what an order is about.
 type asked struct {
-	site  *content.Site // that the offer is of
-	offer *Offer
-	print string // fingerprint
+	site   *content.Site // that the offer is of
+	offer  *Offer
+	inputs map[string]string
+	print  string // fingerprint
+}
+
+func askedFor(site *content.Site, offer *Offer, inputs map[string]string) asked {
+	return asked{site, offer, inputs, Fingerprint(offer.ID, inputs)}
 }
 
 // Buy answers an order. The gates come in this order: a bad idempotency key; a payment that is
@@ -114,7 +119,7 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 		}
 	}
 	offer, inputs, gate := t.gates(ctx, site, order)
-	a := asked{site, offer, Fingerprint(offer.ID, inputs)}
+	a := askedFor(site, offer, inputs)
 	if p == nil && order.SignIn != nil && !ownKey(order.Key) && (gate == nil || stockGate(gate)) {
 		// What is sold out is still its buyer's.
 		if sale, err := t.buyBySignIn(ctx, a, order.SignIn, order.Client); sale != nil || err != nil {
@@ -164,7 +169,7 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &matched{asked: a, inputs: inputs, key: key, terms: req, p: p, at: time.Now().UTC(), client: order.Client}
+	o := &matched{asked: a, key: key, terms: req, p: p, at: time.Now().UTC(), client: order.Client}
 	if p.channel != nil {
 		if gate != nil {
 			return nil, stockRefusal(gate)
@@ -225,12 +230,11 @@ func (t *Till) badKey(ctx context.Context, p *Presented) error {
 // matched is a payment that accepts the terms of an order, on its way to being claimed.
 type matched struct {
 	asked
-	inputs map[string]string
 	key    string // idempotency key, "" for none
 	terms  rail.Requirement
 	p      *Presented
 	at     time.Time
-	local  bool // the payer is known on its own network alone (rail.Mark)
+	local  bool // the payer is known on its own network alone (rail.Verified)
 	client string
 }
 
@@ -252,8 +256,8 @@ func (t *Till) take(ctx context.Context, o *matched) (*Sale, error) {
 	if err := t.cfg.Gas.Take(ctx, o.p.payment.Network, o.amount(), 0); err != nil {
 		return t.whileOut(ctx, o, err)
 	}
-	mark, err := t.verify(ctx, o)
-	o.local = mark.Local
+	seen, err := t.verify(ctx, o)
+	o.local = seen.Local
 	if err != nil {
 		return t.notVerified(ctx, o, err)
 	}
@@ -261,7 +265,7 @@ func (t *Till) take(ctx context.Context, o *matched) (*Sale, error) {
 	if err != nil {
 		return t.whileOut(ctx, o, err)
 	}
-	p, repeat, err := t.claim(ctx, o, mark)
+	p, repeat, err := t.claim(ctx, o, seen)
 	if p == nil {
 		left()
 	}
@@ -271,7 +275,13 @@ func (t *Till) take(ctx context.Context, o *matched) (*Sale, error) {
 	case repeat != nil:
 		return t.answerRepeat(ctx, repeat)
 	}
-	t.fly(p.ID, p, left)
+	return t.carryOut(ctx, p, left)
+}
+
+// carryOut drives a purchase that was claimed, and answers with what became of it. left is called
+// when the driving stops.
+func (t *Till) carryOut(ctx context.Context, p *Purchase, left ...func()) (*Sale, error) {
+	t.start(p.ID, p, left...)
 	now, err := t.await(ctx, p.ID, t.cfg.SettleWait)
 	if err != nil {
 		t.cfg.Log.Error("purchase not read while its buyer waits", "purchase", p.ID, "err", err)
@@ -281,14 +291,14 @@ func (t *Till) take(ctx context.Context, o *matched) (*Sale, error) {
 }
 
 // verify has the payment's rail check it, within what strangers may have checked and refused (M15).
-func (t *Till) verify(ctx context.Context, o *matched) (mark rail.Mark, err error) {
+func (t *Till) verify(ctx context.Context, o *matched) (seen rail.Verified, err error) {
 	p := o.p.payment
 	known := func() bool { return o.p.rail.Signed(p) && t.cfg.Gas.Plain(ctx, p.Network, p.Payer) }
 	err = t.checks.Verify(ctx, o.client, known, func() (err error) {
-		mark, err = o.verify(ctx)
+		seen, err = o.verify(ctx)
 		return err
 	})
-	return mark, err
+	return seen, err
 }
 
 // expiring is how many seconds before its end an authorization may be refused as expired.
@@ -331,7 +341,7 @@ func (t *Till) usedBefore(ctx context.Context, o *matched, refused error) error 
 	}
 	refusal, ok := errors.AsType[*rail.Refusal](refused)
 	if ok && o.p.payment.ValidBefore <= o.at.Unix()+expiring && strings.HasSuffix(refusal.Reason, "valid_before") &&
-		t.charged(ctx, readLate, o.p.payment, nil, rail.Mark{}) == "yes" {
+		t.charged(ctx, readLate, o.p.payment, nil, rail.Verified{}) == "yes" {
 		return usedError("yes")
 	}
 	return nil

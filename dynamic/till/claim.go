@@ -35,11 +35,7 @@ func (t *Till) claimOf(ctx context.Context, p *rail.Payment) (c Claim, found boo
 }
 
 func claimIn(tx ledger.Tx, p *rail.Payment) (Claim, bool, error) {
-	c, err := ledger.GetJSON[Claim](tx, authKey(p))
-	if errors.Is(err, errNotFound) {
-		return Claim{}, false, nil
-	}
-	return c, err == nil, err
+	return ledger.FindJSON[Claim](tx, authKey(p))
 }
 
 // known looks a payment up among the claims, and notes what else its payer has open: who buys much
@@ -67,7 +63,7 @@ type repeated struct {
 
 // claim takes the authorization, the idempotency slot, the stock and the reservation in one
 // transaction (M2, M6), or finds the purchase that this request repeats.
-func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase, *repeated, error) {
+func (t *Till) claim(ctx context.Context, o *matched, seen rail.Verified) (*Purchase, *repeated, error) {
 	if t.full() {
 		return nil, nil, (&Error{Code: CodeFull, Retry: 2 * time.Second}).paid("no", "same_payment")
 	}
@@ -78,49 +74,23 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 	err := t.admit(ctx, o, func(tx ledger.Tx, a *settle.Admission) error {
 		p, rep = nil, nil
 		ledger.Ahead(tx, reads...)
-		if shut, err := isClosed(tx, o.p.payment.Network); err != nil || shut {
-			return errors.Join(err, closedIf(shut))
-		}
-		c, err := ledger.GetJSON[Claim](tx, authKey(o.p.payment))
-		if err == nil {
-			if !o.p.proves(c) {
-				return errUsed
-			}
-			rep = &repeated{purchase: c.Purchase, slot: c.Answered}
-			return nil
-		}
-		if !errors.Is(err, errNotFound) {
+		if err := isOpen(tx, o.p.payment.Network); err != nil {
 			return err
 		}
-		if rep, err = t.slot(tx, o); err != nil {
+		var err error
+		if rep, err = t.earlier(tx, o); err != nil || rep != nil {
 			return err
 		}
-		if rep != nil {
-			// The payer is proved by a fresh authorization; it is recorded as answered and never
-			// settled.
-			return o.answer(tx, rep.purchase)
-		}
-		if err := refusedForNow(tx, o.p.payment.Payer); err != nil {
+		if err := t.maySettle(tx, o.p.payment, a, id, seen); err != nil {
 			return err
 		}
-		a.ID = id
-		a.Alone, err = t.cfg.Gas.Admit(tx, o.p.payment.Network, o.p.payment.Payer, mark.Code)
-		if err != nil {
-			return spent(err)
-		}
-		if err := a.Check(tx); err != nil {
-			return err
-		}
-		if p, err = o.order(tx, t.makerOn(o.site), id, mark); err != nil {
-			return err
-		}
-		if err := o.spend(tx, Claim{Purchase: id, Header: o.p.Proof}); err != nil {
+		if p, err = o.order(tx, t.makerOn(o.site), id, seen); err != nil {
 			return err
 		}
 		if err := t.takeSlot(tx, o, p); err != nil {
 			return err
 		}
-		return errors.Join(tx.Set(ledger.PayerKey(p.Payment.Payer, tx.Now(), id), nil), t.save(tx, p))
+		return t.saveClaimed(tx, o, p)
 	})
 	if err != nil {
 		return nil, nil, t.claimError(ctx, o, id, err)
@@ -130,6 +100,20 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 	}
 	t.cfg.AfterStep("claimed")
 	return p, nil, nil
+}
+
+// maySettle admits the transaction that will settle a purchase's payment (M5, M15).
+func (t *Till) maySettle(tx ledger.Tx, pay *rail.Payment, a *settle.Admission, id string,
+	seen rail.Verified) error {
+	if err := refusedForNow(tx, pay.Payer); err != nil {
+		return err
+	}
+	var err error
+	a.ID = id
+	if a.Alone, err = t.cfg.Gas.Admit(tx, pay.Network, pay.Payer, seen.Code); err != nil {
+		return spent(err)
+	}
+	return a.Check(tx)
 }
 
 // reads is what the transaction that claims reads of an order.
@@ -162,26 +146,38 @@ func (o *matched) spend(tx ledger.Tx, c Claim) error {
 	return ledger.SetJSON(tx, authKey(o.p.payment), c)
 }
 
-// order reserves what an order needs, and is the purchase that begins with it.
-func (o *matched) order(tx ledger.Tx, m goods.Maker, id string, mark rail.Mark) (*Purchase, error) {
-	order := &goods.Order{
-		ID: id, Good: o.offer.Good, Inputs: withoutSource(o.inputs), Payer: o.p.payment.Payer,
-		Network: o.p.payment.Network, Paid: o.amount(), Tip: o.amount() - o.offer.Price(), At: tx.Now(),
-		Until: time.Unix(o.p.payment.ValidBefore, 0),
+// saveClaimed stores a purchase that begins, with its claim.
+func (t *Till) saveClaimed(tx ledger.Tx, o *matched, p *Purchase) error {
+	if err := o.spend(tx, Claim{Purchase: p.ID, Header: o.p.Proof}); err != nil {
+		return err
 	}
-	if err := o.offer.Kind.Take(m, tx, order); err != nil {
+	return errors.Join(tx.Set(ledger.PayerKey(p.Payment.Payer, tx.Now(), p.ID), nil), t.save(tx, p))
+}
+
+// order reserves what an order needs, and is the purchase that begins with it.
+func (o *matched) order(tx ledger.Tx, m goods.Maker, id string, seen rail.Verified) (*Purchase, error) {
+	p, err := o.reserve(tx, m, &goods.Order{ID: id, Payer: o.p.payment.Payer, Network: o.p.payment.Network,
+		Paid: o.amount(), Tip: o.amount() - o.offer.Price(), Until: time.Unix(o.p.payment.ValidBefore, 0)})
+	if err != nil {
 		return nil, err
 	}
-	p := &Purchase{
-		ID: id, State: Claimed, Item: o.offer.ID, Inputs: order.Inputs, Source: o.inputs["source"],
-		Fingerprint: o.print, Content: o.site.Digest, Protocol: o.p.Protocol, Agent: o.p.Agent,
-		Payment: *o.p.payment, Terms: o.terms, Amount: order.Paid, Tip: order.Tip, Mark: mark, Entry: order.Entry,
-		Word: order.Word,
-	}
+	p.Protocol, p.Agent, p.Payment, p.Terms, p.Verified = o.p.Protocol, o.p.Agent, *o.p.payment, o.terms, seen
 	if o.p.hold != nil {
 		p.Held = &holds.Held{Hold: o.p.hold.Hold}
 	}
 	return p, nil
+}
+
+// reserve takes what an order needs, who pays it and until when being said, and begins its
+// purchase.
+func (a *asked) reserve(tx ledger.Tx, m goods.Maker, order *goods.Order) (*Purchase, error) {
+	order.Good, order.Inputs, order.At = a.offer.Good, withoutSource(a.inputs), tx.Now()
+	if err := a.offer.Kind.Take(m, tx, order); err != nil {
+		return nil, err
+	}
+	return &Purchase{ID: order.ID, State: Claimed, Item: a.offer.ID, Inputs: order.Inputs, Source: a.inputs["source"],
+		Fingerprint: a.print, Content: a.site.Digest, Amount: order.Paid, Tip: order.Tip, Entry: order.Entry,
+		Word: order.Word}, nil
 }
 
 // claimError turns what the claim transaction said into an answer.
@@ -190,7 +186,7 @@ func (t *Till) claimError(ctx context.Context, o *matched, id string, err error)
 		// The commit may have happened. Reading decides; the worker drives it if it did.
 		if c, found, lookErr := t.claimOf(ctx, o.p.payment); lookErr == nil && found && c.Purchase == id {
 			if p, loadErr := t.load(ctx, id); loadErr == nil {
-				t.fly(id, p)
+				t.start(id, p)
 				return t.notYet(p)
 			}
 		}
@@ -252,9 +248,11 @@ func withoutSource(inputs map[string]string) map[string]string {
 	return out
 }
 
-func closedIf(shut bool) error {
-	if shut {
+// isOpen refuses what is asked of a network that was not reopened after a restore (M13).
+func isOpen(tx ledger.Tx, network string) error {
+	shut, err := ledger.IsClosed(tx, network)
+	if err == nil && shut {
 		return closedError()
 	}
-	return nil
+	return err
 }

@@ -88,8 +88,8 @@ func takeCredit(tx ledger.Tx, p *Purchase, proof *rail.Proof) error {
 
 // number fixes what a settled purchase has for ever.
 func (t *Till) number(tx ledger.Tx, p *Purchase, certID, kid string) error {
-	if shut, err := isClosed(tx, p.Payment.Network); err != nil || shut {
-		return errors.Join(err, closedIf(shut))
+	if err := isOpen(tx, p.Payment.Network); err != nil {
+		return err
 	}
 	offer, err := t.offerOf(p)
 	if err != nil {
@@ -302,7 +302,7 @@ func (t *Till) deliver(ctx context.Context, p *Purchase) (*Purchase, error) {
 		return nil, err
 	}
 	if p.CertID != "" { // its number is told already
-		if err := t.cfg.HighWater.Keep(p.mark()); err != nil {
+		if err := t.cfg.HighWater.Keep(p.HighMark()); err != nil {
 			return nil, fmt.Errorf("keeping the high-water mark: %w", err)
 		}
 	}
@@ -406,7 +406,7 @@ func (t *Till) handOver(ctx context.Context, p *Purchase, from State) (*Purchase
 	if err != nil {
 		return nil, err
 	}
-	mark := p.mark()
+	mark := p.HighMark()
 	mark.Pool, mark.Entry, mark.Word, mark.Jar = o.Good.Pool, p.Entry, p.Word, p.Made.Number
 	if p.CertID != "" || p.Entry != "" || p.Word != "" || p.Spent != nil {
 		if err := t.cfg.HighWater.Keep(mark); err != nil {

@@ -4,61 +4,63 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
 )
 
-// waitingFlights is how many flights may wait for the chain, for each that may be under way.
-const waitingFlights = 8
+// waitingRuns is how many runs may wait for the chain, for each that may be under way.
+const waitingRuns = 8
 
-// full reports whether this process has as many purchases under way as it takes. A flight that only
+// full reports whether this process has as many purchases under way as it takes. A run that only
 // waits for the chain holds no place among them (M16); there is a bound on all together, for
 // memory's sake.
 func (t *Till) full() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.busy >= t.cfg.MaxInFlight || len(t.flights) >= waitingFlights*t.cfg.MaxInFlight
+	return t.active >= t.cfg.MaxInFlight || len(t.runs) >= waitingRuns*t.cfg.MaxInFlight
 }
 
-// waits notes whether the flight of a purchase, if there is one, merely waits for the chain.
+// waits notes whether the run of a purchase, if there is one, merely waits for the chain.
 func (t *Till) waits(id string, waits bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	f := t.flights[id]
+	f := t.runs[id]
 	if f == nil || f.waits == waits {
 		return
 	}
 	f.waits = waits
 	if waits {
-		t.busy--
+		t.active--
 	} else {
-		t.busy++
+		t.active++
 	}
 }
 
-// fly drives a purchase in the background, once at a time in this process, and calls left when that
-// stops. The driving outlives the request. p is the purchase as it was just stored, or nil.
-func (t *Till) fly(id string, p *Purchase, left ...func()) {
+// start drives a purchase in the background, once at a time in this process, and calls left when
+// that stops. The driving outlives the request. p is the purchase as it was just stored, or nil.
+func (t *Till) start(id string, p *Purchase, left ...func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if f := t.flights[id]; f != nil {
-		f.left = append(f.left, left...)
+	if f := t.runs[id]; f != nil {
+		f.onDone = append(f.onDone, left...)
 		return
 	}
-	f := &flight{done: make(chan struct{}), left: left}
-	t.flights[id] = f
-	t.busy++
+	f := &run{done: make(chan struct{}), onDone: left}
+	t.runs[id] = f
+	t.active++
 	go func() {
 		defer func() {
 			t.mu.Lock()
-			delete(t.flights, id)
+			delete(t.runs, id)
 			if !f.waits {
-				t.busy--
+				t.active--
 			}
-			left := f.left
+			left := f.onDone
 			t.mu.Unlock()
 			t.gate.Freed()
 			for _, left := range left {
@@ -138,7 +140,7 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) (*Purchase, error) {
 			return nil, err
 		}
 		if errors.Is(err, goods.ErrUnderWay) {
-			return nil, errFlies
+			return nil, errRunning
 		}
 		if unread, ok := errors.AsType[*goods.Unread](err); ok {
 			return t.giveUp(ctx, p.ID, []State{Claimed}, Failed, settle.Ending{Reason: unread.Error()})
@@ -146,13 +148,10 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) (*Purchase, error) {
 		t.cfg.Log.Error("goods could not be made", "purchase", p.ID, "item", p.Item, "err", err)
 		return t.giveUp(ctx, p.ID, []State{Claimed}, Failed, settle.Ending{Reason: "goods_not_made"})
 	}
-	switch {
-	case p.Account != nil:
-		return t.bill(ctx, p, made)
-	case p.Spent != nil && p.Spent.Deposit == nil:
-		return t.charge(ctx, p, made)
+	if p.Account != nil || p.Spent != nil && p.Spent.Deposit == nil {
+		return t.settleHere(ctx, p, made)
 	}
-	if t.flying(p.ID) {
+	if t.running(p.ID) {
 		if next, err := t.begin(ctx, p, made); err == nil || errors.Is(err, errMoved) {
 			return next, err
 		}
@@ -160,6 +159,25 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) (*Purchase, error) {
 	return t.advance(ctx, p.ID, arrow{[]State{Claimed}, "goods_ready"}, func(_ ledger.Tx, p *Purchase) error {
 		p.Made, p.State = made, GoodsReady
 		return nil
+	})
+}
+
+// settleHere: claimed → settled, of a purchase on account, or by voucher alone, whose channel is
+// charged when it is delivered: no transaction settles it. Number, certificate id, date and key are
+// fixed here (M7).
+func (t *Till) settleHere(ctx context.Context, p *Purchase, made *goods.Made) (*Purchase, error) {
+	certID, kid := attest.NewID(prefixCert), t.signer().KID()
+	return t.advance(ctx, p.ID, arrow{[]State{Claimed}, "settled"}, func(tx ledger.Tx, p *Purchase) error {
+		now := tx.Now().UTC().Truncate(time.Second)
+		if p.Made, p.State, p.Final = made, Settled, true; p.Account != nil {
+			p.Account.Billed = now
+		} else {
+			p.Spent.At = now
+		}
+		if err := t.number(tx, p, certID, kid); err != nil {
+			return err
+		}
+		return p.bill(tx)
 	})
 }
 
@@ -191,19 +209,19 @@ func (t *Till) release(tx ledger.Tx, p *Purchase) error {
 	return k.Release(t.maker(p), tx, o)
 }
 
-// errFlies says that a flight does what is left to do for a purchase.
-var errFlies = errors.New("till: the purchase flies")
+// errRunning says that a run does what is left to do for a purchase.
+var errRunning = errors.New("till: the purchase is being driven")
 
 // sign: goods_ready → settling. The worker does not wait for room.
 func (t *Till) sign(ctx context.Context, p *Purchase) (*Purchase, error) {
-	if t.flying(p.ID) {
+	if t.running(p.ID) {
 		return t.begin(ctx, p, nil)
 	}
 	if t.full() {
 		return nil, context.DeadlineExceeded
 	}
-	t.fly(p.ID, p)
-	return nil, errFlies
+	t.start(p.ID, p)
+	return nil, errRunning
 }
 
 // begin: claimed | goods_ready → settling | not_settled. The signed bytes and the relayer's number
@@ -241,7 +259,7 @@ func (t *Till) begin(ctx context.Context, p *Purchase, made *goods.Made) (*Purch
 	}
 	// The chain says that this would revert, perhaps because somebody else has landed it, or it
 	// cannot be paid for: look before giving up.
-	f, err := t.settles.Look(ctx, p.settling(), p.ID)
+	f, err := t.settles.Status(ctx, p.settling(), p.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -81,10 +81,11 @@ func (r fakeRail) refusal(why string) *rail.Refusal {
 	return ref
 }
 
-func (r fakeRail) Verify(_ context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Mark, error) {
+func (r fakeRail) Verify(_ context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Verified,
+	error) {
 	unlock, err := r.lock("verify", payloadOf(p).key())
 	if err != nil {
-		return rail.Mark{}, err
+		return rail.Verified{}, err
 	}
 	defer unlock()
 	h := r.c.head()
@@ -108,9 +109,9 @@ func (r fakeRail) Verify(_ context.Context, p *rail.Payment, want rail.Requireme
 		why = r.c.runs(w, late)
 	}
 	if why != "" {
-		return rail.Mark{}, r.refusal(why)
+		return rail.Verified{}, r.refusal(why)
 	}
-	m := rail.Mark{Block: h.number, Time: h.time, Code: r.code(p)}
+	m := rail.Verified{Block: h.number, Time: h.time, Code: r.code(p)}
 	m.Local = m.Code != ""
 	return m, nil
 }
@@ -302,7 +303,7 @@ func (c *fakeChain) take(x *fakeTx) error {
 	return nil
 }
 
-func (r fakeRail) Look(_ context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+func (r fakeRail) Status(_ context.Context, p *rail.Payment, signed []rail.Signed, since rail.Verified,
 	now time.Time) (rail.Finding, error) {
 	unlock, err := r.lock("look", payloadOf(p).key())
 	if err != nil {
@@ -388,25 +389,25 @@ func (r fakeRail) Changed() <-chan struct{} {
 
 func (r fakeRail) Check(context.Context) error { return nil }
 
-func (r fakeRail) Head(context.Context) (rail.Mark, error) {
+func (r fakeRail) Head(context.Context) (rail.Head, error) {
 	unlock, err := r.lock("head")
 	if err != nil {
-		return rail.Mark{}, err
+		return rail.Head{}, err
 	}
 	defer unlock()
-	return rail.Mark{Block: r.c.head().number, Time: r.c.head().time}, nil
+	return rail.Head{Block: r.c.head().number, Time: r.c.head().time}, nil
 }
 
-func (r fakeRail) Final(context.Context) (rail.Mark, error) {
+func (r fakeRail) Final(context.Context) (rail.Head, error) {
 	unlock, err := r.lock("final")
 	if err != nil {
-		return rail.Mark{}, err
+		return rail.Head{}, err
 	}
 	defer unlock()
 	if r.c.vague {
-		return rail.Mark{}, errSilent
+		return rail.Head{}, errSilent
 	}
-	return rail.Mark{Block: r.c.final().number, Time: r.c.final().time}, nil
+	return rail.Head{Block: r.c.final().number, Time: r.c.final().time}, nil
 }
 
 func (r fakeRail) Funds(_ context.Context, payer string, nonces []string) (rail.Funds, error) {

@@ -119,7 +119,7 @@ func (t *Till) parseHold(p *Presented) {
 }
 
 // verify has the payment's rail check it against the terms.
-func (o *matched) verify(ctx context.Context) (rail.Mark, error) {
+func (o *matched) verify(ctx context.Context) (rail.Verified, error) {
 	if o.p.hold != nil {
 		return o.p.rail.(holdRail).VerifyAuthorization(ctx, o.p.hold, o.terms, o.at)
 	}
@@ -136,8 +136,8 @@ func (p *Purchase) InEscrow() bool {
 func (t *Till) authorized(ctx context.Context, p *Purchase, from []State, proof *rail.Proof) (*Purchase, error) {
 	settlement := p.settling()
 	return t.advance(ctx, p.ID, arrow{from, "authorized"}, func(tx ledger.Tx, p *Purchase) error {
-		if shut, err := isClosed(tx, p.Payment.Network); err != nil || shut {
-			return errors.Join(err, closedIf(shut))
+		if err := isOpen(tx, p.Payment.Network); err != nil {
+			return err
 		}
 		// The account that sent it is one that settles: strangers' reverts never stand in the way
 		// of what ends the hold.
@@ -290,7 +290,7 @@ func (t *Till) decide(ctx context.Context, id string, from []State, e ending) (*
 		end = r.Capture(p.Held.Hold)
 	}
 	var next *Purchase
-	err = t.settles.Adopt(ctx, settle.Member{ID: id, Payment: *end, Mark: p.Mark},
+	err = t.settles.Adopt(ctx, settle.Member{ID: id, Payment: *end, Verified: p.Verified},
 		func(tx ledger.Tx, s *settle.Settlement) error {
 			q, err := read(tx, id)
 			if err != nil {
@@ -329,7 +329,7 @@ func (t *Till) completeHeld(ctx context.Context, id string, made *goods.Made) er
 		return fmt.Errorf("till: purchase %s is not held any more: nothing would be paid for an answer", id)
 	}
 	if err == nil {
-		t.fly(id, p)
+		t.start(id, p)
 	}
 	return err
 }
@@ -362,7 +362,7 @@ func (t *Till) DeclineOrder(ctx context.Context, id string, dry bool) (HumanOrde
 	if err != nil {
 		return o, err
 	}
-	t.fly(p.ID, p)
+	t.start(p.ID, p)
 	o, _, err = t.HumanOrder(ctx, id)
 	return o, err
 }
@@ -459,7 +459,7 @@ func (t *Till) capturedBefore(ctx context.Context, p *Purchase) (*Purchase, erro
 	if err != nil {
 		return nil, err
 	}
-	f, err := r.Look(ctx, r.(holdRail).Capture(p.Held.Hold), nil, p.Mark, t.cfg.Now())
+	f, err := r.Status(ctx, r.(holdRail).Capture(p.Held.Hold), nil, p.Verified, t.cfg.Now())
 	if err != nil || f.Proof == nil {
 		return nil, errors.Join(err, errMoved) // the next look asks again
 	}

@@ -29,7 +29,7 @@ func (t *Till) list(tx ledger.Tx, p *Purchase) error {
 		return nil
 	}
 	p.listed = counts
-	counted := settle.OpenPaymentOf(p.ID, p.settles(), p.Mark)
+	counted := settle.OpenPaymentOf(p.ID, p.settles(), p.Verified)
 	if counted.Amount = p.Amount; p.Spent != nil {
 		counted.Amount = rail.Atomic(p.Spent.Deposit.Amount)
 	}

@@ -25,7 +25,8 @@ import (
 // coded is a rail on which payers whose name begins with "contract" have code, as Verify finds out.
 type coded struct{ rail.Rail }
 
-func (c coded) Verify(ctx context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Mark, error) {
+func (c coded) Verify(ctx context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Verified,
+	error) {
 	m, err := c.Rail.Verify(ctx, p, want, now)
 	m.Local = strings.HasPrefix(p.Payer, "contract")
 	return m, err

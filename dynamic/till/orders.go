@@ -154,8 +154,8 @@ func (t *Till) Poll(ctx context.Context, id string, further func(ledger.Tx, Huma
 			return err
 		}
 		key := ledger.BudgetKey("order_poll", id)
-		last, err := ledger.GetJSON[polled](tx, key)
-		if err != nil && !errors.Is(err, errNotFound) {
+		last, _, err := ledger.FindJSON[polled](tx, key)
+		if err != nil {
 			return err
 		}
 		stands := polled{At: tx.Now().Truncate(time.Second), Status: o.Status()}

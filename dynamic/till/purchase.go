@@ -63,7 +63,7 @@ type Purchase struct {
 	Terms    rail.Requirement `json:"terms"`
 	Amount   int64            `json:"amount"`
 	Tip      int64            `json:"tip,omitzero"`
-	Mark     rail.Mark        `json:"mark"` // the head before the authorization was seen unused
+	Verified rail.Verified    `json:"mark"` // the head before the authorization was seen unused
 
 	Entry string      `json:"entry,omitzero"` // pool entry reserved
 	Word  string      `json:"word,omitzero"`
@@ -157,7 +157,7 @@ func (p *Purchase) paidIn() string {
 // member is a purchase's payment as its settlement has it: that which ends its hold, once there is
 // one.
 func (p *Purchase) member() settle.Member {
-	return settle.Member{ID: p.ID, Payment: *p.settles(), Mark: p.Mark}
+	return settle.Member{ID: p.ID, Payment: *p.settles(), Verified: p.Verified}
 }
 
 // settlement is the id of the record of what is being settled for a purchase, "" for none.

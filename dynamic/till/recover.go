@@ -29,7 +29,7 @@ const (
 func (t *Till) jobs() []schedule.Job {
 	return []schedule.Job{
 		{Name: jobPurchase, Workers: 16, Timeout: 8 * time.Second, Pause: t.cfg.Patience, Skip: t.skipPurchase,
-			Do: t.lookAt},
+			Do: t.recheck},
 		{Name: jobArrivals, Workers: len(t.byNet), Pause: t.cfg.Sweep, Skip: t.skipNetwork, Do: t.sweep},
 	}
 }
@@ -81,7 +81,7 @@ func (t *Till) noteShut(ctx context.Context) error {
 	err := t.view(ctx, func(tx ledger.Tx) error {
 		clear(shut)
 		for n := range t.byNet {
-			is, err := isClosed(tx, n)
+			is, err := ledger.IsClosed(tx, n)
 			if err != nil {
 				return err
 			}
@@ -102,6 +102,27 @@ func (t *Till) noteShut(ctx context.Context) error {
 	t.shut.Store(&shut)
 	t.seen.Store(&seen.Time)
 	return nil
+}
+
+// Closed are the networks of a restored ledger that were not opened yet, and when it was restored.
+func (t *Till) Closed(ctx context.Context) (networks []string, since time.Time, err error) {
+	err = t.view(ctx, func(tx ledger.Tx) (err error) {
+		networks = nil
+		for _, r := range t.cfg.Rails {
+			shut, err := ledger.IsClosed(tx, r.Info().Network)
+			if err != nil {
+				return err
+			}
+			if shut {
+				networks = append(networks, r.Info().Network)
+			}
+		}
+		if len(networks) > 0 {
+			since, err = ledger.ClosedSince(tx)
+		}
+		return err
+	})
+	return networks, since, err
 }
 
 // shutOn reports whether a network is closed after a restore.
@@ -128,8 +149,8 @@ func (t *Till) allShut() bool {
 // skipPurchase leaves alone what is driven here already, and keeps purchases on closed networks
 // where they are: counters and pools may lie behind what was given (M13).
 func (t *Till) skipPurchase(tx ledger.Tx, id string) (bool, error) {
-	if t.flying(id) || !t.anyShut() {
-		return t.flying(id), nil
+	if t.running(id) || !t.anyShut() {
+		return t.running(id), nil
 	}
 	p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id))
 	return t.shutOn(p.Payment.Network), err
@@ -167,16 +188,16 @@ func (t *Till) resume(ctx context.Context) error {
 		t.cfg.Log.Info("taking up purchases left on their way", "count", len(ids))
 	}
 	for _, id := range ids {
-		t.fly(id, nil)
+		t.start(id, nil)
 	}
 	return nil
 }
 
-// lookAt drives a purchase whose time has come. What waits in vain, here or for its node, lies on.
-func (t *Till) lookAt(ctx context.Context, task schedule.Task) error {
+// recheck drives a purchase whose time has come. What waits in vain, here or for its node, lies on.
+func (t *Till) recheck(ctx context.Context, task schedule.Task) error {
 	_, err := t.drive(ctx, task.ID, nil)
 	// of the last the guard tells
-	for _, waits := range []error{errMoved, errFlies, context.DeadlineExceeded, settle.ErrGasUnchecked} {
+	for _, waits := range []error{errMoved, errRunning, context.DeadlineExceeded, settle.ErrGasUnchecked} {
 		if errors.Is(err, waits) {
 			return nil
 		}
@@ -184,10 +205,10 @@ func (t *Till) lookAt(ctx context.Context, task schedule.Task) error {
 	return err
 }
 
-func (t *Till) flying(id string) bool {
+func (t *Till) running(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.flights[id] != nil
+	return t.runs[id] != nil
 }
 
 // What a buyer is told while a network, or every network, takes no payment.
@@ -199,13 +220,13 @@ func (t *Till) flying(id string) bool {
 func (t *Till) enter(ctx context.Context, o *matched) (left func(), err error) {
 	network := o.p.payment.Network
 	t.mu.Lock()
-	under := t.under[network]
-	t.under[network]++
+	under := t.settling[network]
+	t.settling[network]++
 	t.mu.Unlock()
 	left = func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.under[network]--
+		t.settling[network]--
 	}
 	_, amount := o.settles()
 	if err := t.cfg.Gas.Take(ctx, network, amount, under); err != nil {

@@ -2,7 +2,6 @@ package till
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"store.example/agentstore/dynamic/channels"
@@ -26,7 +25,7 @@ func (t *Till) refundChannel(ctx context.Context, order Order) (*Sale, error) {
 	if err != nil {
 		return nil, withPayment(err, Outcome{Billed: "no", Retry: "now"})
 	}
-	o := &matched{asked: asked{site, offer, Fingerprint(offer.ID, nil)}, p: p, at: time.Now().UTC(),
+	o := &matched{asked: askedFor(site, offer, nil), p: p, at: time.Now().UTC(),
 		client: order.Client, terms: r.VoucherRequirement(offer.Price(), t.leastDeposit())}
 	err = t.checks.Verify(ctx, o.client, t.knownPayer(ctx, o), func() error {
 		_, err := r.VerifyVoucher(ctx, c, o.terms, o.at)
@@ -38,8 +37,8 @@ func (t *Till) refundChannel(ctx context.Context, order Order) (*Sale, error) {
 	least := t.cfg.Gas.Least(ctx, network)
 	var row *channels.Row
 	err = t.update(ctx, func(tx ledger.Tx) (err error) {
-		if shut, err := isClosed(tx, network); err != nil || shut {
-			return errors.Join(err, closedIf(shut))
+		if err := isOpen(tx, network); err != nil {
+			return err
 		}
 		if row, err = channels.BeginRefund(tx, network, c, least); err != nil {
 			return err

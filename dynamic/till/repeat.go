@@ -33,14 +33,14 @@ func (t *Till) otherwise(ctx context.Context, o *matched, err error) (*Sale, err
 	if t.cfg.Gas.Ready(ctx, o.p.payment.Network) != nil {
 		return nil, err // whose signature it is cannot be known
 	}
-	mark, refused := o.verify(ctx)
+	seen, refused := o.verify(ctx)
 	if refused != nil && !emptyWallet(refused) {
 		if used := t.usedBefore(ctx, o, refused); used != nil {
 			return nil, used
 		}
 		return nil, err
 	}
-	o.local = mark.Local
+	o.local = seen.Local
 	return t.replaySlot(ctx, o, err)
 }
 
@@ -53,22 +53,8 @@ func (t *Till) replaySlot(ctx context.Context, o *matched, otherwise error) (*Sa
 	}
 	var rep *repeated
 	err := t.update(ctx, func(tx ledger.Tx) (err error) {
-		rep = nil
-		c, err := ledger.GetJSON[Claim](tx, authKey(o.p.payment))
-		if err == nil { // claimed meanwhile, by another request with the same payment
-			if !o.p.proves(c) {
-				return errUsed
-			}
-			rep = &repeated{purchase: c.Purchase, slot: c.Answered}
-			return nil
-		}
-		if !errors.Is(err, errNotFound) {
-			return err
-		}
-		if rep, err = t.slot(tx, o); err != nil || rep == nil {
-			return err
-		}
-		return o.answer(tx, rep.purchase)
+		rep, err = t.earlier(tx, o)
+		return err
 	})
 	switch refusal, refused := errors.AsType[*rail.Refusal](err); {
 	case errors.Is(err, errUsed):
@@ -84,6 +70,26 @@ func (t *Till) replaySlot(ctx context.Context, o *matched, otherwise error) (*Sa
 		return nil, otherwise
 	}
 	return t.answerRepeat(ctx, rep)
+}
+
+// earlier finds the purchase that a request repeats, by its payment, which may be claimed meanwhile,
+// or by its key. The payer of another one is proved by a fresh authorization: it is recorded as
+// answered and never settled.
+func (t *Till) earlier(tx ledger.Tx, o *matched) (*repeated, error) {
+	c, found, err := claimIn(tx, o.p.payment)
+	switch {
+	case err != nil:
+		return nil, err
+	case found && !o.p.proves(c):
+		return nil, errUsed
+	case found:
+		return &repeated{purchase: c.Purchase, slot: c.Answered}, nil
+	}
+	rep, err := t.slot(tx, o)
+	if err != nil || rep == nil {
+		return nil, err
+	}
+	return rep, o.answer(tx, rep.purchase)
 }
 
 // answerRepeat waits for the first and gives its answer.
@@ -104,14 +110,14 @@ func (t *Till) answerRepeat(ctx context.Context, rep *repeated) (*Sale, error) {
 }
 
 // await waits until a purchase is no longer on its way, or wait is over, or the client is gone. One
-// that is driven here is as its flight stored it, and one that is driven elsewhere is read now and
+// that is driven here is as its run stored it, and one that is driven elsewhere is read now and
 // then.
 func (t *Till) await(ctx context.Context, id string, wait time.Duration) (*Purchase, error) {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
 	for first := true; ; first = false {
 		t.mu.Lock()
-		f := t.flights[id]
+		f := t.runs[id]
 		t.mu.Unlock()
 		if f == nil || !first {
 			p, err := t.load(ctx, id)
@@ -192,7 +198,7 @@ func (t *Till) ended(p *Purchase) error {
 		if err != nil {
 			return e
 		}
-		q, err := t.quote(asked{site, o, p.Fingerprint})
+		q, err := t.quote(asked{site: site, offer: o, print: p.Fingerprint})
 		if e.Quote = q; q == nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/restore"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -23,7 +24,7 @@ func TestMarksOfGoodsOffTheShelf(t *testing.T) {
 		m.restore(site, m.backup())
 		told := till.HighMark{Patron: 1, Item: "a_secret_of_last_year", Pool: "secrets",
 			Entry: site.Pools["secrets"].Entries[0].Digest}
-		if _, err := m.till.Reconcile(t.Context(), []till.HighMark{told}, nil); err != nil {
+		if _, err := restore.Reconcile(t.Context(), m.till, []till.HighMark{told}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if r, _ := m.do(secret, nil); r.Status != 409 || !strings.Contains(string(r.Raw), "will not come back") {
@@ -34,7 +35,7 @@ func TestMarksOfGoodsOffTheShelf(t *testing.T) {
 			func(tx ledger.Tx) error { return goods.MarkTaken(tx, "pool_of_last_year", "told") }); err != nil {
 			t.Fatal(err)
 		}
-		marks, _, err := m.till.HighMarks(t.Context())
+		marks, _, err := restore.Marks(t.Context(), m.till)
 		if err != nil || !slices.ContainsFunc(marks,
 			func(h till.HighMark) bool { return h.Pool == "pool_of_last_year" && h.Entry == "told" }) {
 			t.Errorf("HighMarks = %+v, %v, want an entry of a pool that no good on the shelf gives", marks, err)

@@ -39,12 +39,12 @@ func (r retiring) Send(ctx context.Context, all ...rail.Signed) error {
 	return r.Rail.Send(ctx, all...)
 }
 
-func (r retiring) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+func (r retiring) Status(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Verified,
 	now time.Time) (rail.Finding, error) {
 	if r.out.Load() {
 		signed = nil // they are of no account of ours
 	}
-	return r.Rail.Look(ctx, p, signed, since, now)
+	return r.Rail.Status(ctx, p, signed, since, now)
 }
 
 // An account that was taken out of the configuration while a number of it was open, and is put

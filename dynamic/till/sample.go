@@ -30,7 +30,7 @@ func (t *Till) Sample(ctx context.Context, o AccountOrder, pools goods.Pools) (b
 	replay bool, err error) {
 	var r account.Ref
 	err = t.view(ctx, func(tx ledger.Tx) (err error) {
-		r, replay, err = o.sampled(tx)
+		r, replay, err = o.named(tx)
 		return err
 	})
 	if err == nil && !replay {
@@ -41,15 +41,6 @@ func (t *Till) Sample(ctx context.Context, o AccountOrder, pools goods.Pools) (b
 	}
 	first, err = time.Parse(time.RFC3339, r.At)
 	return r.Sample, first, replay, err
-}
-
-// sampled is the sample that was answered under the order's name before.
-func (o *AccountOrder) sampled(tx ledger.Tx) (account.Ref, bool, error) {
-	r, ok, err := account.ReadRef(tx, o.Account, o.Ref)
-	if ok && r.Request != requestDigest(o.Body) {
-		return r, false, &Error{Code: CodeRefConflict}
-	}
-	return r, ok, err
 }
 
 // SamplesLeft is how many samples may still be made today.
@@ -95,7 +86,7 @@ func (t *Till) makeSample(ctx context.Context, o *AccountOrder, pools goods.Pool
 	}
 	fresh := account.Ref{Request: requestDigest(o.Body), Sample: body, At: p.Date}
 	err = t.update(ctx, func(tx ledger.Tx) error {
-		if r, replay, err = o.sampled(tx); err != nil || replay {
+		if r, replay, err = o.named(tx); err != nil || replay {
 			return err
 		}
 		left, err := SamplesLeft(tx)

@@ -20,12 +20,12 @@ import (
 // deaf is a rail that never hears of the payments of some payers.
 type deaf struct{ rail.Rail }
 
-func (d deaf) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+func (d deaf) Status(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Verified,
 	now time.Time) (rail.Finding, error) {
 	if strings.HasPrefix(p.Payer, "stuck") {
 		return rail.Finding{State: rail.Waiting, Advice: rail.Wait}, nil
 	}
-	return d.Rail.Look(ctx, p, signed, since, now)
+	return d.Rail.Status(ctx, p, signed, since, now)
 }
 
 // Three hundred purchases that wait in vain, more than are read from the queue at a time, must not

@@ -201,10 +201,7 @@ func recentKey(holder, print string) []byte {
 
 // recentIDs are the payer's last purchases of an order, oldest first.
 func recentIDs(tx ledger.Tx, holder, print string) ([]string, error) {
-	ids, err := ledger.GetJSON[[]string](tx, recentKey(holder, print))
-	if errors.Is(err, errNotFound) {
-		return nil, nil
-	}
+	ids, _, err := ledger.FindJSON[[]string](tx, recentKey(holder, print))
 	return ids, err
 }
 

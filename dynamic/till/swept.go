@@ -19,12 +19,12 @@ import (
 // own; one that is no longer configured is not read, and goes on where it was if it comes back.
 //
 //	budget/uncredited/swept/<network>/<pay_to>   Swept
-//	meta/swept:<network>                         of ledgers from before: the block alone, of the only address there was
 
 // Swept is how far what arrives at one address was read.
 type Swept struct {
 	// Since is the time of the newest block before there were terms: what is in it, or in an
-	// earlier one, counts for nothing. Zero, in a ledger that noted none, is no bound.
+	// earlier one, counts for nothing. Zero, after a restore of a ledger that noted none, is no
+	// bound.
 	Since time.Time `json:"since,omitzero"`
 	Head  uint64    `json:"head,omitzero"` // the number of that block
 	First uint64    `json:"first"`         // the final block at that time
@@ -38,24 +38,10 @@ type Swept struct {
 
 func sweptKey(info rail.Info) []byte { return uncreditedKey("swept", info.Network, info.PayTo) }
 
-func oldSweptKey(network string) []byte { return ledger.MetaKey("swept:" + network) }
-
 // sweptOf is how far an address was read; the error is errNotFound for one of which nothing is
 // noted.
 func sweptOf(tx ledger.Tx, info rail.Info) (Swept, error) {
-	s, err := ledger.GetJSON[Swept](tx, sweptKey(info))
-	if !errors.Is(err, errNotFound) {
-		return s, err
-	}
-	for _, err := range tx.Scan(ledger.Prefix(uncreditedKey("swept", info.Network))) {
-		return Swept{}, errors.Join(err, errNotFound) // the old note was another address's
-	}
-	v, err := tx.Get(oldSweptKey(info.Network))
-	if err != nil {
-		return Swept{}, err
-	}
-	n, err := ledger.ParseNumber(string(v))
-	return Swept{First: n, Block: n, At: tx.Now()}, err
+	return ledger.GetJSON[Swept](tx, sweptKey(info))
 }
 
 // beginning is what one process knows of a network's beginning.
@@ -107,7 +93,7 @@ func (t *Till) beginReading(ctx context.Context, r rail.Rail) error {
 func (t *Till) noteBeginning(ctx context.Context, r rail.Rail) error {
 	info := r.Info()
 	err := t.view(ctx, func(tx ledger.Tx) error {
-		_, err := ledger.GetJSON[Swept](tx, sweptKey(info))
+		_, err := sweptOf(tx, info)
 		return err
 	})
 	if !errors.Is(err, errNotFound) {
@@ -141,11 +127,11 @@ func (t *Till) noteBeginning(ctx context.Context, r rail.Rail) error {
 }
 
 func noteSwept(tx ledger.Tx, info rail.Info, s Swept) error {
-	return errors.Join(tx.Delete(oldSweptKey(info.Network)), ledger.SetJSON(tx, sweptKey(info), s))
+	return ledger.SetJSON(tx, sweptKey(info), s)
 }
 
-// earlier reports a transfer from before there were terms. Several blocks may be of one second.
-func (s Swept) earlier(tr rail.Transfer) bool {
+// Earlier reports a transfer from before there were terms. Several blocks may be of one second.
+func (s Swept) Earlier(tr rail.Transfer) bool {
 	return tr.Time.Before(s.Since) || tr.Time.Equal(s.Since) && tr.Block <= s.Head
 }
 
@@ -166,13 +152,13 @@ const sweptDoubt = 10 * time.Minute
 
 // untrue reports whether a final block shows that the note was not true: some node named a block
 // that did not exist.
-func (s Swept) untrue(final rail.Mark) bool {
+func (s Swept) untrue(final rail.Head) bool {
 	return final.Block < max(s.Block, s.Rest.To) && final.Time.After(s.At.Add(sweptDoubt)) && !s.Since.IsZero()
 }
 
 // readAgain goes back to where the reading began, because a note was not true. What is owed is owed
 // once; the totals of days are counted anew.
-func readAgain(tx ledger.Tx, info rail.Info, s Swept, final rail.Mark) (Swept, error) {
+func readAgain(tx ledger.Tx, info rail.Info, s Swept, final rail.Head) (Swept, error) {
 	s.Rest = rail.Span{}
 	if s.Block = s.First; final.Block < s.First {
 		s.First, s.Block = 0, 0 // from the first block on; what is too early is known by its time
@@ -190,12 +176,12 @@ func readAgain(tx ledger.Tx, info rail.Info, s Swept, final rail.Mark) (Swept, e
 // is read again: a reorganisation may have moved what stood there.
 const restoreMargin = 1000
 
-// readFrom is from where what arrives is read again after a loss: a margin below the block up to
+// ReadFrom is from where what arrives is read again after a loss: a margin below the block up to
 // which it was read. A ledger from before an address was configured has no note of it, but was
 // noted in elsewhere before that: what is older than its newest note is none of the store's, and
 // what this network's other addresses were read up to is older. One without any note reads
 // everything.
-func readFrom(ctx context.Context, db ledger.DB, info rail.Info) (s Swept, err error) {
+func ReadFrom(ctx context.Context, db ledger.DB, info rail.Info) (s Swept, err error) {
 	ctx, cancel := ledgerContext(ctx)
 	defer cancel()
 	err = db.View(ctx, func(tx ledger.Tx) (err error) {
@@ -232,9 +218,9 @@ func readFrom(ctx context.Context, db ledger.DB, info rail.Info) (s Swept, err e
 	return s, nil
 }
 
-// noteRead notes from where an address was read after a loss, where nothing was noted of it: what
+// NoteRead notes from where an address was read after a loss, where nothing was noted of it: what
 // was not final then is read again in the ordinary way.
-func noteRead(ctx context.Context, db ledger.DB, info rail.Info, s Swept) error {
+func NoteRead(ctx context.Context, db ledger.DB, info rail.Info, s Swept) error {
 	ctx, cancel := ledgerContext(ctx)
 	defer cancel()
 	return db.Update(ctx, func(tx ledger.Tx) error {

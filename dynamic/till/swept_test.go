@@ -14,7 +14,7 @@ import (
 	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/restore"
 )
 
 // unsteady is a rail whose node says what the test wants of the final block, and whose money goes
@@ -50,9 +50,9 @@ func (r unsteady) Requirement(amount int64) rail.Requirement {
 	return req
 }
 
-func (r unsteady) Final(ctx context.Context) (rail.Mark, error) {
+func (r unsteady) Final(ctx context.Context) (rail.Head, error) {
 	if r.mood.away.Load() {
-		return rail.Mark{}, errSilent
+		return rail.Head{}, errSilent
 	}
 	m, err := r.Rail.Final(ctx)
 	m.Block += r.mood.ahead.Load()
@@ -286,30 +286,6 @@ func TestPayToChanges(t *testing.T) {
 	})
 }
 
-// A ledger from before beginnings were noted goes on from where it was read.
-func TestReadingGoesOnFromAnOldNote(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m, _, site := unsteadyModel(t)
-		defer func() { m.stop() }()
-		m.strangersLand(paysTo(fakePayTo, "judged", "before"))
-		err := m.db.Update(context.Background(), func(tx ledger.Tx) error {
-			return tx.Set(ledger.MetaKey("swept:"+fakeNetwork), []byte(ledger.Number(m.chain.head().number)))
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.strangersLand(paysTo(fakePayTo, "late", "while it stood still"))
-		m.pass(time.Minute)
-		m.start(site)
-		m.pass(2 * time.Minute)
-		m.wantOwed("an old ledger", "late")
-		if s := m.swept(); strings.Contains(s, "meta/") {
-			t.Errorf("the old note is left: %s", s)
-		}
-	})
-}
-
 // A backup from before an address was configured: what arrived there before the backup is none of
 // the store's, what was paid for terms of afterwards is.
 func TestRestoreOfAnotherPayTo(t *testing.T) {
@@ -330,12 +306,12 @@ func TestRestoreOfAnotherPayTo(t *testing.T) {
 		m.pass(2 * time.Minute)
 		m.restore(site, older)
 		m.pass(time.Minute)
-		if got, err := m.till.Reconcile(context.Background(), nil, nil); err != nil || got[0].FromChain != 1 {
+		if got, err := restore.Reconcile(context.Background(), m.till, nil, nil); err != nil || got[0].FromChain != 1 {
 			t.Errorf("Reconcile = %+v, %v", got, err)
 		}
 		m.pass(20 * time.Minute)
 		r := unsteady{fakeRail{m.chain}, m.chain, mood}
-		if got, err := till.Reopen(context.Background(), m.db, []rail.Rail{r}, till.ReopenOptions{}); err != nil ||
+		if got, err := restore.Reopen(context.Background(), m.db, []rail.Rail{r}, restore.Options{}); err != nil ||
 			!got[0].Open {
 			t.Errorf("Reopen = %+v, %v", got, err)
 		}

@@ -106,7 +106,7 @@
 //	M15  Gas is money: what a settlement may cost, what a day may lose to reverts, and how many payments one payer, and all
 //	     payers with code, may have open (packages settle and gas, open.go, the table above).
 //	M16  Transactions go out in the order of their numbers, at most 48 unmined of an account, over several accounts of a
-//	     network (package settle). A flight that only waits holds no place among those under way. A counted good is held for two minutes at most, told as
+//	     network (package settle). A run that only waits holds no place among those under way. A counted good is held for two minutes at most, told as
 //	     held, one unit a payer, and given back at the first revert.
 //	M17  A voucher is its own idempotency key. It is held in the transaction that claims, and charged in the one that
 //	     delivers (vouchers.go, package channels, which says what a channel can cost).
@@ -243,25 +243,25 @@ type Till struct {
 	checks settle.Checks
 	uses   uses
 
-	mu      sync.Mutex
-	flights map[string]*flight // purchases being driven in this process; guarded by mu
-	under   map[string]int     // network → payments taken here that are being settled; guarded by mu
-	busy    int                // of the flights, how many do not merely wait for the chain; guarded by mu
-	gate    settle.OpenGate    // of payments that wait for room
-	closing atomic.Bool
-	shut    atomic.Pointer[map[string]bool] // networks that were not reopened after a restore, as far as Run knows
-	seen    atomic.Pointer[time.Time]       // the block up to which payers' withdrawals were seen; nil until Run knows
+	mu       sync.Mutex
+	runs     map[string]*run // purchases being driven in this process; guarded by mu
+	settling map[string]int  // network → payments taken here that are being settled; guarded by mu
+	active   int             // of the runs, how many do not merely wait for the chain; guarded by mu
+	gate     settle.OpenGate // of payments that wait for room
+	closing  atomic.Bool
+	shut     atomic.Pointer[map[string]bool] // networks that were not reopened after a restore, as far as Run knows
+	seen     atomic.Pointer[time.Time]       // the block up to which payers' withdrawals were seen; nil until Run knows
 }
 
 // Settles sends what the till settles.
 func (t *Till) Settles() *settle.Driver { return t.settles }
 
-// flight is one purchase being driven; done is closed when the driving stops.
-type flight struct {
-	done  chan struct{}
-	end   *Purchase // as it was stored when the driving stopped, nil where that is to be read; set before done closes
-	waits bool      // for the chain alone; guarded by Till.mu
-	left  []func()  // called when the driving stops; guarded by Till.mu
+// run is one purchase being driven; done is closed when the driving stops.
+type run struct {
+	done   chan struct{}
+	end    *Purchase // as it was stored when the driving stopped, nil where that is to be read; set before done closes
+	waits  bool      // for the chain alone; guarded by Till.mu
+	onDone []func()  // called when the driving stops; guarded by Till.mu
 }
 
 // New checks the configuration and makes a till. Run must be running for purchases to be recovered.
@@ -283,7 +283,7 @@ func New(cfg Config) (*Till, error) {
 	t := &Till{
 		cfg: cfg, host: u.Host, wallets: challenge.NewMaker(cfg.Secret),
 		tokenKey: derive(cfg.Secret, "store-status-token/v1"), byNet: make(map[string]rail.Rail),
-		begun: make(map[string]*beginning), flights: make(map[string]*flight), under: make(map[string]int),
+		begun: make(map[string]*beginning), runs: make(map[string]*run), settling: make(map[string]int),
 	}
 	if t.reads, err = budget.New(nil, chainReads); err != nil {
 		return nil, fmt.Errorf("till: %w", err)
@@ -370,9 +370,9 @@ func (t *Till) KeyURL(k *attest.Key) string { return attest.DIDURL(t.host, k.KID
 func (t *Till) Drain(ctx context.Context) error {
 	t.closing.Store(true)
 	for {
-		var f *flight
+		var f *run
 		t.mu.Lock()
-		for _, f = range t.flights {
+		for _, f = range t.runs {
 			break
 		}
 		t.mu.Unlock()

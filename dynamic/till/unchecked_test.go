@@ -14,7 +14,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/rail"
-	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/restore"
 )
 
 // misled is a rail whose node answers for another chain while it is lost: there everything is
@@ -31,9 +31,9 @@ func (r misled) Check(ctx context.Context) error {
 	return r.Rail.Check(ctx)
 }
 
-func (r misled) Final(ctx context.Context) (rail.Mark, error) {
+func (r misled) Final(ctx context.Context) (rail.Head, error) {
 	if r.lost.Load() {
-		return rail.Mark{Block: 1 << 40, Time: time.Now().Add(time.Hour)}, nil
+		return rail.Head{Block: 1 << 40, Time: time.Now().Add(time.Hour)}, nil
 	}
 	return r.Rail.Final(ctx)
 }
@@ -51,17 +51,18 @@ func (r misled) Incoming(ctx context.Context, s rail.Span) iter.Seq2[rail.Piece,
 	return r.Rail.Incoming(ctx, s)
 }
 
-func (r misled) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+func (r misled) Status(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Verified,
 	now time.Time) (rail.Finding, error) {
 	if r.lost.Load() {
 		return rail.Finding{State: rail.Dead, Reason: "cancelled", Final: true}, nil
 	}
-	return r.Rail.Look(ctx, p, signed, since, now)
+	return r.Rail.Status(ctx, p, signed, since, now)
 }
 
-func (r misled) Verify(ctx context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Mark, error) {
+func (r misled) Verify(ctx context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Verified,
+	error) {
 	if r.lost.Load() {
-		return rail.Mark{}, nil
+		return rail.Verified{}, nil
 	}
 	return r.Rail.Verify(ctx, p, want, now)
 }
@@ -117,7 +118,7 @@ func TestAnotherChainIsNotBelieved(t *testing.T) {
 		if o := m.owed(); len(o) != 0 {
 			t.Errorf("owed for what arrived on another chain: %+v", o)
 		}
-		if _, _, err := m.till.HighMarks(context.Background()); err == nil {
+		if _, _, err := restore.Marks(context.Background(), m.till); err == nil {
 			t.Error("a high-water file is rebuilt from another chain")
 		}
 		m.stop()
@@ -133,12 +134,12 @@ func TestAnotherChainIsNotBelieved(t *testing.T) {
 		}
 
 		m.restore(site, older)
-		if _, err := m.till.Reconcile(context.Background(), nil, nil); err != nil {
+		if _, err := restore.Reconcile(context.Background(), m.till, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		lost.Store(true)
-		got, err := till.Reopen(context.Background(), m.db, []rail.Rail{misled{fakeRail{m.chain}, &lost}},
-			till.ReopenOptions{})
+		got, err := restore.Reopen(context.Background(), m.db, []rail.Rail{misled{fakeRail{m.chain}, &lost}},
+			restore.Options{})
 		if !errors.Is(err, rail.ErrWrongChain) || len(got) != 1 || got[0].Open || got[0].Reason == "" {
 			t.Errorf("Reopen by the word of another chain = %+v, %v", got, err)
 		}

@@ -52,20 +52,20 @@ type Small struct {
 	Amount    int64 `json:"amount"` // atomic units
 }
 
-// paymentOf is the authorization that a transfer was made by, as far as its event tells.
-func paymentOf(info rail.Info, tr rail.Transfer) rail.Payment {
+// PaymentOf is the authorization that a transfer was made by, as far as its event tells.
+func PaymentOf(info rail.Info, tr rail.Transfer) rail.Payment {
 	return rail.Payment{Network: info.Network, Asset: info.Asset, Method: tr.Method, Payer: tr.Payer, Nonce: tr.Nonce,
 		PayTo: info.PayTo, Amount: new(big.Int).Set(tr.Amount)}
 }
 
-// owe takes a transfer into the ledger that buys nothing: what was paid is owed to its payer. The
+// Owe takes a transfer into the ledger that buys nothing: what was paid is owed to its payer. The
 // transfer is credited and the authorization claimed, unless it was, so that neither ever pays for
 // anything else.
-func owe(tx ledger.Tx, info rail.Info, tr rail.Transfer, state State, reason string) (*Purchase, error) {
+func Owe(tx ledger.Tx, info rail.Info, tr rail.Transfer, state State, reason string) (*Purchase, error) {
 	now := tx.Now()
 	p := &Purchase{
 		ID: attest.NewID(prefixPurchase), Version: 1, State: state, Created: now, Updated: now,
-		Payment: paymentOf(info, tr), Amount: tr.Amount.Int64(), Final: true, Reason: reason,
+		Payment: PaymentOf(info, tr), Amount: tr.Amount.Int64(), Final: true, Reason: reason,
 		Proof: &rail.Proof{Tx: tr.Tx, LogIndex: tr.LogIndex, Block: tr.Block, BlockTime: tr.Time},
 	}
 	if _, err := tx.Get(authKey(&p.Payment)); errors.Is(err, errNotFound) {
@@ -155,7 +155,7 @@ func (t *Till) sweepNetwork(ctx context.Context, task schedule.Task, r rail.Rail
 
 // unsure reads how far an address was read, which is far back where the note of it is seen to be
 // untrue, and some of the transfers of which it was not sure what they are.
-func (t *Till) unsure(ctx context.Context, task schedule.Task, info rail.Info, final rail.Mark) (s Swept,
+func (t *Till) unsure(ctx context.Context, task schedule.Task, info rail.Info, final rail.Head) (s Swept,
 	list []rail.Transfer, err error) {
 	err = t.view(ctx, func(tx ledger.Tx) (err error) {
 		list = nil
@@ -199,7 +199,7 @@ func (t *Till) judgeTransfers(ctx context.Context, task schedule.Task, r rail.Ra
 	var owed []*Purchase
 	err := t.update(ctx, func(tx ledger.Tx) error {
 		owed = nil
-		list := slices.DeleteFunc(slices.Clone(list), func(tr rail.Transfer) bool { return s.earlier(tr) })
+		list := slices.DeleteFunc(slices.Clone(list), func(tr rail.Transfer) bool { return s.Earlier(tr) })
 		creditsAhead(tx, info, list, ledger.At(ledger.TaskKey(task.Job, task.ID)))
 		if err := task.Check(tx); err != nil {
 			return err
@@ -240,7 +240,7 @@ func creditsAhead(tx ledger.Tx, info rail.Info, list []rail.Transfer, more ...le
 		held, err := ledger.GetJSON[creditOf](tx, ledger.CreditKey(info.Network, tr.Tx, tr.LogIndex))
 		if err == nil {
 			more = append(more, ledger.At(ledger.PurchaseKey(held.Purchase)))
-		} else if pay := paymentOf(info, tr); tr.Nonce != "" {
+		} else if pay := PaymentOf(info, tr); tr.Nonce != "" {
 			more = append(more, ledger.At(authKey(&pay)))
 		}
 	}
@@ -263,11 +263,11 @@ func (t *Till) judgeTransfer(tx ledger.Tx, info rail.Info, tr rail.Transfer) (*P
 		return nil, err
 	}
 	if tr.Amount.Int64() >= t.cheapest() {
-		return owe(tx, info, tr, Uncredited, "no purchase credits this payment")
+		return Owe(tx, info, tr, Uncredited, "no purchase credits this payment")
 	}
 	key := uncreditedKey("small", info.Network, tr.Time.UTC().Format(time.DateOnly))
-	s, err := ledger.GetJSON[Small](tx, key)
-	if err != nil && !errors.Is(err, errNotFound) {
+	s, _, err := ledger.FindJSON[Small](tx, key)
+	if err != nil {
 		return nil, err
 	}
 	s.Transfers, s.Amount = s.Transfers+1, s.Amount+tr.Amount.Int64()
@@ -293,7 +293,7 @@ func (t *Till) creditedBy(tx ledger.Tx, info rail.Info, tr rail.Transfer) (sure,
 	} else if !errors.Is(err, errNotFound) {
 		return false, false, err
 	}
-	pay := paymentOf(info, tr)
+	pay := PaymentOf(info, tr)
 	c, err := ledger.GetJSON[Claim](tx, authKey(&pay))
 	if errors.Is(err, errNotFound) {
 		return true, false, nil

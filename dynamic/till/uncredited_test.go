@@ -17,6 +17,7 @@ import (
 	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/restore"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -43,14 +44,14 @@ func (m *model) restore(site *content.Site, b *bytes.Buffer) {
 	m.t.Helper()
 	m.stop()
 	m.db = ledger.NewMem(ledger.MemOptions{Calm: true})
-	if err := ledger.Restore(context.Background(), m.db, b, till.Shut); err != nil {
+	if err := ledger.Restore(context.Background(), m.db, b, ledger.Shut); err != nil {
 		m.t.Fatal(err)
 	}
 	m.start(site)
 }
 
-func (m *model) reopen(dry bool) ([]till.Reopened, error) {
-	return till.Reopen(context.Background(), m.db, m.rails(), till.ReopenOptions{Dry: dry})
+func (m *model) reopen(dry bool) ([]restore.Reopened, error) {
+	return restore.Reopen(context.Background(), m.db, m.rails(), restore.Options{Dry: dry})
 }
 
 func (m *model) owed() []till.Owed {
@@ -83,12 +84,12 @@ func TestReopenWaitsForWhatWasSent(t *testing.T) {
 		}
 		m.restore(site, older)
 		restored := time.Now()
-		if _, err := m.till.Reconcile(context.Background(), nil, nil); err != nil {
+		if _, err := restore.Reconcile(context.Background(), m.till, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		for _, dry := range []bool{true, false} {
 			got, err := m.reopen(dry)
-			if !errors.Is(err, till.ErrNotYet) || len(got) != 1 || got[0].Open {
+			if !errors.Is(err, restore.ErrNotYet) || len(got) != 1 || got[0].Open {
 				t.Fatalf("Reopen(dry %v) at once = %+v, %v; want it to wait", dry, got, err)
 			}
 			until, err := time.Parse(time.RFC3339, got[0].WaitUntil)
@@ -102,7 +103,7 @@ func TestReopenWaitsForWhatWasSent(t *testing.T) {
 		if m.chain.received() != sale.payload.value() {
 			t.Fatalf("payTo received %d", m.chain.received())
 		}
-		if _, err := m.reopen(false); !errors.Is(err, till.ErrNotYet) {
+		if _, err := m.reopen(false); !errors.Is(err, restore.ErrNotYet) {
 			t.Errorf("Reopen after nine minutes = %v", err)
 		}
 		m.pass(4 * time.Minute)
@@ -216,7 +217,7 @@ type longChain struct {
 
 const readASecond = 10_000
 
-func (r longChain) Final(ctx context.Context) (rail.Mark, error) {
+func (r longChain) Final(ctx context.Context) (rail.Head, error) {
 	m, err := r.Rail.Final(ctx)
 	m.Block += r.grown.Load()
 	return m, err

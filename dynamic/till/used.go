@@ -61,7 +61,7 @@ type chainWord struct {
 // chain does not answer or was asked too often. sent and since are those of its claim, if it has
 // one; budget is the one that the question is counted on.
 func (t *Till) charged(ctx context.Context, budget string, p *rail.Payment, sent []rail.Signed,
-	since rail.Mark) string {
+	since rail.Verified) string {
 	key := p.ClaimKey() + "|" + p.PayTo + "|" + p.Amount.String()
 	now := time.Now()
 	t.uses.mu.Lock()
@@ -84,7 +84,7 @@ func (t *Till) charged(ctx context.Context, budget string, p *rail.Payment, sent
 	return said.billed
 }
 
-func (t *Till) askChain(ctx context.Context, p *rail.Payment, sent []rail.Signed, since rail.Mark,
+func (t *Till) askChain(ctx context.Context, p *rail.Payment, sent []rail.Signed, since rail.Verified,
 	now time.Time) chainWord {
 	word := chainWord{billed: "unknown", until: now.Add(useBelieved)}
 	r, ok := t.byNet[p.Network]
@@ -97,14 +97,14 @@ func (t *Till) askChain(ctx context.Context, p *rail.Payment, sent []rail.Signed
 	if t.cfg.Gas.Ready(ctx, p.Network) != nil {
 		return word
 	}
-	if since == (rail.Mark{}) {
+	if since == (rail.Verified{}) {
 		head, err := r.Head(ctx)
 		if err != nil {
 			return word
 		}
 		since.Block = head.Block - min(head.Block, useSpan)
 	}
-	f, err := r.Look(ctx, p, sent, since, now)
+	f, err := r.Status(ctx, p, sent, since, now)
 	switch {
 	case err != nil:
 		return word
@@ -124,7 +124,7 @@ func (t *Till) askChain(ctx context.Context, p *rail.Payment, sent []rail.Signed
 // answered for another purchase is never settled by us, but whoever has it may have sent it.
 func (t *Till) claimedBy(ctx context.Context, c Claim, p *rail.Payment) (string, error) {
 	if c.Answered {
-		if t.charged(ctx, readUsed, p, nil, rail.Mark{}) == "yes" {
+		if t.charged(ctx, readUsed, p, nil, rail.Verified{}) == "yes" {
 			return "yes", nil
 		}
 		return "no", nil
@@ -138,7 +138,7 @@ func (t *Till) claimedBy(ctx context.Context, c Claim, p *rail.Payment) (string,
 	} else if bought.Spent != nil {
 		return "no", nil
 	}
-	return t.charged(ctx, readUsed, &bought.Payment, bought.settling().Signed(bought.ID), bought.Mark), nil
+	return t.charged(ctx, readUsed, &bought.Payment, bought.settling().Signed(bought.ID), bought.Verified), nil
 }
 
 // alreadyUsed is all that a presenter learns of a used authorization that is not proved to be
@@ -154,7 +154,7 @@ func (t *Till) alreadyUsed(ctx context.Context, p *rail.Payment) error {
 			return err
 		}
 	} else {
-		billed = t.charged(ctx, readUsed, p, nil, rail.Mark{})
+		billed = t.charged(ctx, readUsed, p, nil, rail.Verified{})
 	}
 	return usedError(billed)
 }

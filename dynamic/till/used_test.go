@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/internal/tilltest"
-	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // A payment that has paid, of which the ledger knows nothing, is told as that also where nothing
@@ -54,7 +54,7 @@ func TestAUsedAuthorizationWhereNothingIsTaken(t *testing.T) {
 		m.chain.mu.Unlock()
 		time.Sleep(10 * time.Second)
 		unpaid := m.offered("/api/buy/hello", "next", "of the next", 0)
-		if err := m.db.Update(t.Context(), till.Shut); err != nil {
+		if err := m.db.Update(t.Context(), ledger.Shut); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Second)

@@ -145,8 +145,8 @@ func (t *Till) takeVoucher(ctx context.Context, o *matched) (*Sale, error) {
 	r, c := o.p.rail.(chanRail), o.p.channel
 	bid := channels.Bid{Network: r.Info().Network, ChannelPayment: *c, Amount: o.amount(),
 		Purchase: attest.NewID(prefixPurchase), Print: o.print}
-	var left func()
-	var mark rail.Mark
+	left := func() {}
+	var seen rail.Verified
 	if c.Deposit != nil {
 		if least := t.leastDeposit(); rail.Atomic(c.Deposit.Amount) < least {
 			_, terms, _ := t.voucherRail()
@@ -161,11 +161,11 @@ func (t *Till) takeVoucher(ctx context.Context, o *matched) (*Sale, error) {
 	err := t.checks.Verify(ctx, o.client, known, func() (err error) {
 		bid.Coded, err = r.VerifyVoucher(ctx, c, o.terms, o.at)
 		if err == nil && c.Deposit != nil {
-			mark, bid.Seen, err = r.VerifyDeposit(ctx, c, o.terms, o.at)
+			seen, bid.Seen, err = r.VerifyDeposit(ctx, c, o.terms, o.at)
 		}
 		return err
 	})
-	o.local = mark.Local
+	o.local = seen.Local
 	if errors.Is(err, rail.ErrUsed) && c.Deposit != nil {
 		// The deposit landed, perhaps for a purchase that was given up: the voucher may buy
 		// without.
@@ -179,8 +179,8 @@ func (t *Till) takeVoucher(ctx context.Context, o *matched) (*Sale, error) {
 			return t.voucherRefused(ctx, o, err)
 		}
 	}
-	p, rep, err := t.holdChannel(ctx, o, bid, mark)
-	if p == nil && left != nil {
+	p, rep, err := t.holdChannel(ctx, o, bid, seen)
+	if p == nil {
 		left()
 	}
 	switch {
@@ -191,16 +191,7 @@ func (t *Till) takeVoucher(ctx context.Context, o *matched) (*Sale, error) {
 	case rep != nil:
 		return t.answerRepeat(ctx, rep)
 	}
-	if left == nil {
-		left = func() {}
-	}
-	t.fly(p.ID, p, left)
-	now, err := t.await(ctx, p.ID, t.cfg.SettleWait)
-	if err != nil {
-		t.cfg.Log.Error("purchase not read while its buyer waits", "purchase", p.ID, "err", err)
-		return nil, t.notYet(p)
-	}
-	return t.answer(now, false)
+	return t.carryOut(ctx, p, left)
 }
 
 // knownPayer reports whether a payer settled here before, and pays by its own key: then it goes on
@@ -215,12 +206,12 @@ func (t *Till) knownPayer(ctx context.Context, o *matched) func() bool {
 // holdChannel claims an order by voucher. The chain is read where the row asks for it, and once
 // where a voucher does not fit what is known: the payer may have put money in elsewhere. Where
 // something is under way for the channel it waits for that a while.
-func (t *Till) holdChannel(ctx context.Context, o *matched, bid channels.Bid, mark rail.Mark) (*Purchase, *repeated,
+func (t *Till) holdChannel(ctx context.Context, o *matched, bid channels.Bid, seen rail.Verified) (*Purchase, *repeated,
 	error) {
 	waiting, cancel := context.WithTimeout(ctx, t.cfg.OpenWait)
 	defer cancel()
 	for {
-		p, rep, err := t.claimVoucher(ctx, o, bid, mark)
+		p, rep, err := t.claimVoucher(ctx, o, bid, seen)
 		_, mismatch := errors.AsType[*channels.Mismatch](err)
 		busy, isBusy := errors.AsType[*channels.Busy](err)
 		switch {
@@ -257,7 +248,7 @@ func (t *Till) holdChannel(ctx context.Context, o *matched, bid channels.Bid, ma
 
 // claimVoucher takes the channel, the slot of a key of the buyer's own and the stock in one
 // transaction, or finds the purchase that the voucher repeats.
-func (t *Till) claimVoucher(ctx context.Context, o *matched, bid channels.Bid, mark rail.Mark) (p *Purchase,
+func (t *Till) claimVoucher(ctx context.Context, o *matched, bid channels.Bid, seen rail.Verified) (p *Purchase,
 	rep *repeated, err error) {
 	if t.full() {
 		return nil, nil, (&Error{Code: CodeFull, Retry: 2 * time.Second}).paid("no", "same_payment")
@@ -266,8 +257,8 @@ func (t *Till) claimVoucher(ctx context.Context, o *matched, bid channels.Bid, m
 	do := func(tx ledger.Tx, a *settle.Admission) error {
 		p, rep = nil, nil
 		ledger.Ahead(tx, append(o.reads(bid.Purchase), channels.Reads(bid.Network, bid.Channel.ID, o.at)...)...)
-		if shut, err := isClosed(tx, bid.Network); err != nil || shut {
-			return errors.Join(err, closedIf(shut))
+		if err := isOpen(tx, bid.Network); err != nil {
+			return err
 		}
 		if rep, err = t.slot(tx, o); err != nil || rep != nil {
 			if rep != nil {
@@ -276,14 +267,7 @@ func (t *Till) claimVoucher(ctx context.Context, o *matched, bid channels.Bid, m
 			return err
 		}
 		if a != nil {
-			if err := refusedForNow(tx, o.p.payment.Payer); err != nil {
-				return err
-			}
-			a.ID = bid.Purchase
-			if a.Alone, err = t.cfg.Gas.Admit(tx, bid.Network, o.p.payment.Payer, mark.Code); err != nil {
-				return spent(err)
-			}
-			if err := a.Check(tx); err != nil {
+			if err := t.maySettle(tx, o.p.payment, a, bid.Purchase, seen); err != nil {
 				return err
 			}
 		}
@@ -296,20 +280,17 @@ func (t *Till) claimVoucher(ctx context.Context, o *matched, bid channels.Bid, m
 				return err
 			}
 		}
-		if p, err = o.order(tx, t.makerOn(o.site), bid.Purchase, mark); err != nil {
+		if p, err = o.order(tx, t.makerOn(o.site), bid.Purchase, seen); err != nil {
 			return err
 		}
 		p.Spent = &Spent{Channel: bid.Channel, Max: bid.Voucher.Max, Deposit: bid.Deposit,
 			First: row.Last == nil}
-		if err := ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: p.ID, Header: o.p.Proof}); err != nil {
-			return err
-		}
 		if o.key != "" {
 			if err := t.takeSlot(tx, o, p); err != nil {
 				return err
 			}
 		}
-		return errors.Join(tx.Set(ledger.PayerKey(p.Payment.Payer, tx.Now(), p.ID), nil), t.save(tx, p))
+		return t.saveClaimed(tx, o, p)
 	}
 	if bid.Deposit != nil {
 		err = t.admit(ctx, o, do)
@@ -383,17 +364,6 @@ func (t *Till) voucherRefused(ctx context.Context, o *matched, err error) (*Sale
 
 // goodsRefused reports an error by which a kind of goods says no.
 func goodsRefused(err error) bool { return refused(err) || errors.Is(err, goods.ErrNoRequest) }
-
-// charge: claimed → settled, of a purchase by voucher alone. Number, certificate id, date and key
-// are fixed here (M7); the channel is charged when it is delivered.
-func (t *Till) charge(ctx context.Context, p *Purchase, made *goods.Made) (*Purchase, error) {
-	certID, kid := attest.NewID(prefixCert), t.signer().KID()
-	return t.advance(ctx, p.ID, arrow{[]State{Claimed}, "settled"}, func(tx ledger.Tx, p *Purchase) error {
-		p.Spent.At = tx.Now().UTC().Truncate(time.Second)
-		p.Made, p.State, p.Final = made, Settled, true
-		return t.number(tx, p, certID, kid)
-	})
-}
 
 // takeCharge charges the channel of a purchase by voucher, in the transaction that delivers.
 func takeCharge(tx ledger.Tx, p *Purchase) error {

@@ -49,11 +49,11 @@ func (quiet) Accounts(context.Context) ([]rail.Account, error) { return nil, nil
 func (quiet) Standing(context.Context) (rail.Standing, error) {
 	return rail.Standing{Head: time.Now(), Priced: true}, nil
 }
-func (quiet) Final(context.Context) (rail.Mark, error) {
-	return rail.Mark{Block: 1, Time: time.Now().Add(24 * time.Hour)}, nil
+func (quiet) Final(context.Context) (rail.Head, error) {
+	return rail.Head{Block: 1, Time: time.Now().Add(24 * time.Hour)}, nil
 }
-func (quiet) Head(context.Context) (rail.Mark, error) {
-	return rail.Mark{Block: 1, Time: time.Now()}, nil
+func (quiet) Head(context.Context) (rail.Head, error) {
+	return rail.Head{Block: 1, Time: time.Now()}, nil
 }
 func (quiet) Incoming(_ context.Context, s rail.Span) iter.Seq2[rail.Piece, error] {
 	return rail.Ascending(s, func(uint64, uint64) iter.Seq2[rail.Transfer, error] {

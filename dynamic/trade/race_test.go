@@ -15,6 +15,7 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/ledger/ledgertest"
 	"store.example/agentstore/dynamic/ledger/postgres"
+	"store.example/agentstore/dynamic/restore"
 	"store.example/agentstore/dynamic/till"
 	"store.example/agentstore/dynamic/trade"
 )
@@ -104,7 +105,7 @@ func TestKilledOnTheWay(t *testing.T) {
 func killedAfter(t *testing.T, item, step string) {
 	db := mem()
 	dies := true
-	// A flight that ends in the middle is what is left of a process that was killed.
+	// A run that ends in the middle is what is left of a process that was killed.
 	a := open(t, db, options{till: func(c *till.Config) {
 		c.SettleWait, c.RepeatWait = time.Second, time.Second
 		c.AfterStep = func(s string) {
@@ -162,12 +163,12 @@ func TestRestored(t *testing.T) {
 			t.Fatalf("%d %v", code, v)
 		}
 		s := open(t, mem(), options{}) // an empty backup
-		check(t, s.db.Update(t.Context(), till.Shut))
+		check(t, s.db.Update(t.Context(), ledger.Shut))
 		if code, v := s.buy("hello", "B-2"); code != 503 || text(v, "type") != base+"/problems/counter_closed" ||
 			at(v, "billed") != false {
 			t.Errorf("while it is closed: %d %v", code, v)
 		}
-		if _, err := s.till.Reconcile(t.Context(), high.kept, nil); err != nil {
+		if _, err := restore.Reconcile(t.Context(), s.till, high.kept, nil); err != nil {
 			t.Logf("of the chain: %v", err) // the network of these tests has none
 		}
 		check(t, s.db.Update(t.Context(),

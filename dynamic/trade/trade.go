@@ -86,7 +86,7 @@ type Counter struct {
 	accounts []Account // the sandbox first
 }
 
-// New checks the accounts and makes a desk.
+// New checks the accounts and makes a counter.
 func New(cfg Config) (*Counter, error) {
 	secret, err := ParseSecret(SandboxSecret)
 	if err != nil {

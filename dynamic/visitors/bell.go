@@ -36,7 +36,11 @@ func (d *Service) postBell(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-var bellRoutes = []face{write(api.Route{
-	Name: "bell", Pattern: "/api/bell", Summary: "Ring the bell",
-	Description: "Free, once a day for a visitor. It takes no body, and keeps no more than that it rang.",
-}, nil, route.Answers[Rung](http.StatusOK, "It rang", 429, 503), (*Service).postBell)}
+func (d *Service) bellRows() []route.Row {
+	return []route.Row{
+		write(api.Route{
+			Name: "bell", Pattern: "/api/bell", Summary: "Ring the bell",
+			Description: "Free, once a day for a visitor. It takes no body, and keeps no more than that it rang.",
+		}, nil, route.Answers[Rung](http.StatusOK, "It rang", 429, 503), d.postBell),
+	}
+}

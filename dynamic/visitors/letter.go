@@ -192,19 +192,21 @@ func readBody[T any](r *http.Request) (v T, raw []byte, err error) {
 	return v, raw, err
 }
 
-var letterRoutes = []face{
-	write(api.Route{
-		Name: "letter", Pattern: "/api/letter", Summary: "Leave the keeper a letter",
-		Description: "Free, one a day for a visitor. Private: the letter is read by the keeper and given by no " +
-			"route. The answer has the id by which the reply is picked up.",
-	}, body[LetterRequest]("letter, from_name, verified_identity"), created[LetterLeft]("The letter is in the box"),
-		(*Service).postLetter),
-	reading(api.Route{
-		Name: "letter_status", Pattern: "/api/letter/{letter_id}", Serve: api.Private,
-		Summary: "Whether a letter was read, and its reply",
-		Params:  []api.Param{idParam("letter_id", prefixLetter, "of the answer to the letter")},
-	}, route.Answers[LetterStatus](http.StatusOK, "The letter's state and its signed reply", 404, 503),
-		(*Service).getLetter),
+func (d *Service) letterRows() []route.Row {
+	return []route.Row{
+		write(api.Route{
+			Name: "letter", Pattern: "/api/letter", Summary: "Leave the keeper a letter",
+			Description: "Free, one a day for a visitor. Private: the letter is read by the keeper and given by no " +
+				"route. The answer has the id by which the reply is picked up.",
+		}, body[LetterRequest]("letter, from_name, verified_identity"), created[LetterLeft]("The letter is in the box"),
+			d.postLetter),
+		reading(api.Route{
+			Name: "letter_status", Pattern: "/api/letter/{letter_id}", Serve: api.Private,
+			Summary: "Whether a letter was read, and its reply",
+			Params:  []api.Param{idParam("letter_id", prefixLetter, "of the answer to the letter")},
+		}, route.Answers[LetterStatus](http.StatusOK, "The letter's state and its signed reply", 404, 503),
+			d.getLetter),
+	}
 }
 
 // ReadLetter marks a letter as read.

@@ -15,6 +15,7 @@ import (
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/templates"
 )
 
@@ -125,12 +126,16 @@ func (d *Service) postRequest(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-var requestRoutes = []face{write(api.Route{
-	Name: "request", Pattern: "/api/request", Summary: "Ask the keeper for work that is on no shelf",
-	Description: "Free, three a day for a visitor. It binds nobody: the keeper quotes by hand or declines, and only " +
-		"what was quoted can be paid for, at /api/commission/{request_id}.",
-}, body[WorkRequest]("description, offer_usdc, contact, suggest_listing, verified_identity"),
-	created[RequestFiled]("The request is filed"), (*Service).postRequest)}
+func (d *Service) requestRows() []route.Row {
+	return []route.Row{
+		write(api.Route{
+			Name: "request", Pattern: "/api/request", Summary: "Ask the keeper for work that is on no shelf",
+			Description: "Free, three a day for a visitor. It binds nobody: the keeper quotes by hand or declines, " +
+				"and only what was quoted can be paid for, at /api/commission/{request_id}.",
+		}, body[WorkRequest]("description, offer_usdc, contact, suggest_listing, verified_identity"),
+			created[RequestFiled]("The request is filed"), d.postRequest),
+	}
+}
 
 // Quote signs the price at which the keeper does what a request asks for, once: its door is then
 // open. price is in atomic USDC.

@@ -8,33 +8,24 @@ import (
 	"store.example/agentstore/dynamic/route"
 )
 
-type face = route.Face[*Service]
-
 // tag groups these routes in the API description.
 const tag = "free shelf"
 
-// Routes describe what every desk serves.
-func Routes() []api.Route { return route.Routes(faces()) }
-
-// Rows are the routes of this desk.
-func (d *Service) Rows() []route.Row { return route.Bind(d, faces()) }
-
-func faces() []face {
-	return slices.Concat(guestbookRoutes, bellRoutes, stampRoutes, letterRoutes, tipRoutes, requestRoutes)
+// Rows are the routes of this service.
+func (d *Service) Rows() []route.Row {
+	return slices.Concat(d.guestbookRows(), d.bellRows(), d.stampRows(), d.letterRows(), d.tipRows(), d.requestRows())
 }
 
-type handler = func(*Service, http.ResponseWriter, *http.Request) error
-
 // write makes the row of something that a visitor leaves. Nothing of it may be cached.
-func write(r api.Route, b *api.Body, responses []api.Response, h handler) face {
+func write(r api.Route, b *api.Body, responses []api.Response, h route.Handler) route.Row {
 	r.Method, r.Serve, r.Tags, r.Body, r.Responses = http.MethodPost, api.Private, []string{tag}, b, responses
-	return face{Route: r, Handle: h}
+	return route.Row{Route: r, Handle: h}
 }
 
 // reading makes the row of what anybody may read.
-func reading(r api.Route, responses []api.Response, h handler) face {
+func reading(r api.Route, responses []api.Response, h route.Handler) route.Row {
 	r.Method, r.Tags, r.Responses = http.MethodGet, []string{tag}, responses
-	return face{Route: r, Handle: h}
+	return route.Row{Route: r, Handle: h}
 }
 
 func body[T any](what string) *api.Body {

@@ -198,17 +198,19 @@ func (d *Service) getStamp(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-var stampRoutes = []face{
-	write(api.Route{
-		Name: "stamp", Pattern: "/api/stamp", Summary: "Take a signed stamp of this week",
-		Description: "Free, one a day for a visitor. It takes no body. The drawing is another one every ISO week.",
-	}, nil, route.Answers[StampGiven](http.StatusCreated, "The stamp", 429, 503), (*Service).postStamp),
-	reading(api.Route{
-		Name: "stamp_drawing", Pattern: "/stamps/{stamp_id}.svg", Serve: api.Ledger,
-		Summary: "The drawing of a stamp or sticker",
-		Params:  []api.Param{idParam("stamp_id", prefixStamp, "of a stamp or sticker")},
-	}, append([]api.Response{{Status: http.StatusOK, ContentType: "image/svg+xml", Description: "The drawing"}},
-		route.Problems(404, 503)...), (*Service).getStamp),
+func (d *Service) stampRows() []route.Row {
+	return []route.Row{
+		write(api.Route{
+			Name: "stamp", Pattern: "/api/stamp", Summary: "Take a signed stamp of this week",
+			Description: "Free, one a day for a visitor. It takes no body. The drawing is another one every ISO week.",
+		}, nil, route.Answers[StampGiven](http.StatusCreated, "The stamp", 429, 503), d.postStamp),
+		reading(api.Route{
+			Name: "stamp_drawing", Pattern: "/stamps/{stamp_id}.svg", Serve: api.Ledger,
+			Summary: "The drawing of a stamp or sticker",
+			Params:  []api.Param{idParam("stamp_id", prefixStamp, "of a stamp or sticker")},
+		}, append([]api.Response{{Status: http.StatusOK, ContentType: "image/svg+xml", Description: "The drawing"}},
+			route.Problems(404, 503)...), d.getStamp),
+	}
 }
 
 var weekForm = regexp.MustCompile(`^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$`)

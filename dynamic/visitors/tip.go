@@ -11,6 +11,7 @@ import (
 
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/templates"
 )
 
@@ -58,12 +59,16 @@ func (d *Service) postTip(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-var tipRoutes = []face{write(api.Route{
-	Name: "tip", Pattern: "/api/tip", Summary: "Give the keeper a tip",
-	Description: "Free, three a day for a visitor. A person reviews it; a tip that is published is credited and sold " +
-		"by the page.",
-}, body[TipRequest]("tip, contributor_name, verified_identity"), created[TipLeft]("The tip is with the keeper"),
-	(*Service).postTip)}
+func (d *Service) tipRows() []route.Row {
+	return []route.Row{
+		write(api.Route{
+			Name: "tip", Pattern: "/api/tip", Summary: "Give the keeper a tip",
+			Description: "Free, three a day for a visitor. A person reviews it; a tip that is published is credited " +
+				"and sold by the page.",
+		}, body[TipRequest]("tip, contributor_name, verified_identity"), created[TipLeft]("The tip is with the keeper"),
+			d.postTip),
+	}
+}
 
 // TipPage is how the keeper publishes a tip: as a page of the stock, paid/tips/<slug>.md.
 type TipPage struct {

@@ -59,7 +59,7 @@ type Service struct {
 	guess atomic.Pointer[daysSalt]
 }
 
-// New checks cfg and returns a desk.
+// New checks cfg and returns a service.
 func New(cfg Config) (*Service, error) {
 	if u, err := url.Parse(cfg.BaseURL); err != nil || u.Host == "" || strings.HasSuffix(cfg.BaseURL, "/") {
 		return nil, fmt.Errorf("opening the visitors' desk: base URL %q", cfg.BaseURL)

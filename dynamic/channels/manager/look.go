@@ -17,8 +17,8 @@ const (
 	several = 50
 )
 
-// look reads what payers withdraw and how the channels stand, and notes that it did.
-func (r *round) look(ctx context.Context) error {
+// withdrawals reads what payers withdraw and how the channels stand, and notes that it did.
+func (r *round) withdrawals(ctx context.Context) error {
 	head, err := r.net.Head(ctx)
 	if err != nil {
 		return err

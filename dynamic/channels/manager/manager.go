@@ -161,7 +161,7 @@ func (m *Manager) Round(ctx context.Context, id string, check func(ledger.Tx) er
 			"until they are claimed", id)
 	}
 	r := &round{Manager: m, net: n, id: id, check: check, busy: map[string]bool{}}
-	for _, step := range []func(context.Context) error{r.goOn, r.look, r.refunds, r.claims, r.sweep} {
+	for _, step := range []func(context.Context) error{r.goOn, r.withdrawals, r.refunds, r.claims, r.sweep} {
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("channels of %s: %w", id, err)
 		}

@@ -26,12 +26,13 @@ type work struct {
 
 // begin signs and stores a transaction of the store's own with what arrow writes, and drives it.
 func (r *round) begin(ctx context.Context, w work, p *rail.Payment, arrow func(ledger.Tx) error) error {
-	mark, err := r.net.Head(ctx)
+	head, err := r.net.Head(ctx)
 	if err != nil {
 		return err
 	}
 	s, err := r.cfg.Settles.Begin(ctx, settle.Order{
-		Members: []settle.Member{{ID: attest.NewID("chn_"), Payment: *p, Mark: mark}},
+		Members: []settle.Member{{ID: attest.NewID("chn_"), Payment: *p,
+			Verified: rail.Verified{Head: head}}},
 		Arrow: func(tx ledger.Tx, s *settle.Settlement) error {
 			if err := r.check(tx); err != nil {
 				return err

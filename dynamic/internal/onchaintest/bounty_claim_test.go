@@ -78,7 +78,7 @@ func TestAClaimIsPaidOnce(t *testing.T) {
 		t.Error("paid before it is known")
 	}
 	w.finalize()
-	if err := errors.Join(w.desk.Look(ctx), w.desk.Look(ctx)); err != nil {
+	if err := errors.Join(w.desk.Refresh(ctx), w.desk.Refresh(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	if paid := w.taken(in); w.status(b.ID) != bounty.StatusPaid || paid.Status != bounty.StatusPaid ||
@@ -283,7 +283,7 @@ func TestAnEmptyFloat(t *testing.T) {
 	if !strings.Contains(c.Payout.Trouble, "has 0 USDC") || w.redeem(c.Payout) {
 		t.Errorf("claimed of an empty account: %+v", c.Payout)
 	}
-	if err := w.desk.Look(ctx); err != nil {
+	if err := w.desk.Refresh(ctx); err != nil {
 		t.Fatal(err)
 	}
 	list, err := w.desk.Waiting(ctx)

@@ -264,7 +264,8 @@ type held struct {
 	came, letGo chan struct{}
 }
 
-func (h *held) Verify(ctx context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Mark, error) {
+func (h *held) Verify(ctx context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Verified,
+	error) {
 	if bytes.Equal(p.Signature, h.signature) {
 		close(h.came)
 		<-h.letGo

@@ -45,7 +45,7 @@ func TestNumberOfADeadProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark, err := s.rail.Verify(t.Context(), p, want, time.Now())
+	seen, err := s.rail.Verify(t.Context(), p, want, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,8 @@ func TestNumberOfADeadProcess(t *testing.T) {
 	}
 	sum := sha256.Sum256([]byte(p.ClaimKey()))
 	id := "fac_" + hex.EncodeToString(sum[:16])
-	if _, err := d.Begin(t.Context(), settle.Order{ID: id, Members: []settle.Member{{ID: id, Payment: *p, Mark: mark}},
+	if _, err := d.Begin(t.Context(), settle.Order{ID: id, Members: []settle.Member{{ID: id, Payment: *p,
+		Verified: seen}},
 		Arrow: func(ledger.Tx, *settle.Settlement) error { return nil }}); err != nil {
 		t.Fatal(err)
 	}

@@ -516,10 +516,10 @@ func (r *awayRail) Draft(ctx context.Context, ps []*rail.Payment) (rail.Draft, e
 	return r.holding.Draft(ctx, ps)
 }
 
-func (r *awayRail) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+func (r *awayRail) Status(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Verified,
 	now time.Time) (rail.Finding, error) {
 	if r.gate.Load() {
 		return rail.Finding{}, errAway
 	}
-	return r.holding.Look(ctx, p, signed, since, now)
+	return r.holding.Status(ctx, p, signed, since, now)
 }

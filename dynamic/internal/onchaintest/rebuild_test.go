@@ -11,6 +11,7 @@ import (
 
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/restore"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -22,7 +23,7 @@ func TestRebuiltHighWater(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "high-water.jws")
 	missed := func(s *shop, when string, want bool) {
 		t.Helper()
-		err := till.CheckHighWater(ctx, s.db, path)
+		err := restore.CheckHighWater(ctx, s.db, path)
 		if (err != nil) != want || want && !strings.Contains(err.Error(), "store keeper high-water rebuild") {
 			t.Errorf("%s: CheckHighWater = %v, want an error with the way out %v", when, err, want)
 		}
@@ -47,7 +48,7 @@ func TestRebuiltHighWater(t *testing.T) {
 		t.Fatal(err)
 	}
 	missed(s, "with sales and an empty file", true)
-	marks, got, err := s.till.HighMarks(ctx)
+	marks, got, err := restore.Marks(ctx, s.till)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,23 +56,23 @@ func TestRebuiltHighWater(t *testing.T) {
 		len(got.Unknown) != 1 || got.Unknown[0].Payments != 0 {
 		t.Errorf("rebuilt from the whole ledger: %+v", got)
 	}
-	if err := till.WriteHighWater(path, attest.SpecimenKey(), marks); err != nil {
+	if err := restore.WriteHighWater(path, attest.SpecimenKey(), marks); err != nil {
 		t.Fatal(err)
 	}
 	missed(s, "with the file rebuilt", false)
-	if err := till.WriteHighWater(path, attest.SpecimenKey(), marks); err == nil ||
+	if err := restore.WriteHighWater(path, attest.SpecimenKey(), marks); err == nil ||
 		!strings.Contains(err.Error(), "nothing is rebuilt over it") {
 		t.Errorf("rebuilding over it: %v", err)
 	}
 	s.stop()
 
 	db := ledger.NewMem(ledger.MemOptions{Calm: true})
-	if err := ledger.Restore(ctx, db, &older, till.Shut); err != nil {
+	if err := ledger.Restore(ctx, db, &older, ledger.Shut); err != nil {
 		t.Fatal(err)
 	}
 	s2 := newShop(t, shopOptions{net: s.net, db: db, config: config})
 	// Without the file, the chain still tells how many there were.
-	_, without, err := s2.till.HighMarks(ctx)
+	_, without, err := restore.Marks(ctx, s2.till)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,11 +80,11 @@ func TestRebuiltHighWater(t *testing.T) {
 		!strings.Contains(without.Warning, "6 payments") {
 		t.Errorf("rebuilt from an older ledger and the chain: %+v", without)
 	}
-	read, err := till.ReadHighWater(path, attest.SpecimenRing())
+	read, err := restore.ReadHighWater(path, attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s2.till.Reconcile(ctx, read, nil); err != nil {
+	if _, err := restore.Reconcile(ctx, s2.till, read, nil); err != nil {
 		t.Fatal(err)
 	}
 	restoredEarlier(t, db, 15*time.Minute)

@@ -17,6 +17,7 @@ import (
 	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/ledger/bolt"
+	"store.example/agentstore/dynamic/restore"
 	"store.example/agentstore/dynamic/till"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,7 +56,7 @@ func TestRestoreDrill(t *testing.T) {
 	dir := t.TempDir()
 	ctx := context.Background()
 	marks := filepath.Join(dir, "high-water")
-	high, err := till.OpenHighWater(marks, attest.SpecimenKey())
+	high, err := restore.OpenHighWater(marks, attest.SpecimenKey())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestRestoreDrill(t *testing.T) {
 	}
 	t.Cleanup(func() { restored.Close() })
 	db := &watched{DB: restored}
-	if err := ledger.Restore(ctx, db, &backup, till.Shut); err != nil {
+	if err := ledger.Restore(ctx, db, &backup, ledger.Shut); err != nil {
 		t.Fatal(err)
 	}
 	read := tilltest.Noted(t, db)
@@ -145,15 +146,15 @@ func TestRestoreDrill(t *testing.T) {
 			t.Errorf("a closed store moved a purchase to %s", p.State)
 		}
 	}
-	if _, err := till.Reopen(ctx, db, s2.rails, till.ReopenOptions{}); err == nil || errors.Is(err, till.ErrNotYet) {
+	if _, err := restore.Reopen(ctx, db, s2.rails, restore.Options{}); err == nil || errors.Is(err, restore.ErrNotYet) {
 		t.Fatalf("a restored store opened before it was compared with the chain: %v", err)
 	}
-	high2, err := till.ReadHighWater(marks, attest.SpecimenRing())
+	high2, err := restore.ReadHighWater(marks, attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for round, want := range []int{20, 0} {
-		found, err := s2.till.Reconcile(ctx, high2, nil)
+		found, err := restore.Reconcile(ctx, s2.till, high2, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +188,7 @@ func TestRestoreDrill(t *testing.T) {
 		t.Errorf("a closed store gave the number %d", p.Number)
 	}
 
-	if _, err := till.Reopen(ctx, db, s2.rails, till.ReopenOptions{}); !errors.Is(err, till.ErrNotYet) {
+	if _, err := restore.Reopen(ctx, db, s2.rails, restore.Options{}); !errors.Is(err, restore.ErrNotYet) {
 		t.Fatalf("a restored store opened while what was sent could still land: %v", err)
 	}
 	restoredEarlier(t, db, 15*time.Minute)
@@ -230,7 +231,7 @@ func restoredEarlier(t *testing.T, db ledger.DB, by time.Duration) {
 // reopens opens a restored shop on every network.
 func (s *shop) reopens() {
 	s.t.Helper()
-	got, err := till.Reopen(s.t.Context(), s.db, s.rails, till.ReopenOptions{})
+	got, err := restore.Reopen(s.t.Context(), s.db, s.rails, restore.Options{})
 	if err != nil || len(got) != len(s.rails) {
 		s.t.Fatalf("Reopen = %+v, %v", got, err)
 	}

@@ -86,10 +86,10 @@ func (s *stages) Send(ctx context.Context, all ...rail.Signed) error {
 	return err
 }
 
-// Look implements rail.Rail.
-func (s *stages) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+// Status implements rail.Rail.
+func (s *stages) Status(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Verified,
 	now time.Time) (rail.Finding, error) {
-	f, err := s.Rail.Look(ctx, p, signed, since, now)
+	f, err := s.Rail.Status(ctx, p, signed, since, now)
 	if err == nil && f.State == rail.Paid && len(signed) > 0 && forSeveral(signed[0]) {
 		s.kill("batch mined")
 	}

@@ -26,9 +26,9 @@ func (r credulous) Check(ctx context.Context) error {
 }
 
 func (r credulous) Verify(ctx context.Context, p *rail.Payment, want rail.Requirement,
-	now time.Time) (rail.Mark, error) {
+	now time.Time) (rail.Verified, error) {
 	if r.lost.Load() {
-		return rail.Mark{}, nil
+		return rail.Verified{}, nil
 	}
 	return r.Rail.Verify(ctx, p, want, now)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/restore"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/till"
 )
@@ -19,19 +20,19 @@ func TestReopenByNetwork(t *testing.T) {
 	const path = "/api/buy/the_drawer"
 	ctx := t.Context()
 	ch := s.challenge(path)
-	if err := s.db.Update(ctx, till.Shut); err != nil {
+	if err := s.db.Update(ctx, ledger.Shut); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the store to notice that it is closed", func() bool { return s.do("GET", path, nil).Status == 503 })
-	if _, err := s.till.Reconcile(ctx, nil, nil); err != nil {
+	if _, err := restore.Reconcile(ctx, s.till, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	restoredEarlier(t, s.db, 15*time.Minute)
-	if _, err := till.Reopen(ctx, s.db, s.rails, till.ReopenOptions{Network: "eip155:1"}); err == nil ||
+	if _, err := restore.Reopen(ctx, s.db, s.rails, restore.Options{Network: "eip155:1"}); err == nil ||
 		!strings.Contains(err.Error(), "not configured") {
 		t.Errorf("a network that is not configured: %v", err)
 	}
-	got, err := till.Reopen(ctx, s.db, s.rails, till.ReopenOptions{Network: "eip155:137"})
+	got, err := restore.Reopen(ctx, s.db, s.rails, restore.Options{Network: "eip155:137"})
 	if err != nil || len(got) != 1 || !got[0].Open {
 		t.Fatalf("Reopen = %+v, %v", got, err)
 	}

@@ -81,7 +81,7 @@ func TestWhatAUsedAuthorizationSays(t *testing.T) {
 	late := wired(older.challenge(path), older.challenge(path)["accepts"].([]any)[0].(map[string]any), paid.Payment)
 	older.used("the repeat at a restored store", older.present(path, late), "yes")
 	older.used("the same without extensions", older.present(path, bare(late)), "yes")
-	if err := older.db.Update(t.Context(), till.Shut); err != nil {
+	if err := older.db.Update(t.Context(), ledger.Shut); err != nil {
 		t.Fatal(err)
 	}
 	older.used("at a restored store that is closed", older.present(path, bare(late)), "yes")

@@ -35,6 +35,7 @@ import (
 	"store.example/agentstore/dynamic/ledger/bolt"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/restore"
 	"store.example/agentstore/dynamic/schedule"
 	"store.example/agentstore/dynamic/settle"
 	"store.example/agentstore/dynamic/till"
@@ -430,7 +431,7 @@ func TestVouchersAfterARestore(t *testing.T) {
 	t.Parallel()
 	const line, paid = "/porch/line", "PAYMENT-RESPONSE"
 	file := filepath.Join(t.TempDir(), "high-water")
-	high, err := till.OpenHighWater(file, attest.SpecimenKey())
+	high, err := restore.OpenHighWater(file, attest.SpecimenKey())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -482,15 +483,15 @@ func TestVouchersAfterARestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if err := ledger.Restore(t.Context(), db, &backup, till.Shut); err != nil {
+	if err := ledger.Restore(t.Context(), db, &backup, ledger.Shut); err != nil {
 		t.Fatal(err)
 	}
-	marks, err := till.ReadHighWater(file, attest.SpecimenRing())
+	marks, err := restore.ReadHighWater(file, attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)
 	}
 	s = newVoucherShopOn(t, shopOptions{net: s.net, db: db}, channels.Limits{}, key, high)
-	if _, err := s.till.Reconcile(t.Context(), marks, nil); err != nil {
+	if _, err := restore.Reconcile(t.Context(), s.till, marks, nil); err != nil {
 		t.Fatal(err)
 	}
 	restoredEarlier(t, db, 15*time.Minute)

@@ -87,7 +87,7 @@ func incoming(s *suite) {
 		s.Fatalf("Incoming lists %d transfers, want %d", len(got), len(xs))
 	}
 	for i, x := range xs {
-		f := s.look(x, s.now())
+		f := s.status(x, s.now())
 		t := got[i]
 		if t.Tx != f.Proof.Tx || t.LogIndex != f.Proof.LogIndex || t.Block != f.Proof.Block || t.Payer != x.p.Payer ||
 			t.Amount.Cmp(x.p.Amount) != 0 || t.Nonce != x.p.Nonce || !t.Time.Equal(f.Proof.BlockTime) {

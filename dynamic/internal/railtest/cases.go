@@ -143,22 +143,22 @@ func checkAccepts(s *suite) {
 func paidOnce(s *suite) {
 	x := s.claim(s.terms(price))
 	s.settle(x)
-	if f := s.look(x, s.now()); f.State != rail.Waiting || f.Advice != rail.Wait {
-		s.Fatalf("before a block Look = %s, %s", f.State, f.Advice)
+	if f := s.status(x, s.now()); f.State != rail.Waiting || f.Advice != rail.Wait {
+		s.Fatalf("before a block Status = %s, %s", f.State, f.Advice)
 	}
 	s.earned(0)
 	s.h.Seal()
 	f := s.expect(x, rail.Paid)
 	s.earned(price)
 	if f.Proof.ByOther || f.Final || f.Unfilled != nil {
-		s.Errorf("Look = %+v of %+v, want our own, not final, nothing to fill", f, f.Proof)
+		s.Errorf("Status = %+v of %+v, want our own, not final, nothing to fill", f, f.Proof)
 	}
 	if s.has(Own) && f.Proof.Tx != x.signed[0].ID {
 		s.Errorf("paid by %s, want %s", f.Proof.Tx, x.signed[0].ID)
 	}
 	// Where several blocks are made in a second their times may be equal.
-	if f.Proof.Block <= x.mark.Block || f.Proof.BlockTime.Before(x.mark.Time) {
-		s.Errorf("paid in block %d at %s, not after the mark %v", f.Proof.Block, f.Proof.BlockTime, x.mark)
+	if f.Proof.Block <= x.seen.Block || f.Proof.BlockTime.Before(x.seen.Time) {
+		s.Errorf("paid in block %d at %s, not after the mark %v", f.Proof.Block, f.Proof.BlockTime, x.seen)
 	}
 	s.h.Finalize()
 	g := s.until(x, "final", func(f rail.Finding) bool { return f.State == rail.Paid && f.Final })
@@ -300,11 +300,11 @@ func usedBeforeClaim(s *suite) {
 		s.Errorf("Verify = %v, want ErrUsed", err)
 	}
 	var err2 error
-	if x.mark, err2 = s.r.Head(s.Context()); err2 != nil {
+	if x.seen.Head, err2 = s.r.Head(s.Context()); err2 != nil {
 		s.Fatal(err2)
 	}
 	if f := s.expect(x, rail.Dead); f.Reason != "used_before_claim" {
-		s.Errorf("Look = %s, %s; want dead, used_before_claim", f.State, f.Reason)
+		s.Errorf("Status = %s, %s; want dead, used_before_claim", f.State, f.Reason)
 	}
 }
 
@@ -319,7 +319,7 @@ func spentElsewhere(s *suite) {
 	s.h.Submit(other)
 	s.h.Seal()
 	if f := s.expect(x, rail.Dead); f.Reason != "used_elsewhere" {
-		s.Errorf("Look = %s, %s; want dead, used_elsewhere", f.State, f.Reason)
+		s.Errorf("Status = %s, %s; want dead, used_elsewhere", f.State, f.Reason)
 	}
 }
 
@@ -330,7 +330,7 @@ func cancelled(s *suite) {
 	s.h.Seal()
 	f := s.expect(x, rail.Dead)
 	if f.Reason != "cancelled" || f.Final || f.Unfilled != nil {
-		s.Errorf("Look = %+v, want dead, cancelled, not final, nothing to fill", f)
+		s.Errorf("Status = %+v, want dead, cancelled, not final, nothing to fill", f)
 	}
 	s.h.Finalize()
 	s.until(x, "final", func(f rail.Finding) bool { return f.State == rail.Dead && f.Final })
@@ -353,13 +353,13 @@ func neverSent(s *suite) {
 	if s.has(Windowed) {
 		s.advised(x, 0, rail.Wait) // inside the margin nothing is worth trying
 	}
-	if f := s.look(x, s.now().Add(time.Hour)); f.State != rail.Waiting {
-		s.Errorf("Look = %s while no block is past its end", f.State)
+	if f := s.status(x, s.now().Add(time.Hour)); f.State != rail.Waiting {
+		s.Errorf("Status = %s while no block is past its end", f.State)
 	}
 	s.pass(30 * time.Second)
 	f := s.expect(x, rail.Dead)
 	if f.Reason != "expired" || f.Final {
-		s.Errorf("Look = %s, %s, final %v; want dead, expired, not final", f.State, f.Reason, f.Final)
+		s.Errorf("Status = %s, %s, final %v; want dead, expired, not final", f.State, f.Reason, f.Final)
 	}
 	if s.has(Numbered) && f.Unfilled == nil {
 		s.Error("the sequence number is open and nobody says so")
@@ -413,8 +413,8 @@ func lookAlike(s *suite) {
 	s.h.Forge(x.payload)
 	s.h.Seal()
 	s.settle(x)
-	if f := s.look(x, s.now()); f.State != rail.Waiting {
-		s.Errorf("Look = %s after events of another contract", f.State)
+	if f := s.status(x, s.now()); f.State != rail.Waiting {
+		s.Errorf("Status = %s after events of another contract", f.State)
 	}
 	s.h.Seal()
 	s.expect(x, rail.Paid)
@@ -450,8 +450,8 @@ func reorganisedEarlier(s *suite) {
 	s.settle(x)
 	s.h.Seal()
 	s.expect(x, rail.Paid)
-	// Whatever the mark said, our own settlement is payment, also in a block below it.
-	x.mark.Block, x.mark.Time = x.mark.Block+100, x.mark.Time.Add(time.Hour)
+	// Whatever head was seen, our own settlement is payment, also in a block below it.
+	x.seen.Block, x.seen.Time = x.seen.Block+100, x.seen.Time.Add(time.Hour)
 	if f := s.expect(x, rail.Paid); f.Proof.ByOther {
 		s.Error("our own settlement is called another's")
 	}

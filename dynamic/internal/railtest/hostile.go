@@ -240,15 +240,15 @@ func reverts(acts func(*suite, HostilePayer, *sale)) func(*suite, HostilePayer) 
 				if h.Payer == Weathercock {
 					s.h.Turn(h.Payer)
 				}
-				mark, err := s.r.Verify(s.Context(), x.p, want, s.now())
+				seen, err := s.r.Verify(s.Context(), x.p, want, s.now())
 				if _, ok := errors.AsType[*rail.Refusal](err); ok && h.Payer == Weathercock {
 					s.Logf("%s: refused before anything is claimed: %v", h.Name, err) // nodes differ in what they show
 					return
 				}
-				if coded := h.Payer >= Turncoat; err != nil || (mark.Code != "") != coded || mark.Local != coded {
-					s.Fatalf("%s: Verify = %+v, %v; want code %v", h.Name, mark, err, coded)
+				if coded := h.Payer >= Turncoat; err != nil || (seen.Code != "") != coded || seen.Local != coded {
+					s.Fatalf("%s: Verify = %+v, %v; want code %v", h.Name, seen, err, coded)
 				}
-				x.mark = mark
+				x.seen = seen
 			}
 			d, err := s.r.Draft(s.Context(), []*rail.Payment{x.p})
 			if _, ok := errors.AsType[*rail.Refusal](err); ok && n > 0 {
@@ -258,7 +258,7 @@ func reverts(acts func(*suite, HostilePayer, *sale)) func(*suite, HostilePayer) 
 				s.Fatalf("%s: Draft: %v", h.Name, err)
 			}
 			if p := d.Price(); p.Gas > h.Gas/uint64(h.Reverts) || p.Most < p.Cost || p.Cost <= 0 ||
-				p.Code != x.mark.Code {
+				p.Code != x.seen.Code {
 				s.Errorf("%s: the draft's price is %+v, want at most %d gas", h.Name, p, h.Gas/uint64(h.Reverts))
 			}
 			s.fix(x, d)
@@ -298,7 +298,7 @@ func (s *suite) reverted(x *sale, others int, most uint64) rail.Revert {
 	f := s.until(x, "a revert", func(f rail.Finding) bool { return len(f.Reverts) > others })
 	r := f.Reverts[others]
 	if len(f.Reverts) != others+1 || r.Tx != x.signed[others].ID || r.Gas == 0 || r.Gas > most || r.Cost <= 0 {
-		s.Errorf("Look = %+v, want one revert more of at most %d gas", f, most)
+		s.Errorf("Status = %+v, want one revert more of at most %d gas", f, most)
 	}
 	payers := f.Payer
 	if f.State == rail.Waiting {
@@ -332,8 +332,8 @@ func sharesCode(s *suite, h HostilePayer) {
 	one := s.claim(t)
 	t.Payer = h.Payer
 	two := s.claim(t)
-	if one.p.Payer == two.p.Payer || one.mark.Code != two.mark.Code {
-		s.Errorf("%s: %s has the code %s, %s has %s", h.Name, one.p.Payer, one.mark.Code, two.p.Payer, two.mark.Code)
+	if one.p.Payer == two.p.Payer || one.seen.Code != two.seen.Code {
+		s.Errorf("%s: %s has the code %s, %s has %s", h.Name, one.p.Payer, one.seen.Code, two.p.Payer, two.seen.Code)
 	}
 	reverts(nil)(s, h)
 }

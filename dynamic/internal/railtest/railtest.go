@@ -3,7 +3,7 @@
 //
 //	func TestRail(t *testing.T) { Run(t, open) }
 //
-// Every case runs twice, on fresh chains: once with nobody following the chain, so that each Look
+// Every case runs twice, on fresh chains: once with nobody following the chain, so that each Status
 // reads it directly, and once with Run following it. A case is left out where it needs what a
 // network, or a third party that settles, does not have (Trait).
 package railtest
@@ -209,7 +209,7 @@ func (s *suite) has(traits Trait) bool {
 type sale struct {
 	payload []byte
 	p       *rail.Payment
-	mark    rail.Mark
+	seen    rail.Verified
 	signed  []rail.Signed
 }
 
@@ -277,7 +277,7 @@ func (s *suite) claim(t Terms) *sale {
 func (s *suite) verify(x *sale) {
 	s.Helper()
 	var err error
-	x.mark, err = s.r.Verify(s.Context(), x.p, s.r.Requirement(x.p.Amount.Int64()), s.now())
+	x.seen, err = s.r.Verify(s.Context(), x.p, s.r.Requirement(x.p.Amount.Int64()), s.now())
 	if err != nil {
 		s.Fatalf("Verify: %v", err)
 	}
@@ -329,11 +329,11 @@ func (s *suite) settle(x *sale) {
 	s.send(x)
 }
 
-func (s *suite) look(x *sale, now time.Time) rail.Finding {
+func (s *suite) status(x *sale, now time.Time) rail.Finding {
 	s.Helper()
-	f, err := s.r.Look(s.Context(), x.p, x.signed, x.mark, now)
+	f, err := s.r.Status(s.Context(), x.p, x.signed, x.seen, now)
 	if err != nil {
-		s.Fatalf("Look: %v", err)
+		s.Fatalf("Status: %v", err)
 	}
 	return f
 }
@@ -348,7 +348,7 @@ func (s *suite) until(x *sale, what string, ok func(rail.Finding) bool) rail.Fin
 	s.Helper()
 	for {
 		seen := s.r.Changed()
-		f := s.look(x, s.now())
+		f := s.status(x, s.now())
 		if ok(f) {
 			if (f.Proof != nil) != (f.State == rail.Paid || f.State == rail.Seen) {
 				s.Fatalf("%s with proof %v", f.State, f.Proof)
@@ -356,7 +356,7 @@ func (s *suite) until(x *sale, what string, ok func(rail.Finding) bool) rail.Fin
 			return f
 		}
 		if !s.watched {
-			s.Fatalf("Look = %s (%s, final %v), want %s", f.State, f.Reason, f.Final, what)
+			s.Fatalf("Status = %s (%s, final %v), want %s", f.State, f.Reason, f.Final, what)
 		}
 		s.await(seen)
 	}
@@ -365,8 +365,8 @@ func (s *suite) until(x *sale, what string, ok func(rail.Finding) bool) rail.Fin
 // advised demands advice for a payment that has waited for d.
 func (s *suite) advised(x *sale, d time.Duration, want rail.Advice) {
 	s.Helper()
-	if f := s.look(x, s.now().Add(d)); f.State != rail.Waiting || f.Advice != want {
-		s.Fatalf("Look after %s = %s, %s; want waiting, %s", d, f.State, f.Advice, want)
+	if f := s.status(x, s.now().Add(d)); f.State != rail.Waiting || f.Advice != want {
+		s.Fatalf("Status after %s = %s, %s; want waiting, %s", d, f.State, f.Advice, want)
 	}
 }
 

@@ -39,8 +39,8 @@ func crashAfterSend(s *suite) {
 // expectOnce demands a state of a rail that does not follow the chain.
 func (s *suite) expectOnce(x *sale, want rail.State) {
 	s.Helper()
-	if f := s.look(x, s.now()); f.State != want {
-		s.Fatalf("Look = %s, want %s", f.State, want)
+	if f := s.status(x, s.now()); f.State != want {
+		s.Fatalf("Status = %s, want %s", f.State, want)
 	}
 }
 
@@ -139,12 +139,12 @@ func fortyAtOnce(s *suite) {
 	var wg sync.WaitGroup
 	for _, x := range xs {
 		wg.Go(func() {
-			mark, err := s.r.Verify(s.Context(), x.p, s.r.Requirement(x.p.Amount.Int64()), s.now())
+			seen, err := s.r.Verify(s.Context(), x.p, s.r.Requirement(x.p.Amount.Int64()), s.now())
 			if err != nil {
 				s.Errorf("Verify: %v", err)
 				return
 			}
-			x.mark = mark
+			x.seen = seen
 			d, err := s.r.Draft(s.Context(), []*rail.Payment{x.p})
 			if err != nil {
 				s.Errorf("Draft: %v", err)

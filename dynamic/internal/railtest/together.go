@@ -145,7 +145,7 @@ func togetherWithPoor(s *suite) {
 		s.Errorf("the poor one's reverts: %+v", f.Reverts)
 	}
 	for _, x := range xs[:2] {
-		if f := s.look(x, s.now()); len(f.Reverts) != 0 {
+		if f := s.status(x, s.now()); len(f.Reverts) != 0 {
 			s.Errorf("who was paid has reverts: %+v", f.Reverts)
 		}
 	}

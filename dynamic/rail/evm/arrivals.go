@@ -1,6 +1,7 @@
 package evm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +17,8 @@ import (
 )
 
 const (
-	maxReceivers    = 200    // addresses in one request for logs, halved while a node finds it too much
-	maxAsked        = 20_000 // requests for logs of one count
-	maxDisturbances = 6      // failures in a row of all nodes, or heads that are too old, before a count is given up
+	maxReceivers = 200    // addresses in one request for logs, halved while a node finds it too much
+	maxAsked     = 20_000 // requests for logs of one count
 )
 
 // Observer reads what arrived at addresses on one network. It holds no key and sends nothing. Its
@@ -40,9 +40,7 @@ func NewObserver(cfg Config) (*Observer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("network %q: %w", cfg.Network, err)
 	}
-	if cfg.Depth == 0 {
-		cfg.Depth = 1
-	}
+	cfg.Depth = cmp.Or(cfg.Depth, 1)
 	if cfg.Poll <= 0 {
 		cfg.Poll = time.Second
 	}
@@ -57,7 +55,7 @@ func (o *Observer) Close() { o.rpc.Close() }
 // whose newest block of enough depth is older than to has not been seen to the end, which is an
 // error, unless it is a local chain (Config.GenesisHash "").
 func (o *Observer) Arrivals(ctx context.Context, addresses []string, from, to time.Time) (rail.Arrivals, error) {
-	head, err := o.head(ctx, to)
+	head, err := rail.Insist(ctx, o.cfg.Poll, func() (block, error) { return o.head(ctx, to) })
 	if err != nil {
 		return rail.Arrivals{}, err
 	}
@@ -95,58 +93,48 @@ func distinct(texts []string) []common.Address {
 }
 
 // head returns the newest block that has the depth at which it counts.
-func (o *Observer) head(ctx context.Context, to time.Time) (block, error) {
-	for wait := (pause{next: o.cfg.Poll}); ; {
-		var id hexutil.Uint64
-		var genesis, newest block
-		calls := []*call{{method: "eth_chainId", out: &id}, blockCall(0, &genesis), headCall(&newest)}
-		err := o.rpc.batch(ctx, calls...)
-		for _, k := range calls {
-			if err == nil && k.err != nil {
-				err = fmt.Errorf("%s: %w", k.method, k.err)
-			}
-		}
-		switch {
-		case err != nil:
-		case uint64(id) != o.cfg.ChainID:
-			return block{}, fmt.Errorf("the node is on chain %d", uint64(id))
-		case o.cfg.GenesisHash != "" && genesis.Hash != common.HexToHash(o.cfg.GenesisHash):
-			return block{}, errors.New("the node is on another chain with the same number")
-		default:
-			head := newest
-			if o.cfg.Depth > 1 {
-				head, err = o.block(ctx, newest.Number-min(newest.Number, o.cfg.Depth-1))
-			}
-			if err == nil && (o.cfg.GenesisHash == "" || !head.Time.Before(to)) {
-				return head, nil
-			}
-			if err == nil {
-				err = fmt.Errorf("its newest block that counts is of %s, before the end of the span",
-					head.Time.Format(time.RFC3339))
-			}
-		}
-		if err := wait.after(ctx, err); err != nil {
-			return block{}, err
+func (o *Observer) head(ctx context.Context, to time.Time) (head block, err error) {
+	var id hexutil.Uint64
+	var genesis block
+	calls := []*call{{method: "eth_chainId", out: &id}, blockCall(0, &genesis), headCall(&head)}
+	if err := o.rpc.batch(ctx, calls...); err != nil {
+		return head, err
+	}
+	for _, k := range calls {
+		if k.err != nil {
+			return head, fmt.Errorf("%s: %w", k.method, k.err)
 		}
 	}
+	switch {
+	case uint64(id) != o.cfg.ChainID:
+		return head, fmt.Errorf("the node is on chain %d", uint64(id))
+	case o.cfg.GenesisHash != "" && genesis.Hash != common.HexToHash(o.cfg.GenesisHash):
+		return head, errors.New("the node is on another chain with the same number")
+	case o.cfg.Depth > 1:
+		if head, err = o.block(ctx, head.Number-min(head.Number, o.cfg.Depth-1)); err != nil {
+			return head, err
+		}
+	}
+	if o.cfg.GenesisHash != "" && head.Time.Before(to) {
+		return head, fmt.Errorf("its newest block that counts is of %s, before the end of the span",
+			head.Time.Format(time.RFC3339))
+	}
+	return head, nil
 }
 
 // block reads one block, asking again where all nodes fail.
 func (o *Observer) block(ctx context.Context, number uint64) (block, error) {
-	for wait := (pause{next: o.cfg.Poll}); ; {
-		var b block
+	return rail.Insist(ctx, o.cfg.Poll, func() (b block, err error) {
 		k := blockCall(number, &b)
-		err := errors.Join(o.rpc.batch(ctx, k), k.err)
+		err = errors.Join(o.rpc.batch(ctx, k), k.err)
 		if err == nil && b.Number != number {
 			err = errBehind
 		}
-		if err == nil {
-			return b, nil
+		if err != nil {
+			err = fmt.Errorf("reading block %d: %w", number, err)
 		}
-		if err := wait.after(ctx, fmt.Errorf("reading block %d: %w", number, err)); err != nil {
-			return block{}, err
-		}
-	}
+		return b, err
+	})
 }
 
 // firstAt returns the number of the first block whose time is not before t, one more than head's
@@ -184,7 +172,7 @@ type count struct {
 // add counts what arrived at some addresses from a block on. What a node refuses is asked again in
 // halves: of the blocks down to one, then of the addresses.
 func (c *count) add(ctx context.Context, from uint64, receivers []common.Address) error {
-	wait := pause{next: c.o.cfg.Poll}
+	tries := rail.Tries{Wait: c.o.cfg.Poll}
 	for size := uint64(firstWindow); from < c.end; {
 		last := min(c.end-1, from+size-1)
 		if c.asked++; c.asked > maxAsked {
@@ -206,7 +194,7 @@ func (c *count) add(ctx context.Context, from uint64, receivers []common.Address
 		}
 		if err != nil {
 			// A node may also break off what is too much for it.
-			if err := wait.after(ctx, fmt.Errorf("reading logs of blocks %d to %d: %w", from, last, err)); err != nil {
+			if err := tries.Again(ctx, fmt.Errorf("reading logs of blocks %d to %d: %w", from, last, err)); err != nil {
 				return err
 			}
 			size = max(1, (last-from+1)/2)
@@ -222,7 +210,7 @@ func (c *count) add(ctx context.Context, from uint64, receivers []common.Address
 			c.received[payee] = true
 			c.total.Add(c.total, amount)
 		}
-		wait = pause{next: c.o.cfg.Poll}
+		tries = rail.Tries{Wait: c.o.cfg.Poll}
 		from, size = last+1, min(2*size, firstWindow)
 	}
 	return nil
@@ -271,25 +259,3 @@ func (o *Observer) transfersTo(ctx context.Context, from, to uint64, receivers [
 type broken struct{ cause error }
 
 func (b broken) Error() string { return b.cause.Error() }
-
-// pause waits between tries, longer each time.
-type pause struct {
-	next  time.Duration
-	tries int
-}
-
-// after waits, or returns err when there were enough tries or ctx ends.
-func (p *pause) after(ctx context.Context, err error) error {
-	if p.tries++; p.tries >= maxDisturbances {
-		return err
-	}
-	t := time.NewTimer(p.next)
-	defer t.Stop()
-	p.next *= 2
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return errors.Join(ctx.Err(), err)
-	}
-}

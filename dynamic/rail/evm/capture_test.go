@@ -124,7 +124,7 @@ func (h *holdsOn) state(of rail.Hold) rail.HoldState {
 // ended is what a look without anything signed says of a hold.
 func (h *holdsOn) ended(of rail.Hold) rail.Finding {
 	h.t.Helper()
-	f, err := h.rail.Look(h.t.Context(), h.rail.Capture(of), nil, rail.Mark{}, time.Now())
+	f, err := h.rail.Status(h.t.Context(), h.rail.Capture(of), nil, rail.Verified{}, time.Now())
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestHoldEndsOnce(t *testing.T) {
 	if f := h.ended(of); f.State != rail.Dead || f.Reason != rail.EndReclaimed {
 		t.Errorf("what was reclaimed is %s %s", f.State, f.Reason)
 	}
-	if f, err := h.rail.Look(t.Context(), h.rail.Void(of), nil, rail.Mark{}, time.Now()); err != nil ||
+	if f, err := h.rail.Status(t.Context(), h.rail.Void(of), nil, rail.Verified{}, time.Now()); err != nil ||
 		f.Reason != rail.EndReclaimed {
 		t.Errorf("a void of what was reclaimed is %+v, %v", f, err)
 	}
@@ -376,7 +376,7 @@ func TestHoldsNeedTwoNodes(t *testing.T) {
 	cfg := h.cfg
 	cfg.RPC, cfg.GenesisHash = []string{h.URL, other.URL}, ""
 	two := newRail(t, cfg)
-	if f, err := two.Look(t.Context(), two.Capture(of), nil, rail.Mark{}, time.Now()); err != nil ||
+	if f, err := two.Status(t.Context(), two.Capture(of), nil, rail.Verified{}, time.Now()); err != nil ||
 		f.State != rail.Waiting {
 		t.Errorf("an end of which one of two nodes tells: %s %s, %v", f.State, f.Reason, err)
 	}

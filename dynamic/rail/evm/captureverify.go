@@ -18,109 +18,111 @@ import (
 // (Verification, client payment payload). What the nonce commits to needs no check of its own: who
 // signed for another receiver, token, deadline, fee or operator signed another nonce.
 func (r *Rail) VerifyAuthorization(ctx context.Context, a *rail.Authorization, want rail.Requirement,
-	now time.Time) (rail.Mark, error) {
+	now time.Time) (rail.Verified, error) {
 	p := a.Payment
 	terms, ok := r.CaptureTerms()
 	switch {
 	case want.Scheme != rail.SchemeCapture || !isHold(p):
-		return rail.Mark{}, captured("scheme", "the scheme is not %s", rail.SchemeCapture)
+		return rail.Verified{}, captured("scheme", "the scheme is not %s", rail.SchemeCapture)
 	case want.Network != r.cfg.Network:
-		return rail.Mark{}, captured("network_mismatch", "the terms are of another network")
+		return rail.Verified{}, captured("network_mismatch", "the terms are of another network")
 	case !ok || want.Extra["captureAuthorizer"] != terms.Operator:
-		return rail.Mark{}, captured("operator_not_admitted", "this store does not hold payments as that operator")
+		return rail.Verified{}, captured("operator_not_admitted", "this store does not hold payments as that operator")
 	}
 	hold, err := r.holdOf(a, want)
 	if err != nil {
-		return rail.Mark{}, captured("extra", "%s", err)
+		return rail.Verified{}, captured("extra", "%s", err)
 	}
-	mark, err := r.mark(ctx)
+	head, err := r.newest(ctx)
 	if err != nil {
-		return rail.Mark{}, err
+		return rail.Verified{}, err
 	}
-	if ref := checkHoldWindow(p, hold, asked{want, mark, now}, r.cfg.MaxTimeout); ref != nil {
-		return rail.Mark{}, ref
+	seen := rail.Verified{Head: head}
+	if ref := checkHoldWindow(p, hold, asked{want, seen, now}, r.cfg.MaxTimeout); ref != nil {
+		return rail.Verified{}, ref
 	}
 	err = r.unsigned(ctx, p, r.holdDigest(p), now)
 	if ref, is := errors.AsType[*rail.Refusal](err); is {
-		return rail.Mark{}, captured("signature", "%s", ref.Message)
+		return rail.Verified{}, captured("signature", "%s", ref.Message)
 	} else if err != nil {
-		return rail.Mark{}, err
+		return rail.Verified{}, err
 	}
 	if amount, ok := uint256(&want.Amount); !ok || p.Amount.Cmp(amount) != 0 {
-		return rail.Mark{}, captured("amount_mismatch", "the authorization is for another amount")
+		return rail.Verified{}, captured("amount_mismatch", "the authorization is for another amount")
 	}
 	if nonceText(p.Method, r.holdNonce(infoWords(&hold.Info))) != p.Nonce {
-		return rail.Mark{}, captured("nonce_mismatch", "the nonce is not that of these terms, payer, expiry and salt")
+		return rail.Verified{}, captured("nonce_mismatch",
+			"the nonce is not that of these terms, payer, expiry and salt")
 	}
 	p.Wire = authorizeCall(&hold.Info, p)
-	if mark, err = r.tryHold(ctx, p, mark, now); err != nil {
+	if seen, err = r.tryHold(ctx, p, seen, now); err != nil {
 		p.Wire = nil
-		return mark, err
+		return seen, err
 	}
 	a.Hold = hold
-	return mark, nil
+	return seen, nil
 }
 
 // tryHold is the end of VerifyAuthorization: what the chain says of the payer, its signature and
 // the whole call.
-func (r *Rail) tryHold(ctx context.Context, p *rail.Payment, mark rail.Mark, now time.Time) (rail.Mark, error) {
+func (r *Rail) tryHold(ctx context.Context, p *rail.Payment, seen rail.Verified, now time.Time) (rail.Verified, error) {
 	var code, balance, used, allowance, gas hexutil.Bytes
 	payer := common.HexToAddress(p.Payer)
 	ask := func(out *hexutil.Bytes, data ...[]byte) *call {
 		return &call{method: "eth_call", out: out,
 			params: []any{ethCall(common.Address{}, r.asset, bytes.Join(data, nil)), "latest"}}
 	}
-	sim := &call{method: "eth_call", params: r.simulation(p, now, mark.Time), out: &gas}
+	sim := &call{method: "eth_call", params: r.simulation(p, now, seen.Time), out: &gas}
 	must := []*call{{method: "eth_getCode", params: []any{p.Payer, "latest"}, out: &code},
 		ask(&balance, selBalanceOf, addressWord(payer)), r.stateCall(p, "latest", &used)}
 	if byPermit(p) {
 		must = append(must, ask(&allowance, selAllowance, addressWord(payer), addressWord(permit2Address)))
 	}
 	if err := errors.Join(r.rpc.batch(ctx, append(must, sim)...), failed(must)); err != nil {
-		return rail.Mark{}, fmt.Errorf("verifying a payment to be held: %w", err)
+		return rail.Verified{}, fmt.Errorf("verifying a payment to be held: %w", err)
 	}
-	mark.Local, mark.Code = len(code) > 0, codeHash(code)
+	seen.Local, seen.Code = len(code) > 0, codeHash(code)
 	e, undeployed := unfold(p.Signature)
 	undeployed = undeployed && len(code) == 0
 	if undeployed && !r.deploys(e.factory) {
-		return mark, captured("erc6492_factory_not_allowed",
+		return seen, captured("erc6492_factory_not_allowed",
 			"the wallet is not deployed, and its factory is not one that is called")
 	}
 	signed := true
 	switch {
 	case undeployed:
-		signed, mark.Local, mark.Code = false, true, e.code()
+		signed, seen.Local, seen.Code = false, true, e.code()
 	case len(code) > 0:
 		sig, _ := unwrap(p.Signature)
 		good, err := r.validSignature(ctx, payer, r.holdDigest(p), sig)
 		if err != nil {
-			return mark, fmt.Errorf("asking the payer's contract: %w", err)
+			return seen, fmt.Errorf("asking the payer's contract: %w", err)
 		}
 		if !good {
-			return mark, captured("signature", "the payer's contract does not accept the signature")
+			return seen, captured("signature", "the payer's contract does not accept the signature")
 		}
 	case !recovers(p, r.holdDigest(p)) || highS(p.Signature):
-		return mark, captured("signature", "the signature is not the payer's, in the form that the token takes")
+		return seen, captured("signature", "the signature is not the payer's, in the form that the token takes")
 	}
 	why, err := triedCall(sim, nil)
 	switch {
 	case len(used) == 32 && spentBy(p.Nonce, used):
-		return mark, &rail.Refusal{Reason: reasonsOfCapture + "payment_already_collected",
+		return seen, &rail.Refusal{Reason: reasonsOfCapture + "payment_already_collected",
 			Message: "the authorization was used or cancelled", Err: rail.ErrUsed}
 	case short(balance, p):
-		return mark, tooLittle(reasonsOfCapture+"insufficient_balance", signed, "the payer has less than the amount")
+		return seen, tooLittle(reasonsOfCapture+"insufficient_balance", signed, "the payer has less than the amount")
 	case byPermit(p) && short(allowance, p):
-		return mark, tooLittle(reasonPermitAllowance, signed,
+		return seen, tooLittle(reasonPermitAllowance, signed,
 			"the payer has not allowed Permit2, %s, to move as much: approve it for the token first", permit2Address)
 	case err != nil && !errors.Is(err, rail.ErrNodeNull):
-		return mark, fmt.Errorf("simulating a payment to be held: %w", err)
+		return seen, fmt.Errorf("simulating a payment to be held: %w", err)
 	case why != "":
-		return mark, refuseHold(why)
+		return seen, refuseHold(why)
 	}
 	if undeployed {
-		return mark, r.worthHolding(ctx, p)
+		return seen, r.worthHolding(ctx, p)
 	}
-	return mark, nil
+	return seen, nil
 }
 
 // worthHolding refuses a payment that does not bring what deploying its wallet asks for.
@@ -151,9 +153,9 @@ func checkHoldWindow(p *rail.Payment, h rail.Hold, a asked, timeout time.Duratio
 	switch {
 	case h.Info.RefundExpiry < h.Info.AuthorizationExpiry || p.ValidBefore > h.Info.AuthorizationExpiry:
 		return captured("deadline_ordering", "the authorization outlasts the hold, or the hold the refund")
-	case h.Info.AuthorizationExpiry <= soon(a.now, a.mark.Time):
+	case h.Info.AuthorizationExpiry <= soon(a.now, a.seen.Time):
 		return captured("capture_deadline_expired", "these terms are over: ask for new ones")
-	case p.ValidBefore < soon(a.now, a.mark.Time):
+	case p.ValidBefore < soon(a.now, a.seen.Time):
 		return captured("authorization_expired", "the authorization is expired or about to be")
 	case p.ValidBefore > a.want.Latest(a.now, timeout).Unix():
 		return captured("authorization_expired", "the authorization is valid for longer than was asked")

@@ -161,19 +161,19 @@ func logsCall(asset common.Address, from, to uint64, out *[]entry, topics ...any
 }
 
 // Head implements rail.Rail.
-func (r *Rail) Head(ctx context.Context) (rail.Mark, error) {
+func (r *Rail) Head(ctx context.Context) (rail.Head, error) {
 	var b block
 	k := headCall(&b)
 	if err := errors.Join(r.rpc.batch(ctx, k), k.err); err != nil {
-		return rail.Mark{}, fmt.Errorf("reading the newest block: %w", err)
+		return rail.Head{}, fmt.Errorf("reading the newest block: %w", err)
 	}
-	return rail.Mark{Block: b.Number, Time: b.Time}, nil
+	return rail.Head{Block: b.Number, Time: b.Time}, nil
 }
 
-// mark is a head that was read before this call or during it.
-func (r *Rail) mark(ctx context.Context) (rail.Mark, error) {
+// newest is a head that was read before this call or during it.
+func (r *Rail) newest(ctx context.Context) (rail.Head, error) {
 	if s, ok := r.index.state(time.Now(), r.patience()); ok {
-		return rail.Mark{Block: s.head.Number, Time: s.head.Time}, nil
+		return rail.Head{Block: s.head.Number, Time: s.head.Time}, nil
 	}
 	return r.Head(ctx)
 }

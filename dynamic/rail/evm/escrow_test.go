@@ -104,7 +104,7 @@ func (h *channelsOn) parse(w map[string]any) (*rail.ChannelPayment, error) {
 func (h *channelsOn) settle(p *rail.Payment) (rail.Finding, error) {
 	h.t.Helper()
 	ctx := h.t.Context()
-	mark, err := h.rail.Head(ctx)
+	head, err := h.rail.Head(ctx)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func (h *channelsOn) settle(p *rail.Payment) (rail.Finding, error) {
 		h.t.Fatal(err)
 	}
 	h.seal()
-	return h.rail.Look(ctx, p, []rail.Signed{s}, mark, time.Now())
+	return h.rail.Status(ctx, p, []rail.Signed{s}, rail.Verified{Head: head}, time.Now())
 }
 
 func (h *channelsOn) must(p *rail.Payment, err error) {
@@ -318,7 +318,7 @@ func TestDepositsTogether(t *testing.T) {
 	apart("a payment among deposits", 1, ps[0], exact)
 	h.must(ps[0], nil)
 	apart("one that landed", 0, ps...)
-	mark, err := h.rail.Head(t.Context())
+	head, err := h.rail.Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +335,7 @@ func TestDepositsTogether(t *testing.T) {
 	}
 	h.seal()
 	for _, p := range ps[1:] {
-		f, err := h.rail.Look(t.Context(), p, []rail.Signed{s}, mark, time.Now())
+		f, err := h.rail.Status(t.Context(), p, []rail.Signed{s}, rail.Verified{Head: head}, time.Now())
 		if err != nil || f.State != rail.Paid {
 			t.Errorf("together: %s %s, %v", f.State, f.Reason, err)
 		}
@@ -355,7 +355,7 @@ func TestDepositIsCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark, err := h.rail.Head(t.Context())
+	head, err := h.rail.Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func TestDepositIsCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.seal()
-	f, err := h.rail.Look(t.Context(), c.Deposit, []rail.Signed{s}, mark, time.Now())
+	f, err := h.rail.Status(t.Context(), c.Deposit, []rail.Signed{s}, rail.Verified{Head: head}, time.Now())
 	if err != nil || f.State == rail.Paid || len(f.Reverts) != 1 {
 		t.Fatalf("it is %+v, %v", f, err)
 	}

@@ -26,20 +26,20 @@ const (
 // ReadChannels implements rail.Channels, by Multicall3 at one block. A node that has not got to
 // that block refuses.
 func (r *Rail) ReadChannels(ctx context.Context, ids []string, final bool) ([]rail.ChannelState, error) {
-	mark, err := r.mark(ctx)
+	head, err := r.newest(ctx)
 	if final {
-		mark, err = r.Final(ctx)
+		head, err = r.Final(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if len(r.witnesses) == 0 {
-		return r.channelsAt(ctx, ids, mark)
+		return r.channelsAt(ctx, ids, head)
 	}
 	var out []rail.ChannelState
 	now := time.Now()
 	for _, w := range r.witnesses {
-		own, err := w.channelsAt(ctx, ids, mark)
+		own, err := w.channelsAt(ctx, ids, head)
 		silent := r.heard(w, err, now)
 		if err != nil && now.Sub(silent) < r.cfg.Silence {
 			return nil, err
@@ -72,7 +72,7 @@ func lesser(a, b []rail.ChannelState) []rail.ChannelState {
 }
 
 // channelsAt reads channels at a block by the word of whichever node answers.
-func (r *Rail) channelsAt(ctx context.Context, ids []string, mark rail.Mark) ([]rail.ChannelState, error) {
+func (r *Rail) channelsAt(ctx context.Context, ids []string, head rail.Head) ([]rail.ChannelState, error) {
 	out := make([]rail.ChannelState, 0, len(ids))
 	for len(out) < len(ids) {
 		some := ids[len(out):min(len(ids), len(out)+channelsAtOnce)]
@@ -85,7 +85,7 @@ func (r *Rail) channelsAt(ctx context.Context, ids []string, mark rail.Mark) ([]
 		}
 		var answer hexutil.Bytes
 		if err := r.rpc.one(ctx, &answer, "eth_call", ethCall(common.Address{}, multicallAddress, aggregate3(calls...)),
-			hexutil.EncodeUint64(mark.Block)); err != nil {
+			hexutil.EncodeUint64(head.Block)); err != nil {
 			return nil, fmt.Errorf("reading channels: %w", err)
 		}
 		words, err := wordsOf(answer, len(calls))
@@ -97,7 +97,7 @@ func (r *Rail) channelsAt(ctx context.Context, ids []string, mark rail.Mark) ([]
 			if len(c) != 2 || len(w) != 2 || len(n) != 1 {
 				return nil, errors.New("reading channels: an answer has an unexpected form")
 			}
-			s := rail.ChannelState{ID: id, Block: mark.Block, Time: mark.Time, Balance: rail.Atomic(c[0]),
+			s := rail.ChannelState{ID: id, Block: head.Block, Time: head.Time, Balance: rail.Atomic(c[0]),
 				Claimed: rail.Atomic(c[1]), RefundNonce: uint64(rail.Atomic(n[0]))}
 			if w[1].Sign() > 0 {
 				s.Withdrawing, s.Asked = rail.Atomic(w[0]), time.Unix(rail.Atomic(w[1]), 0).UTC()

@@ -72,8 +72,10 @@ func (r *Rail) checkChannel(c *rail.Channel, want rail.Requirement) *rail.Refusa
 
 // VerifyDeposit implements rail.Channels.
 func (r *Rail) VerifyDeposit(ctx context.Context, p *rail.ChannelPayment, want rail.Requirement,
-	now time.Time) (rail.Mark, rail.ChannelState, error) {
-	fail := func(err error) (rail.Mark, rail.ChannelState, error) { return rail.Mark{}, rail.ChannelState{}, err }
+	now time.Time) (rail.Verified, rail.ChannelState, error) {
+	fail := func(err error) (rail.Verified, rail.ChannelState, error) {
+		return rail.Verified{}, rail.ChannelState{}, err
+	}
 	d := p.Deposit
 	if ref := r.checkChannel(&p.Channel, want); ref != nil {
 		return fail(ref)
@@ -81,11 +83,12 @@ func (r *Rail) VerifyDeposit(ctx context.Context, p *rail.ChannelPayment, want r
 	if rail.Atomic(d.Amount) < r.cfg.MinDeposit {
 		return fail(batch("deposit_below_min_deposit", "a deposit is at least %d", r.cfg.MinDeposit))
 	}
-	mark, err := r.mark(ctx)
+	head, err := r.newest(ctx)
 	if err != nil {
 		return fail(err)
 	}
-	if ref := checkDepositWindow(d, want, r.cfg.MaxTimeout, now, mark.Time); ref != nil {
+	seen := rail.Verified{Head: head}
+	if ref := checkDepositWindow(d, want, r.cfg.MaxTimeout, now, seen.Time); ref != nil {
 		return fail(ref)
 	}
 	signature := batch("receive_authorization_signature", "the deposit is not signed by the payer")
@@ -107,7 +110,7 @@ func (r *Rail) VerifyDeposit(ctx context.Context, p *rail.ChannelPayment, want r
 		return &call{method: "eth_call", out: out,
 			params: []any{ethCall(common.Address{}, r.asset, bytes.Join(data, nil)), "latest"}}
 	}
-	sim := &call{method: "eth_call", params: r.simulation(d, now, mark.Time)}
+	sim := &call{method: "eth_call", params: r.simulation(d, now, seen.Time)}
 	must := []*call{{method: "eth_getCode", params: []any{d.Payer, "latest"}, out: &code},
 		ask(&balance, selBalanceOf, payer), r.stateCall(d, "latest", &used)}
 	if byPermit(d) {
@@ -116,29 +119,29 @@ func (r *Rail) VerifyDeposit(ctx context.Context, p *rail.ChannelPayment, want r
 	if err := errors.Join(r.rpc.batch(ctx, append(must, sim)...), failed(must)); err != nil {
 		return fail(fmt.Errorf("verifying a deposit: %w", err))
 	}
-	mark.Local, mark.Code = len(code) > 0, codeHash(code)
+	seen.Local, seen.Code = len(code) > 0, codeHash(code)
 	why, err := triedCall(sim, nil)
 	switch {
 	case len(used) == 32 && spentBy(d.Nonce, used):
 		ref := batch("deposit_simulation_failed", "the deposit's authorization was used or cancelled")
 		ref.Err = rail.ErrUsed
-		return mark, rail.ChannelState{}, ref
+		return seen, rail.ChannelState{}, ref
 	case short(balance, d):
-		return mark, rail.ChannelState{}, tooLittle(reasonsOfBatch+"insufficient_balance", true,
+		return seen, rail.ChannelState{}, tooLittle(reasonsOfBatch+"insufficient_balance", true,
 			"the payer has less than the deposit")
 	case byPermit(d) && short(allowance, d):
-		return mark, rail.ChannelState{}, tooLittle(reasonsOfBatch+"permit2_allowance_required", true,
+		return seen, rail.ChannelState{}, tooLittle(reasonsOfBatch+"permit2_allowance_required", true,
 			"the payer has not allowed Permit2, %s, to move as much: approve it for the token first", permit2Address)
 	case err != nil && !errors.Is(err, rail.ErrNodeNull):
 		return fail(fmt.Errorf("simulating a deposit: %w", err))
 	case why != "":
-		return mark, rail.ChannelState{}, batch("deposit_simulation_failed", "%s", why)
+		return seen, rail.ChannelState{}, batch("deposit_simulation_failed", "%s", why)
 	}
 	states, err := r.ReadChannels(ctx, []string{p.Channel.ID}, false)
 	if err != nil {
 		return fail(err)
 	}
-	return mark, states[0], nil
+	return seen, states[0], nil
 }
 
 // checkDepositWindow judges when a deposit is valid, as of any payment.

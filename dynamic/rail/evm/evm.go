@@ -24,6 +24,7 @@
 package evm
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"errors"
@@ -150,7 +151,7 @@ type Sender struct {
 
 // Settler is a third party that broadcasts payments, such as a remote x402 facilitator. Nothing
 // that it says is believed (package till, M10): an error of any kind leaves the outcome unknown,
-// and success only becomes known by Look. Settling the same payment again must be harmless.
+// and success only becomes known by Status. Settling the same payment again must be harmless.
 type Settler interface {
 	// Host names the third party.
 	Host() string
@@ -243,115 +244,104 @@ func New(cfg Config) (*Rail, error) {
 	return r, nil
 }
 
-func defaults(c *Config) error {
-	if c.Network != "eip155:"+strconv.FormatUint(c.ChainID, 10) || c.ChainID == 0 {
-		return fmt.Errorf("the name does not belong to chain id %d", c.ChainID)
-	}
-	// A slip of the pen in payTo would send all that is earned to nobody: where its case can tell,
+// Faults are what is wrong with what a keeper writes of a network: where payments go and how they
+// come. They name the key, and what it may be. An empty PayTo is none: New takes no such
+// configuration.
+func (c *Config) Faults() []error {
+	var faults []error
+	fail := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	// A slip of the pen in pay_to would send all that is earned to nobody: where its case can tell,
 	// it does.
-	for _, a := range []struct{ name, address string }{{"asset", c.Asset}, {"payTo", c.PayTo}} {
-		if _, err := wallet.ParseAddress(a.address); err != nil {
-			return fmt.Errorf("%s: %w", a.name, err)
-		}
-	}
-	if a := common.HexToAddress(c.PayTo); [18]byte(a[:18]) == [18]byte{} {
-		// The zero address, or a precompiled contract such as the address in the example of a
-		// configuration.
-		return errors.New("payTo is an address that nobody has a key of: put your own there")
-	}
-	if c.AssetName == "" || c.AssetVersion == "" {
-		return errors.New("the asset's EIP-712 name and version are needed")
-	}
-	if c.Settler == nil && c.Relayer == nil {
-		return errors.New("a relayer key or a settler is needed")
-	}
-	if c.Settler != nil && len(c.Relayers) > 0 {
-		return errors.New("a settler sends with accounts of its own")
-	}
-	if c.Settler == nil {
-		used := map[common.Address]bool{common.HexToAddress(c.PayTo): true}
-		for _, k := range append([]*ecdsa.PrivateKey{c.Relayer}, c.Relayers...) {
-			if a := crypto.PubkeyToAddress(k.PublicKey); used[a] {
-				return errors.New("the relayers and payTo must be different accounts")
-			} else {
-				used[a] = true
-			}
-		}
-	}
-	if c.Settler != nil && len(c.Factories) > 0 {
-		return errors.New("a settler deploys no wallets for this store")
+	if to, err := wallet.ParseAddress(c.PayTo); c.PayTo != "" && err != nil {
+		fail("pay_to: %w: name a wallet of yours, 0x and 40 digits of hex", err)
+	} else if c.PayTo != "" && to.IsZero() {
+		fail("pay_to is the zero address, where payments would be lost: name a wallet of yours")
 	}
 	for _, f := range c.Factories {
-		a, err := wallet.ParseAddress(f)
-		switch a := common.Address(a); {
+		switch a, err := wallet.ParseAddress(f); {
 		case err != nil:
-			return fmt.Errorf("factory: %w", err)
-		case a == (common.Address{}), a == common.HexToAddress(c.Asset), a == multicallAddress:
-			return fmt.Errorf("%s is not a factory of wallets", f)
+			fail("factories: %w: name contracts, 0x and 40 digits of hex", err)
+		case a.IsZero(), common.Address(a) == common.HexToAddress(c.Asset), common.Address(a) == multicallAddress:
+			fail("factories: %s is not a factory of wallets", f)
 		}
+	}
+	if c.Transfer != "" && c.Transfer != method && c.Transfer != methodPermit2 {
+		fail("transfer %q is neither %s nor %s", c.Transfer, method, methodPermit2)
+	}
+	return faults
+}
+
+// check says why there is no rail of a configuration.
+func (c *Config) check() error {
+	switch {
+	case c.Network != "eip155:"+strconv.FormatUint(c.ChainID, 10) || c.ChainID == 0:
+		return fmt.Errorf("the name does not belong to chain id %d", c.ChainID)
+	case c.PayTo == "":
+		return errors.New("pay_to is needed")
+	case [18]byte(common.HexToAddress(c.PayTo).Bytes()[:18]) == [18]byte{}:
+		// A precompiled contract, such as the address in the example of a configuration.
+		return errors.New("pay_to is an address that nobody has a key of: put your own there")
+	case c.AssetName == "" || c.AssetVersion == "":
+		return errors.New("the asset's EIP-712 name and version are needed")
+	case c.Settler == nil && c.Relayer == nil:
+		return errors.New("a relayer key or a settler is needed")
+	case c.Settler != nil && len(c.Relayers) > 0:
+		return errors.New("a settler sends with accounts of its own")
+	case c.Settler != nil && len(c.Factories) > 0:
+		return errors.New("a settler deploys no wallets for this store")
+	case c.Settler != nil && c.Transfer == methodPermit2:
+		return errors.New("a settler takes no Permit2")
+	case c.SettleCost < 0 || c.CoinPrice < 0:
+		return errors.New("a cost or a price is negative")
+	case c.SettleCost > 0 && c.Settler == nil:
+		return errors.New("the settle cost is what a third party takes: with a relayer it derives from the price of " +
+			"the coin")
+	case c.DataFee != "" && !common.IsHexAddress(c.DataFee):
+		return fmt.Errorf("%q is not the address of a contract", c.DataFee)
+	}
+	if _, err := wallet.ParseAddress(c.Asset); err != nil {
+		return fmt.Errorf("asset: %w", err)
 	}
 	for _, h := range []string{c.GenesisHash, c.DomainSeparator} {
 		if h != "" && !isHash(h) {
 			return fmt.Errorf("%q is not a 32-byte hash", h)
 		}
 	}
-	if c.SettleCost < 0 || c.CoinPrice < 0 {
-		return errors.New("a cost or a price is negative")
-	}
-	if c.SettleCost > 0 && c.Settler == nil {
-		return errors.New("the settle cost is what a third party takes: with a relayer it derives from the price of " +
-			"the coin")
-	}
-	if c.DataFee != "" && !common.IsHexAddress(c.DataFee) {
-		return fmt.Errorf("%q is not the address of a contract", c.DataFee)
-	}
-	if c.Gas == 0 {
-		c.Gas = 105_000
-	}
-	if c.Name == "" {
-		c.Name = c.Network
-	}
-	switch c.Transfer {
-	case "":
-		c.Transfer = method
-	case method:
-	case methodPermit2:
-		if c.Settler != nil {
-			return errors.New("a settler takes no Permit2")
+	if c.Settler == nil {
+		used := map[common.Address]bool{common.HexToAddress(c.PayTo): true}
+		for _, k := range append([]*ecdsa.PrivateKey{c.Relayer}, c.Relayers...) {
+			a := crypto.PubkeyToAddress(k.PublicKey)
+			if used[a] {
+				return errors.New("the relayers and payTo must be different accounts")
+			}
+			used[a] = true
 		}
-		c.Together = 1 // Multicall3 settles by EIP-3009
-	default:
-		return fmt.Errorf("transfer %q is neither %s nor %s", c.Transfer, method, methodPermit2)
 	}
-	if c.Symbol == "" {
-		c.Symbol = "USDC"
+	return errors.Join(c.Faults()...)
+}
+
+func defaults(c *Config) error {
+	if err := c.check(); err != nil {
+		return err
 	}
-	if c.Decimals == 0 {
-		c.Decimals = 6
-	}
-	if c.MaxTimeout <= 0 {
-		c.MaxTimeout = 300 * time.Second
-	}
-	if c.Depth == 0 {
-		c.Depth = 1
-	}
-	if c.Poll <= 0 {
-		c.Poll = time.Second
-	}
-	if c.MaxFee == nil {
-		c.MaxFee = big.NewInt(500e9)
-	}
-	if c.Stuck <= 0 {
-		c.Stuck = 30 * time.Second
-	}
-	if c.Silence <= 0 {
-		c.Silence = 10 * time.Minute
+	c.Gas, c.Depth, c.Decimals = cmp.Or(c.Gas, 105_000), cmp.Or(c.Depth, 1), cmp.Or(c.Decimals, 6)
+	c.Name, c.Symbol, c.Transfer = cmp.Or(c.Name, c.Network), cmp.Or(c.Symbol, "USDC"), cmp.Or(c.Transfer, method)
+	c.MaxFee = cmp.Or(c.MaxFee, big.NewInt(500e9))
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	for _, d := range []struct {
+		v   *time.Duration
+		def time.Duration
+	}{{&c.MaxTimeout, 300 * time.Second}, {&c.Poll, time.Second}, {&c.Stuck, 30 * time.Second},
+		{&c.Silence, 10 * time.Minute}} {
+		if *d.v <= 0 {
+			*d.v = d.def
+		}
 	}
 	if c.Together <= 0 || c.Together > MaxTogether {
 		c.Together = MaxTogether
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
+	if c.Transfer == methodPermit2 {
+		c.Together = 1 // Multicall3 settles by EIP-3009
 	}
 	return escrowDefaults(c)
 }

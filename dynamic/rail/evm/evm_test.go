@@ -20,7 +20,7 @@ import (
 )
 
 // buy settles one payment and returns what the chain says after one block.
-func buy(t *testing.T, h *harness, r rail.Rail, terms railtest.Terms) (*rail.Payment, []rail.Signed, rail.Mark) {
+func buy(t *testing.T, h *harness, r rail.Rail, terms railtest.Terms) (*rail.Payment, []rail.Signed, rail.Verified) {
 	t.Helper()
 	want := r.Requirement(terms.Amount)
 	p, err := r.Parse(h.Sign(terms), want)
@@ -30,9 +30,10 @@ func buy(t *testing.T, h *harness, r rail.Rail, terms railtest.Terms) (*rail.Pay
 	return sold(t, r, p, want)
 }
 
-func sold(t *testing.T, r rail.Rail, p *rail.Payment, want rail.Requirement) (*rail.Payment, []rail.Signed, rail.Mark) {
+func sold(t *testing.T, r rail.Rail, p *rail.Payment, want rail.Requirement) (*rail.Payment, []rail.Signed,
+	rail.Verified) {
 	t.Helper()
-	mark, err := r.Verify(t.Context(), p, want, time.Now())
+	seen, err := r.Verify(t.Context(), p, want, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func sold(t *testing.T, r rail.Rail, p *rail.Payment, want rail.Requirement) (*r
 	if err := r.Send(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	return p, []rail.Signed{s}, mark
+	return p, []rail.Signed{s}, seen
 }
 
 func terms(amount int64) railtest.Terms {
@@ -62,11 +63,11 @@ func TestNetworks(t *testing.T) {
 			if err := h.rail.Check(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			p, signed, mark := buy(t, h, h.rail, terms(700_000))
+			p, signed, seen := buy(t, h, h.rail, terms(700_000))
 			h.Seal()
-			f, err := h.rail.Look(t.Context(), p, signed, mark, time.Now())
+			f, err := h.rail.Status(t.Context(), p, signed, seen, time.Now())
 			if err != nil || f.State != rail.Paid {
-				t.Fatalf("Look = %+v, %v", f, err)
+				t.Fatalf("Status = %+v, %v", f, err)
 			}
 			if got := h.Balance(); got != 700_000 {
 				t.Errorf("payTo has %d", got)
@@ -165,15 +166,15 @@ func TestDepth(t *testing.T) {
 	h := openOn(t, 8453)
 	h.cfg.Depth, h.cfg.Finality = 3, 5
 	r := newRail(t, h.cfg)
-	p, signed, mark := buy(t, h, r, terms(500_000))
+	p, signed, seen := buy(t, h, r, terms(500_000))
 	for block, want := range []struct {
 		state rail.State
 		final bool
 	}{{rail.Waiting, false}, {rail.Seen, false}, {rail.Seen, false}, {rail.Paid, false}, {rail.Paid, false},
 		{rail.Paid, true}} {
-		f, err := r.Look(t.Context(), p, signed, mark, time.Now())
+		f, err := r.Status(t.Context(), p, signed, seen, time.Now())
 		if err != nil || f.State != want.state || f.Final != want.final {
-			t.Errorf("after %d blocks Look = %s, final %v, %v; want %s, %v", block, f.State, f.Final, err, want.state,
+			t.Errorf("after %d blocks Status = %s, final %v, %v; want %s, %v", block, f.State, f.Final, err, want.state,
 				want.final)
 		}
 		h.Seal()
@@ -197,11 +198,11 @@ func TestDeployedWalletWithWrapper(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, signed, mark := sold(t, h.rail, p, want)
+		p, signed, seen := sold(t, h.rail, p, want)
 		h.Seal()
-		f, err := h.rail.Look(t.Context(), p, signed, mark, time.Now())
+		f, err := h.rail.Status(t.Context(), p, signed, seen, time.Now())
 		if err != nil || f.State != rail.Paid {
-			t.Errorf("%s: Look = %+v, %v", name, f, err)
+			t.Errorf("%s: Status = %+v, %v", name, f, err)
 		}
 	}
 }
@@ -216,10 +217,10 @@ func TestRecoveryIDsAreNormalised(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, signed, mark := sold(t, h.rail, p, want)
+	p, signed, seen := sold(t, h.rail, p, want)
 	h.Seal()
-	if f, err := h.rail.Look(t.Context(), p, signed, mark, time.Now()); err != nil || f.State != rail.Paid {
-		t.Errorf("Look = %+v, %v", f, err)
+	if f, err := h.rail.Status(t.Context(), p, signed, seen, time.Now()); err != nil || f.State != rail.Paid {
+		t.Errorf("Status = %+v, %v", f, err)
 	}
 }
 
@@ -274,10 +275,10 @@ func TestFailover(t *testing.T) {
 	t.Cleanup(slow.Close)
 	h.cfg.RPC = []string{"http://127.0.0.1:1", slow.URL, garbage(t, "{}"), h.URL}
 	r := newRail(t, h.cfg)
-	p, signed, mark := buy(t, h, r, terms(500_000))
+	p, signed, seen := buy(t, h, r, terms(500_000))
 	h.Seal()
-	if f, err := r.Look(t.Context(), p, signed, mark, time.Now()); err != nil || f.State != rail.Paid {
-		t.Errorf("Look = %+v, %v", f, err)
+	if f, err := r.Status(t.Context(), p, signed, seen, time.Now()); err != nil || f.State != rail.Paid {
+		t.Errorf("Status = %+v, %v", f, err)
 	}
 }
 
@@ -307,14 +308,14 @@ func TestFuelAndFees(t *testing.T) {
 // A payment signed by an earlier relayer is not replaced by the present one.
 func TestRelayerChanged(t *testing.T) {
 	h := openOn(t, 8453)
-	p, signed, mark := buy(t, h, h.rail, terms(500_000))
+	p, signed, seen := buy(t, h, h.rail, terms(500_000))
 	h.Drop()
 	cfg := h.cfg
 	cfg.Relayer = h.Buyers[4].Private
 	r := newRail(t, cfg)
-	f, err := r.Look(t.Context(), p, signed, mark, time.Now())
+	f, err := r.Status(t.Context(), p, signed, seen, time.Now())
 	if err != nil || f.Advice != rail.Redraft {
-		t.Errorf("Look = %+v, %v; want redraft", f, err)
+		t.Errorf("Status = %+v, %v; want redraft", f, err)
 	}
 	if _, err := r.Replace(t.Context(), []*rail.Payment{p}, signed[0], false); err == nil {
 		t.Error("Replace signs for another account")

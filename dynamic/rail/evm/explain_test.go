@@ -24,14 +24,14 @@ func call(method string, words ...[]byte) []byte {
 }
 
 // settlement is a payment, since when it was good, and the settlement that was signed for it.
-func (h *harness) settlement(payload []byte) (*rail.Payment, rail.Mark, rail.Signed, *types.Transaction) {
+func (h *harness) settlement(payload []byte) (*rail.Payment, rail.Verified, rail.Signed, *types.Transaction) {
 	h.t.Helper()
 	want := h.rail.Requirement(500_000)
 	p, err := h.rail.Parse(payload, want)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	mark, err := h.rail.Verify(h.t.Context(), p, want, time.Now())
+	seen, err := h.rail.Verify(h.t.Context(), p, want, time.Now())
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func (h *harness) settlement(payload []byte) (*rail.Payment, rail.Mark, rail.Sig
 	if err := tx.UnmarshalBinary(signed.Raw); err != nil {
 		h.t.Fatal(err)
 	}
-	return p, mark, signed, tx
+	return p, seen, signed, tx
 }
 
 // A plain payer whose money is gone when our settlement's turn comes, and back when the block ends,
@@ -61,7 +61,7 @@ func TestMoneyThatIsBackAtTheEndOfTheBlock(t *testing.T) {
 			payer, friend := h.Buyers[0], h.Buyers[1]
 			h.Node.Send(payer, h.Asset, call("approve(address,uint256)", h.Minter.Address[:], all))
 			h.Seal()
-			p, mark, signed, ours := h.settlement(h.Sign(terms(500_000)))
+			p, seen, signed, ours := h.settlement(h.Sign(terms(500_000)))
 			out := h.Transaction(h.Minter, h.Asset, call("transferFrom(address,address,uint256)", payer.Address[:],
 				friend.Address[:], all))
 			back := h.Transaction(friend, h.Asset, call("transfer(address,uint256)", payer.Address[:], all))
@@ -71,9 +71,9 @@ func TestMoneyThatIsBackAtTheEndOfTheBlock(t *testing.T) {
 				h.MustSealTxs(out)
 				h.MustSealTxs(ours, back)
 			}
-			f, err := h.rail.Look(t.Context(), p, []rail.Signed{signed}, mark, time.Now())
+			f, err := h.rail.Status(t.Context(), p, []rail.Signed{signed}, seen, time.Now())
 			if err != nil || len(f.Reverts) != 1 {
-				t.Fatalf("Look = %+v, %v; want a revert", f, err)
+				t.Fatalf("Status = %+v, %v; want a revert", f, err)
 			}
 			if c, err := h.rail.Explain(t.Context(), p, f.Reverts[0]); err != nil || !c.Payer {
 				t.Errorf("Explain = %+v, %v; want that it is the payer's doing", c, err)

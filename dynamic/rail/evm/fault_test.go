@@ -86,15 +86,15 @@ func TestWaitingIsFree(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	seen := r.Changed()
+	changed := r.Changed()
 	wg.Go(func() { r.Run(ctx) })
-	<-seen
-	p, signed, mark := buy(t, h, r, terms(500_000))
+	<-changed
+	p, signed, seen := buy(t, h, r, terms(500_000))
 	before := c.requests.Load()
 	for range 1000 {
-		f, err := r.Look(t.Context(), p, signed, mark, time.Now())
+		f, err := r.Status(t.Context(), p, signed, seen, time.Now())
 		if err != nil || f.State != rail.Waiting || f.Advice != rail.Wait {
-			t.Fatalf("Look = %+v, %v", f, err)
+			t.Fatalf("Status = %+v, %v", f, err)
 		}
 	}
 	if n := c.requests.Load() - before; n > 5 { // the watcher's own, after the Send
@@ -113,7 +113,7 @@ func TestAnswerLostAfterBroadcast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark, err := r.Verify(t.Context(), p, want, time.Now())
+	seen, err := r.Verify(t.Context(), p, want, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +142,8 @@ func TestAnswerLostAfterBroadcast(t *testing.T) {
 	}
 	c.meddle.Store(nil)
 	h.Seal()
-	if f, err := r.Look(t.Context(), p, []rail.Signed{s}, mark, time.Now()); err != nil || f.State != rail.Paid {
-		t.Errorf("Look = %+v, %v", f, err)
+	if f, err := r.Status(t.Context(), p, []rail.Signed{s}, seen, time.Now()); err != nil || f.State != rail.Paid {
+		t.Errorf("Status = %+v, %v", f, err)
 	}
 	if err := r.Send(t.Context(), s); err != nil {
 		t.Errorf("Send of what is mined = %v", err)
@@ -157,7 +157,7 @@ func TestUnknownIsNotDead(t *testing.T) {
 	var c counter
 	h.cfg.RPC = []string{c.front(t, h.URL)}
 	r := newRail(t, h.cfg)
-	p, signed, mark := buy(t, h, r, terms(500_000))
+	p, signed, seen := buy(t, h, r, terms(500_000))
 	h.Seal()
 	h.Chain.Pass(time.Hour) // past validBefore, and paid before
 	for name, method := range map[string]string{"state": "eth_call", "head": "latest",
@@ -174,14 +174,14 @@ func TestUnknownIsNotDead(t *testing.T) {
 				return false
 			}
 			c.meddle.Store(&meddle)
-			f, err := r.Look(t.Context(), p, signed, mark, time.Now().Add(time.Hour))
+			f, err := r.Status(t.Context(), p, signed, seen, time.Now().Add(time.Hour))
 			if err == nil && f.State != rail.Paid {
-				t.Errorf("%s answered %s: Look = %+v", name, answer, f)
+				t.Errorf("%s answered %s: Status = %+v", name, answer, f)
 			}
 		}
 	}
 	c.meddle.Store(nil)
-	if f, err := r.Look(t.Context(), p, signed, mark, time.Now().Add(time.Hour)); err != nil || f.State != rail.Paid {
-		t.Errorf("Look = %+v, %v", f, err)
+	if f, err := r.Status(t.Context(), p, signed, seen, time.Now().Add(time.Hour)); err != nil || f.State != rail.Paid {
+		t.Errorf("Status = %+v, %v", f, err)
 	}
 }

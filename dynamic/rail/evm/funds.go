@@ -27,14 +27,14 @@ type purse struct {
 // number, since "latest" may be two blocks to two calls, and a payment that left one of them and
 // not the other would count twice or not at all.
 func (r *Rail) Funds(ctx context.Context, payer string, nonces []string) (rail.Funds, error) {
-	mark, err := r.mark(ctx)
+	head, err := r.newest(ctx)
 	r.mu.Lock()
 	looked := r.looked
 	r.mu.Unlock()
-	if err == nil && mark.Block < looked {
+	if err == nil && head.Block < looked {
 		// The watcher is behind what a look has seen: a payment that is credited already would be
 		// in the balance still.
-		mark, err = r.Head(ctx)
+		head, err = r.Head(ctx)
 	}
 	if err != nil {
 		return rail.Funds{}, err
@@ -43,8 +43,8 @@ func (r *Rail) Funds(ctx context.Context, payer string, nonces []string) (rail.F
 	r.mu.Lock()
 	known, ok := r.purses[who]
 	r.mu.Unlock()
-	if !ok || known.block != mark.Block {
-		known = purse{block: mark.Block}
+	if !ok || known.block != head.Block {
+		known = purse{block: head.Block}
 	}
 	var missing []string
 	for _, n := range nonces {
@@ -111,18 +111,18 @@ func (r *Rail) readPurse(ctx context.Context, who common.Address, known purse, n
 }
 
 // Final implements rail.Rail. A node that has no final block yet is an error.
-func (r *Rail) Final(ctx context.Context) (rail.Mark, error) {
+func (r *Rail) Final(ctx context.Context) (rail.Head, error) {
 	var final, head block
 	k := finalCall(&final)
 	if r.cfg.Finality > 0 {
 		h := headCall(&head)
 		if err := errors.Join(r.rpc.batch(ctx, h), h.err); err != nil {
-			return rail.Mark{}, fmt.Errorf("reading the newest block: %w", err)
+			return rail.Head{}, fmt.Errorf("reading the newest block: %w", err)
 		}
 		k = blockCall(r.finalAt(head, final), &final)
 	}
 	if err := errors.Join(r.rpc.batch(ctx, k), k.err); err != nil {
-		return rail.Mark{}, fmt.Errorf("reading the newest final block: %w", err)
+		return rail.Head{}, fmt.Errorf("reading the newest final block: %w", err)
 	}
-	return rail.Mark{Block: final.Number, Time: final.Time}, nil
+	return rail.Head{Block: final.Number, Time: final.Time}, nil
 }

@@ -182,47 +182,48 @@ func settled(input []byte) (owner common.Address, nonce common.Hash, ok bool) {
 }
 
 // verifyPermit is Verify of a Permit2 payment, in the order of the stock facilitator.
-func (r *Rail) verifyPermit(ctx context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Mark,
+func (r *Rail) verifyPermit(ctx context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Verified,
 	error) {
-	mark, err := r.mark(ctx)
+	head, err := r.newest(ctx)
 	if err != nil {
-		return rail.Mark{}, err
+		return rail.Verified{}, err
 	}
-	if ref := r.checkPermit(p, want, now, mark.Time); ref != nil {
-		return rail.Mark{}, ref
+	seen := rail.Verified{Head: head}
+	if ref := r.checkPermit(p, want, now, seen.Time); ref != nil {
+		return rail.Verified{}, ref
 	}
 	if err := r.unsigned(ctx, p, r.permitDigest(p), now); err != nil {
-		return rail.Mark{}, err
+		return rail.Verified{}, err
 	}
 	var code, assetCode hexutil.Bytes
-	sim := &call{method: "eth_call", params: r.simulation(p, now, mark.Time)}
+	sim := &call{method: "eth_call", params: r.simulation(p, now, seen.Time)}
 	calls := []*call{{method: "eth_getCode", params: []any{p.Payer, "latest"}, out: &code},
 		{method: "eth_getCode", params: []any{r.asset.Hex(), "latest"}, out: &assetCode}}
 	if err := r.rpc.batch(ctx, append(calls, sim)...); err != nil {
-		return rail.Mark{}, fmt.Errorf("verifying a payment: %w", err)
+		return rail.Verified{}, fmt.Errorf("verifying a payment: %w", err)
 	}
 	if err := errors.Join(calls[0].err, calls[1].err); err != nil {
-		return rail.Mark{}, fmt.Errorf("reading code: %w", err)
+		return rail.Verified{}, fmt.Errorf("reading code: %w", err)
 	}
 	if len(assetCode) == 0 {
-		return rail.Mark{}, refuse(reasonNoAsset, "no contract at the asset's address")
+		return rail.Verified{}, refuse(reasonNoAsset, "no contract at the asset's address")
 	}
 	if err := r.checkPermitSignature(ctx, p, len(code) > 0); err != nil {
-		return rail.Mark{}, err
+		return rail.Verified{}, err
 	}
-	mark.Local, mark.Code = len(code) > 0, codeHash(code)
+	seen.Local, seen.Code = len(code) > 0, codeHash(code)
 	why, err := triedCall(sim, nil)
 	switch {
 	case err != nil && !errors.Is(err, rail.ErrNodeNull):
-		return rail.Mark{}, fmt.Errorf("simulating a payment: %w", err)
+		return rail.Verified{}, fmt.Errorf("simulating a payment: %w", err)
 	case err == nil && why == "":
 		// Without a contract there, nothing refuses and nothing moves.
 		if !r.knownCode(proxyAddress, now) {
-			return mark, r.checkProxy(ctx, now)
+			return seen, r.checkProxy(ctx, now)
 		}
-		return mark, nil
+		return seen, nil
 	}
-	return mark, r.diagnosePermit(ctx, p, why)
+	return seen, r.diagnosePermit(ctx, p, why)
 }
 
 // checkPermit is what can be judged without the chain.

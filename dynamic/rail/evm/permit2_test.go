@@ -173,11 +173,11 @@ func TestAnAllowanceThatIsBackAtTheEndOfTheBlock(t *testing.T) {
 		return h.Transaction(by, h.Asset, token.PermitCall(payer.Address, token.Permit2Address, amount, deadline,
 			h.SignDigest(payer, digest)))
 	}
-	p, mark, signed, ours := h.settlement(h.Sign(terms(500_000)))
+	p, seen, signed, ours := h.settlement(h.Sign(terms(500_000)))
 	h.MustSealTxs(permit(h.Minter, 0, new(big.Int)), ours, permit(h.Buyers[1], 1, mostUint256))
-	f, err := h.harness.rail.Look(t.Context(), p, []rail.Signed{signed}, mark, time.Now())
+	f, err := h.harness.rail.Status(t.Context(), p, []rail.Signed{signed}, seen, time.Now())
 	if err != nil || len(f.Reverts) != 1 {
-		t.Fatalf("Look = %+v, %v; want a revert", f, err)
+		t.Fatalf("Status = %+v, %v; want a revert", f, err)
 	}
 	if c, err := h.harness.rail.Explain(t.Context(), p, f.Reverts[0]); err != nil || !c.Payer {
 		t.Errorf("Explain = %+v, %v; want that it is the payer's doing", c, err)

@@ -45,7 +45,7 @@ func (r *Rail) confirm(ctx context.Context, s sought, now time.Time, f rail.Find
 		return f
 	}
 	for i, w := range r.witnesses {
-		own, err := w.look(ctx, s.payment, s.signed, s.since, now)
+		own, err := w.status(ctx, s.payment, s.signed, s.since, now)
 		switch silent := r.heard(w, err, now); {
 		case err == nil && !same(f, own):
 			if now.Sub(s.since.Time) > r.cfg.Silence {

@@ -44,9 +44,9 @@ func ahead(t *testing.T, target string) string {
 	return s.URL
 }
 
-func look(t *testing.T, r rail.Rail, p *rail.Payment, signed []rail.Signed, mark rail.Mark) rail.Finding {
+func status(t *testing.T, r rail.Rail, p *rail.Payment, signed []rail.Signed, seen rail.Verified) rail.Finding {
 	t.Helper()
-	f, err := r.Look(t.Context(), p, signed, mark, time.Now())
+	f, err := r.Status(t.Context(), p, signed, seen, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func look(t *testing.T, r rail.Rail, p *rail.Payment, signed []rail.Signed, mark
 // One node that lies about the time does not make a payment dead.
 func TestDeadNeedsTwoNodes(t *testing.T) {
 	h := openOn(t, 8453)
-	p, signed, mark := buy(t, h, h.rail, terms(500_000))
+	p, signed, seen := buy(t, h, h.rail, terms(500_000))
 	liar := ahead(t, h.URL)
 	for name, c := range map[string]struct {
 		rpc  []string
@@ -70,7 +70,7 @@ func TestDeadNeedsTwoNodes(t *testing.T) {
 	} {
 		cfg := h.cfg
 		cfg.RPC = c.rpc
-		if f := look(t, newRail(t, cfg), p, signed, mark); f.State != c.want || f.Final && c.want != rail.Dead {
+		if f := status(t, newRail(t, cfg), p, signed, seen); f.State != c.want || f.Final && c.want != rail.Dead {
 			t.Errorf("%s: %+v, want %s", name, f, c.want)
 		}
 	}
@@ -81,19 +81,19 @@ func TestPaidNeedsTwoNodes(t *testing.T) {
 	h := openOn(t, 8453)
 	other := chaintest.New(t, chaintest.Options{Networks: []uint64{8453}})
 	for amount, want := range map[int64]rail.State{999_999: rail.Paid, 1_000_000: rail.Seen} {
-		p, signed, mark := buy(t, h, h.rail, terms(amount))
+		p, signed, seen := buy(t, h, h.rail, terms(amount))
 		h.Seal()
 		for _, rpc := range [][]string{{h.URL, other.URL}} {
 			cfg := h.cfg
 			cfg.RPC, cfg.GenesisHash = rpc, ""
-			if f := look(t, newRail(t, cfg), p, signed, mark); f.State != want || want == rail.Seen &&
+			if f := status(t, newRail(t, cfg), p, signed, seen); f.State != want || want == rail.Seen &&
 				(f.Final || f.Proof == nil) {
 				t.Errorf("%d on one of two chains: %+v, want %s", amount, f, want)
 			}
 		}
 		cfg := h.cfg
 		cfg.RPC = []string{h.URL, h.URL}
-		if f := look(t, newRail(t, cfg), p, signed, mark); f.State != rail.Paid {
+		if f := status(t, newRail(t, cfg), p, signed, seen); f.State != rail.Paid {
 			t.Errorf("%d on two nodes of one chain: %+v", amount, f)
 		}
 	}
@@ -111,12 +111,12 @@ func TestASilentNodeDoesNotDecide(t *testing.T) {
 	if err := r.Check(t.Context()); err != nil {
 		t.Errorf("Check beside a silent node = %v", err)
 	}
-	p, signed, mark := buy(t, h, r, terms(1_000_000))
+	p, signed, seen := buy(t, h, r, terms(1_000_000))
 	h.Seal()
 	now := time.Now()
 	at := func(d time.Duration) rail.Finding {
 		t.Helper()
-		f, err := r.Look(t.Context(), p, signed, mark, now.Add(d))
+		f, err := r.Status(t.Context(), p, signed, seen, now.Add(d))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,11 +52,11 @@ type handedPayload struct {
 
 // handOver prepares a payment for the third party, once the chain says that it would go through.
 func (r *Rail) handOver(ctx context.Context, p *rail.Payment) (rail.Draft, error) {
-	mark, err := r.mark(ctx)
+	head, err := r.newest(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.rpc.one(ctx, nil, "eth_call", r.simulation(p, time.Now(), mark.Time)...); err != nil {
+	if err := r.rpc.one(ctx, nil, "eth_call", r.simulation(p, time.Now(), head.Time)...); err != nil {
 		if e, ok := errors.AsType[*rail.NodeError](err); ok {
 			if why, is := reverted(e); is {
 				return nil, refuseRevert(why)

@@ -281,7 +281,7 @@ func (d *draft) Sign(seq rail.Sequencer) (rail.Signed, error) {
 
 // Send implements rail.Rail, in one round trip: a node takes the calls of a batch in their order.
 // One that knows a transaction, or says that its nonce is spent, is no error: what became of it is
-// for Look to find out.
+// for Status to find out.
 func (r *Rail) Send(ctx context.Context, all ...rail.Signed) error {
 	var failed []error
 	var calls []*call

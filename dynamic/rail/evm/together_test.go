@@ -24,7 +24,7 @@ type batch struct {
 	t      *testing.T
 	h      *harness
 	ps     []*rail.Payment
-	marks  []rail.Mark
+	marks  []rail.Verified
 	signed rail.Signed
 	price  rail.Price
 }
@@ -42,11 +42,11 @@ func newBatch(t *testing.T, h *harness, n int) *batch {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mark, err := h.rail.Verify(t.Context(), p, h.rail.Requirement(500_000), time.Now())
+		seen, err := h.rail.Verify(t.Context(), p, h.rail.Requirement(500_000), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.ps, b.marks = append(b.ps, p), append(b.marks, mark)
+		b.ps, b.marks = append(b.ps, p), append(b.marks, seen)
 	}
 	d, err := h.rail.Draft(t.Context(), b.ps)
 	if err != nil {
@@ -70,9 +70,9 @@ func (b *batch) tx() *types.Transaction {
 	return &tx
 }
 
-func (b *batch) look(i int) rail.Finding {
+func (b *batch) status(i int) rail.Finding {
 	b.t.Helper()
-	f, err := b.h.rail.Look(b.t.Context(), b.ps[i], []rail.Signed{b.signed}, b.marks[i], time.Now())
+	f, err := b.h.rail.Status(b.t.Context(), b.ps[i], []rail.Signed{b.signed}, b.marks[i], time.Now())
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestOneOfSeveralBurnsTheGasOfAll(t *testing.T) {
 			var gas uint64
 			var cost int64
 			for i := range n {
-				f := b.look(i)
+				f := b.status(i)
 				if f.State != rail.Waiting || f.Advice != rail.Redraft || len(f.Reverts) != 1 {
 					t.Fatalf("payment %d: %+v", i, f)
 				}
@@ -223,7 +223,7 @@ func TestGasOfSeveral(t *testing.T) {
 					b.price.Gas, most)
 			}
 			for i := range row.of {
-				if f := b.look(i); f.State != rail.Paid {
+				if f := b.status(i); f.State != rail.Paid {
 					t.Errorf("payment %d is %s", i, f.State)
 				}
 			}

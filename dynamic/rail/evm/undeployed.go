@@ -161,21 +161,21 @@ var errNoMulticall = fmt.Errorf("%s does not answer as Multicall3 does", multica
 // asked is what a payment has to meet, as its chain stood at a moment.
 type asked struct {
 	want rail.Requirement
-	mark rail.Mark
+	seen rail.Verified
 	now  time.Time
 }
 
 // tryDeployment is the end of Verify for a wallet that is not deployed: the deployment and the
 // transfer are simulated as one, and it has to bring deploymentShare times what they cost.
-func (r *Rail) tryDeployment(ctx context.Context, p *rail.Payment, e envelope, sep common.Hash, a asked) (rail.Mark,
+func (r *Rail) tryDeployment(ctx context.Context, p *rail.Payment, e envelope, sep common.Hash, a asked) (rail.Verified,
 	error) {
-	a.mark.Local, a.mark.Code = true, e.code()
+	a.seen.Local, a.seen.Code = true, e.code()
 	head, f, err := r.price(ctx)
 	if err != nil {
-		return rail.Mark{}, err
+		return rail.Verified{}, err
 	}
 	var overrides []any
-	if stale(p, a.now, a.mark.Time) {
+	if stale(p, a.now, a.seen.Time) {
 		overrides = []any{map[string]string{}, blockTime(a.now)}
 	}
 	var out, fee hexutil.Bytes
@@ -192,7 +192,7 @@ func (r *Rail) tryDeployment(ctx context.Context, p *rail.Payment, e envelope, s
 		calls = append(calls, k)
 	}
 	if err := r.rpc.batch(ctx, calls...); err != nil {
-		return rail.Mark{}, fmt.Errorf("trying to deploy a wallet: %w", err)
+		return rail.Verified{}, fmt.Errorf("trying to deploy a wallet: %w", err)
 	}
 	why, err := triedCall(try, append([]byte{}, out...))
 	if err == nil && why == "" && estimate.err != nil {
@@ -200,16 +200,16 @@ func (r *Rail) tryDeployment(ctx context.Context, p *rail.Payment, e envelope, s
 	}
 	switch {
 	case errors.Is(err, errNoMulticall):
-		return rail.Mark{}, refuse(reasonFactory, "%s has no Multicall3, so no wallet is deployed", r.cfg.Name)
+		return rail.Verified{}, refuse(reasonFactory, "%s has no Multicall3, so no wallet is deployed", r.cfg.Name)
 	case err != nil:
-		return rail.Mark{}, fmt.Errorf("trying to deploy a wallet: %w", err)
+		return rail.Verified{}, fmt.Errorf("trying to deploy a wallet: %w", err)
 	case why != "":
-		return a.mark, r.diagnose(ctx, p, a.want, why, signedOnTrial(out))
+		return a.seen, r.diagnose(ctx, p, a.want, why, signedOnTrial(out))
 	}
 	if ref := worthDeploying(p, r.priced(uint64(gas), uint64(gas), head, f, dataFee(fee))); ref != nil {
-		return a.mark, ref
+		return a.seen, ref
 	}
-	return a.mark, nil
+	return a.seen, nil
 }
 
 // triedCall is what a call says: why the payment would fail, or the node's error. out is what the

@@ -114,17 +114,17 @@ func TestUndeployedWalletPays(t *testing.T) {
 		w := e.house(byte(i), 500_000)
 		pay := e.Node.Sign(w.owner, e.Authorize(w.address, e.PayTo, 500_000))
 		pay.Signature = token.Wrap6492(w.factory, w.call, inner(pay.Signature))
-		p, signed, mark := sold(t, e.rail, e.parse(pay), e.rail.Requirement(500_000))
-		if !mark.Local || mark.Code == "" {
-			t.Errorf("mark %+v, of a payer that will have code", mark)
+		p, signed, seen := sold(t, e.rail, e.parse(pay), e.rail.Requirement(500_000))
+		if !seen.Local || seen.Code == "" {
+			t.Errorf("mark %+v, of a payer that will have code", seen)
 		}
 		if called(t, signed[0]) != chain.Multicall {
 			t.Errorf("the settlement calls %s", called(t, signed[0]))
 		}
 		e.Seal()
-		f, err := e.rail.Look(t.Context(), p, signed, mark, time.Now())
+		f, err := e.rail.Status(t.Context(), p, signed, seen, time.Now())
 		if err != nil || f.State != rail.Paid || f.Proof.Tx != signed[0].ID || len(e.code(w.address)) == 0 {
-			t.Errorf("Look = %+v, %v; %d bytes of code", f, err, len(e.code(w.address)))
+			t.Errorf("Status = %+v, %v; %d bytes of code", f, err, len(e.code(w.address)))
 		}
 		// From now on it is a wallet like any other.
 		e.endow(w.address, 500_000)
@@ -266,12 +266,12 @@ func TestUndeployedTurncoats(t *testing.T) {
 	for name, code := range map[string][]byte{"turncoat": token.Turncoat, "burner": token.Burner} {
 		e := openEstate(t)
 		w := e.den(token.Creation(code), 500_000)
-		p, signed, mark := sold(t, e.rail, e.parse(e.pays(w, 500_000)), e.rail.Requirement(500_000))
+		p, signed, seen := sold(t, e.rail, e.parse(e.pays(w, 500_000)), e.rail.Requirement(500_000))
 		e.Seal()
-		f, err := e.rail.Look(t.Context(), p, signed, mark, time.Now())
+		f, err := e.rail.Status(t.Context(), p, signed, seen, time.Now())
 		if err != nil || f.State != rail.Waiting || len(f.Reverts) != 1 || f.Reverts[0].Of != 0 ||
 			len(e.code(w.address)) != 0 || e.Balance() != 0 {
-			t.Fatalf("%s: Look = %+v, %v", name, f, err)
+			t.Fatalf("%s: Status = %+v, %v", name, f, err)
 		}
 		if most := uint64(600_000); f.Reverts[0].Gas > most {
 			t.Errorf("%s burnt %d gas, of at most %d", name, f.Reverts[0].Gas, most)
@@ -286,16 +286,16 @@ func TestUndeployedTurncoats(t *testing.T) {
 // The network's own trouble is not the payer's doing, and neither is somebody who was faster.
 func TestUndeployedWalletIsNotToBlame(t *testing.T) {
 	e := openEstate(t)
-	p, signed, mark := sold(t, e.rail, e.parse(e.pays(e.house(1, 500_000), 500_000)), e.rail.Requirement(500_000))
+	p, signed, seen := sold(t, e.rail, e.parse(e.pays(e.house(1, 500_000), 500_000)), e.rail.Requirement(500_000))
 	pause := e.Transaction(e.Minter, e.Asset, token.PauseCall())
 	var tx types.Transaction
 	if err := tx.UnmarshalBinary(signed[0].Raw); err != nil {
 		t.Fatal(err)
 	}
 	e.MustSealTxs(pause, &tx)
-	f, err := e.rail.Look(t.Context(), p, signed, mark, time.Now())
+	f, err := e.rail.Status(t.Context(), p, signed, seen, time.Now())
 	if err != nil || len(f.Reverts) != 1 {
-		t.Fatalf("Look = %+v, %v", f, err)
+		t.Fatalf("Status = %+v, %v", f, err)
 	}
 	if why, err := e.rail.Explain(t.Context(), p, f.Reverts[0]); err != nil || why.Payer ||
 		!strings.Contains(why.Reason, "paused") {
@@ -348,7 +348,7 @@ func TestWalletDeployedMeanwhile(t *testing.T) {
 		// Between the signature and the block.
 		w = house(e, 2)
 		p = e.parse(e.pays(w, 500_000))
-		mark, err := e.rail.Verify(t.Context(), p, want, time.Now())
+		seen, err := e.rail.Verify(t.Context(), p, want, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -361,9 +361,9 @@ func TestWalletDeployedMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.Seal()
-		f, err := e.rail.Look(t.Context(), p, []rail.Signed{s}, mark, time.Now())
+		f, err := e.rail.Status(t.Context(), p, []rail.Signed{s}, seen, time.Now())
 		if err != nil || f.State != rail.Paid || f.Proof.ByOther || e.Balance() != 1_000_000 {
-			t.Errorf("%s: Look = %+v, %v; payTo has %d", name, f, err, e.Balance())
+			t.Errorf("%s: Status = %+v, %v; payTo has %d", name, f, err, e.Balance())
 		}
 	}
 }
@@ -378,7 +378,7 @@ var honest = common.FromHex("631626ba7e60e01b5f5260205ff3")
 func TestDeploymentIsReplacedAndReorganised(t *testing.T) {
 	e := openEstate(t)
 	w := e.house(1, 500_000)
-	p, signed, mark := sold(t, e.rail, e.parse(e.pays(w, 500_000)), e.rail.Requirement(500_000))
+	p, signed, seen := sold(t, e.rail, e.parse(e.pays(w, 500_000)), e.rail.Requirement(500_000))
 	d, err := e.rail.Replace(t.Context(), []*rail.Payment{p}, signed[0], false)
 	if err != nil {
 		t.Fatal(err)
@@ -394,16 +394,16 @@ func TestDeploymentIsReplacedAndReorganised(t *testing.T) {
 	e.Seal()
 	paid := func() {
 		t.Helper()
-		f, err := e.rail.Look(t.Context(), p, signed, mark, time.Now())
+		f, err := e.rail.Status(t.Context(), p, signed, seen, time.Now())
 		if err != nil || f.State != rail.Paid || f.Proof.Tx != s.ID || e.Balance() != 500_000 {
-			t.Fatalf("Look = %+v, %v; payTo has %d", f, err, e.Balance())
+			t.Fatalf("Status = %+v, %v; payTo has %d", f, err, e.Balance())
 		}
 	}
 	paid()
 	e.Reorg(1)
-	if f, err := e.rail.Look(t.Context(), p, signed, mark, time.Now()); err != nil || f.State != rail.Waiting ||
+	if f, err := e.rail.Status(t.Context(), p, signed, seen, time.Now()); err != nil || f.State != rail.Waiting ||
 		e.Balance() != 0 || len(e.code(w.address)) != 0 {
-		t.Fatalf("after a reorganisation Look = %+v, %v", f, err)
+		t.Fatalf("after a reorganisation Status = %+v, %v", f, err)
 	}
 	if err := e.rail.Send(t.Context(), s); err != nil {
 		t.Fatal(err)
@@ -421,7 +421,7 @@ func TestFactoriesAreChecked(t *testing.T) {
 	for _, f := range []string{"", "0x1", common.Address{}.Hex(), e.Asset.Hex(), chain.Multicall.Hex()} {
 		cfg := e.cfg
 		cfg.Factories = []string{f}
-		if _, err := evm.New(cfg); err == nil || !strings.Contains(err.Error(), "factory") {
+		if _, err := evm.New(cfg); err == nil || !strings.Contains(err.Error(), "factor") {
 			t.Errorf("%q as a factory: %v", f, err)
 		}
 	}

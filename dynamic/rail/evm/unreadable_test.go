@@ -95,7 +95,7 @@ func TestANodeThatIsIndexing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark, err := r.Verify(t.Context(), p, r.Requirement(500_000), time.Now())
+	seen, err := r.Verify(t.Context(), p, r.Requirement(500_000), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestANodeThatIsIndexing(t *testing.T) {
 	for _, busy := range []int64{0, 3, 10, 1000} {
 		left.Store(busy)
 		asked.Store(0)
-		f, err := r.Look(t.Context(), p, []rail.Signed{signed}, mark, time.Now())
+		f, err := r.Status(t.Context(), p, []rail.Signed{signed}, seen, time.Now())
 		if busy <= 10 && (err != nil || len(f.Reverts) != 1) || busy > 10 && err == nil {
 			t.Errorf("busy for %d requests: %+v, %v", busy, f, err)
 		}

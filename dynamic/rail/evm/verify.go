@@ -32,28 +32,30 @@ const (
 // The chain is asked in one round trip, preceded by one for the head where the watcher does not
 // know it and followed by one where the payer is a contract or the simulation failed.
 //
-// The mark is read before the authorization is seen unused by the simulation. An older mark is as
+// The head is read before the authorization is seen unused by the simulation. An older one is as
 // good: what was unused at a later block was unused at every block up to it.
-func (r *Rail) Verify(ctx context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Mark, error) {
+func (r *Rail) Verify(ctx context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Verified,
+	error) {
 	if p.Method == methodPermit2 {
 		return r.verifyPermit(ctx, p, want, now)
 	}
 	sep, ref := r.checkTerms(p, want)
 	if ref != nil {
-		return rail.Mark{}, ref
+		return rail.Verified{}, ref
 	}
 	payer := common.HexToAddress(p.Payer)
 	if err := r.unsigned(ctx, p, digest(sep, p), now); err != nil {
-		return rail.Mark{}, err
+		return rail.Verified{}, err
 	}
-	mark, err := r.mark(ctx)
+	head, err := r.newest(ctx)
 	if err != nil {
-		return rail.Mark{}, err
+		return rail.Verified{}, err
 	}
-	late := checkWindow(p, want, r.cfg.MaxTimeout, now, mark.Time)
+	seen := rail.Verified{Head: head}
+	late := checkWindow(p, want, r.cfg.MaxTimeout, now, seen.Time)
 	var code, assetCode, out hexutil.Bytes
 	calls := []*call{{method: "eth_getCode", params: []any{payer.Hex(), "latest"}, out: &code}}
-	sim := &call{method: "eth_call", params: r.simulation(p, now, mark.Time), out: &out}
+	sim := &call{method: "eth_call", params: r.simulation(p, now, seen.Time), out: &out}
 	has := &call{method: "eth_getCode", params: []any{r.asset.Hex(), "latest"}, out: &assetCode}
 	known := r.knownCode(r.asset, now)
 	if late == nil {
@@ -63,41 +65,41 @@ func (r *Rail) Verify(ctx context.Context, p *rail.Payment, want rail.Requiremen
 		}
 	}
 	if err := r.rpc.batch(ctx, calls...); err != nil {
-		return rail.Mark{}, fmt.Errorf("verifying a payment: %w", err)
+		return rail.Verified{}, fmt.Errorf("verifying a payment: %w", err)
 	}
 	if calls[0].err != nil {
-		return rail.Mark{}, fmt.Errorf("reading the payer's code: %w", calls[0].err)
+		return rail.Verified{}, fmt.Errorf("reading the payer's code: %w", calls[0].err)
 	}
 	if err := r.checkSignature(ctx, p, sep, len(code) > 0); err != nil {
-		return rail.Mark{}, err
+		return rail.Verified{}, err
 	}
 	if late != nil {
-		return rail.Mark{}, late
+		return rail.Verified{}, late
 	}
 	if !known {
 		if has.err != nil {
-			return rail.Mark{}, fmt.Errorf("reading the asset's code: %w", has.err)
+			return rail.Verified{}, fmt.Errorf("reading the asset's code: %w", has.err)
 		}
 		if len(assetCode) == 0 {
-			return rail.Mark{}, refuse(reasonNoAsset, "no contract at the asset's address")
+			return rail.Verified{}, refuse(reasonNoAsset, "no contract at the asset's address")
 		}
 		r.learnCode(r.asset, now)
 	}
 	if e, is := unfold(p.Signature); is && len(code) == 0 {
-		return r.tryDeployment(ctx, p, e, sep, asked{want, mark, now})
+		return r.tryDeployment(ctx, p, e, sep, asked{want, seen, now})
 	}
 	sig, _ := unwrap(p.Signature)
-	mark.Local, mark.Code = len(code) > 0, codeHash(code)
+	seen.Local, seen.Code = len(code) > 0, codeHash(code)
 	if sim.err == nil && !(len(code) == 0 && highS(sig)) {
-		return mark, nil
+		return seen, nil
 	}
 	why := "the signature's s is not in the lower half"
 	if sim.err != nil {
 		if why, err = triedCall(sim, nil); err != nil && !errors.Is(err, rail.ErrNodeNull) {
-			return rail.Mark{}, fmt.Errorf("simulating a payment: %w", err)
+			return rail.Verified{}, fmt.Errorf("simulating a payment: %w", err)
 		}
 	}
-	return mark, r.diagnose(ctx, p, want, why, true)
+	return seen, r.diagnose(ctx, p, want, why, true)
 }
 
 // Signed implements rail.Rail, by recovery.

@@ -104,11 +104,11 @@ func (h *Handler) begin(j *job) (*settle.Settlement, error) {
 	id := settlementID(j.p)
 	s, err := h.cfg.Settles.Load(h.ctx, id)
 	if errors.Is(err, ledger.ErrNotFound) {
-		mark, err := h.check(h.ctx, j.client, j.rail, j.p, j.want)
+		seen, err := h.check(h.ctx, j.client, j.rail, j.p, j.want)
 		if err != nil {
 			return nil, err
 		}
-		if s, err = h.admit(j, settle.Member{ID: id, Payment: *j.p, Mark: mark}); err != nil {
+		if s, err = h.admit(j, settle.Member{ID: id, Payment: *j.p, Verified: seen}); err != nil {
 			return nil, err
 		}
 	} else if err != nil {
@@ -123,11 +123,11 @@ func (h *Handler) begin(j *job) (*settle.Settlement, error) {
 
 // admit signs the settlement of a payment as soon as its payer has room for one more.
 func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err error) {
-	a := &settle.Admission{OpenPayment: settle.OpenPaymentOf(m.ID, j.p, m.Mark), Proven: h.cfg.Gas.Proven}
+	a := &settle.Admission{OpenPayment: settle.OpenPaymentOf(m.ID, j.p, m.Verified), Proven: h.cfg.Gas.Proven}
 	err = h.gate.Admit(h.ctx, a, j.rail, openWait, func(ctx context.Context) error {
 		return h.cfg.Gas.Count(ctx, func(tx ledger.Tx) error {
 			var err error
-			if a.Alone, err = h.cfg.Gas.Admit(tx, j.p.Network, j.p.Payer, m.Mark.Code); err != nil {
+			if a.Alone, err = h.cfg.Gas.Admit(tx, j.p.Network, j.p.Payer, m.Verified.Code); err != nil {
 				return err
 			}
 			if err := a.Check(tx); err != nil {
@@ -153,7 +153,7 @@ func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err erro
 
 // leave counts a payment as open no longer.
 func leave(tx ledger.Tx, m settle.Member) error {
-	return settle.LeaveOpen(tx, settle.OpenPaymentOf(m.ID, &m.Payment, m.Mark))
+	return settle.LeaveOpen(tx, settle.OpenPaymentOf(m.ID, &m.Payment, m.Verified))
 }
 
 // owner is a handler as it is told of one of its settlements.

@@ -27,8 +27,8 @@ func (*plainRail) Standing(context.Context) (rail.Standing, error) {
 	return rail.Standing{Head: time.Now(), Priced: true}, nil
 }
 func (*plainRail) Changed() <-chan struct{} { return make(chan struct{}) }
-func (*plainRail) Verify(context.Context, *rail.Payment, rail.Requirement, time.Time) (rail.Mark, error) {
-	return rail.Mark{}, nil
+func (*plainRail) Verify(context.Context, *rail.Payment, rail.Requirement, time.Time) (rail.Verified, error) {
+	return rail.Verified{}, nil
 }
 func (*plainRail) Accounts(context.Context) ([]rail.Account, error) {
 	return []rail.Account{{Address: "one"}}, nil
@@ -37,7 +37,8 @@ func (*plainRail) Draft(context.Context, []*rail.Payment) (rail.Draft, error) {
 	return plainDraft{}, nil
 }
 func (*plainRail) Send(context.Context, ...rail.Signed) error { return nil }
-func (n *plainRail) Look(context.Context, *rail.Payment, []rail.Signed, rail.Mark, time.Time) (rail.Finding, error) {
+func (n *plainRail) Status(context.Context, *rail.Payment, []rail.Signed, rail.Verified, time.Time) (rail.Finding,
+	error) {
 	n.looked.Add(1)
 	return rail.Finding{State: rail.Paid, Final: true, Proof: &rail.Proof{Tx: "tx"}}, nil
 }

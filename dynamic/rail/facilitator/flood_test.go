@@ -33,11 +33,11 @@ func (*stuck) Parse(payload []byte, _ rail.Requirement) (*rail.Payment, error) {
 	return &rail.Payment{Network: "eip155:1", Payer: "payer", Nonce: string(payload), Amount: big.NewInt(1_000_000)},
 		nil
 }
-func (*stuck) Verify(ctx context.Context, p *rail.Payment, _ rail.Requirement, _ time.Time) (rail.Mark, error) {
+func (*stuck) Verify(ctx context.Context, p *rail.Payment, _ rail.Requirement, _ time.Time) (rail.Verified, error) {
 	if !strings.Contains(p.Nonce, "honest") {
 		<-ctx.Done()
 	}
-	return rail.Mark{}, ctx.Err()
+	return rail.Verified{}, ctx.Err()
 }
 func (*stuck) Check(context.Context) error { return nil }
 func (*stuck) Standing(context.Context) (rail.Standing, error) {
@@ -49,7 +49,7 @@ func (s *stuck) Draft(context.Context, []*rail.Payment) (rail.Draft, error) {
 }
 func (*stuck) Send(context.Context, ...rail.Signed) error       { return nil }
 func (*stuck) Accounts(context.Context) ([]rail.Account, error) { return nil, nil }
-func (*stuck) Look(context.Context, *rail.Payment, []rail.Signed, rail.Mark, time.Time) (rail.Finding, error) {
+func (*stuck) Status(context.Context, *rail.Payment, []rail.Signed, rail.Verified, time.Time) (rail.Finding, error) {
 	return rail.Finding{State: rail.Waiting, Advice: rail.Wait}, nil
 }
 func (*stuck) Changed() <-chan struct{} { return nil }

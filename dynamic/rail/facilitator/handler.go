@@ -262,13 +262,13 @@ func (h *Handler) verify(w http.ResponseWriter, r *http.Request) {
 
 // check has a payment checked, within what strangers may have checked and refused.
 func (h *Handler) check(ctx context.Context, client string, n rail.Rail, p *rail.Payment, want rail.Requirement) (
-	mark rail.Mark, err error) {
+	seen rail.Verified, err error) {
 	known := func() bool { return n.Signed(p) && h.cfg.Gas.Plain(ctx, p.Network, p.Payer) }
 	err = h.checks.Verify(ctx, client, known, func() (err error) {
-		mark, err = n.Verify(ctx, p, want, time.Now())
+		seen, err = n.Verify(ctx, p, want, time.Now())
 		return err
 	})
-	return mark, err
+	return seen, err
 }
 
 func (h *Handler) settle(w http.ResponseWriter, r *http.Request) {

@@ -20,9 +20,6 @@ const (
 	maxArrived = 20_000
 	// maxListed is how many pages of its transactions are listed of one address.
 	maxListed = 50
-	// maxTries is how often in a row a question is asked that has no answer, or one that
-	// contradicts another.
-	maxTries = 6
 )
 
 // Observer reads what arrived at addresses on one cluster, in final blocks. It holds no key and
@@ -60,10 +57,12 @@ func (o *Observer) Close() { o.r.Close() }
 //
 // An address that has more transactions than can be read is left out of all figures, and counted in
 // LeftOut. A count asks at most for maxListed pages of each address and maxArrived transactions,
-// each of them maxTries times where there is no answer.
+// each of them several times where there is no answer.
 func (o *Observer) Arrivals(ctx context.Context, addresses []string, from, to time.Time) (rail.Arrivals, error) {
 	c := &count{Observer: o, from: from, to: to, total: new(big.Int)}
-	if err := c.again(ctx, func() error { return c.reaches(ctx) }); err != nil {
+	var err error
+	c.head, err = rail.Insist(ctx, o.r.cfg.Poll, func() (uint64, error) { return c.reaches(ctx) })
+	if err != nil {
 		return rail.Arrivals{}, err
 	}
 	for _, owner := range distinct(addresses) {
@@ -109,50 +108,33 @@ type history struct {
 	list    []listed // newest first
 }
 
-// again asks until there is an answer, a few times.
-func (c *count) again(ctx context.Context, ask func() error) error {
-	wait := c.r.cfg.Poll
-	for tries := 1; ; tries++ {
-		err := ask()
-		if err == nil || tries == maxTries || ctx.Err() != nil {
-			return err
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return errors.Join(ctx.Err(), err)
-		}
-		wait *= 2
-	}
-}
-
-// reaches reports a node that is of another cluster, or does not know the whole span.
-func (c *count) reaches(ctx context.Context) error {
+// reaches is a final slot, of which every answer must know. A node that is of another cluster, or
+// does not know the whole span, is an error.
+func (c *count) reaches(ctx context.Context) (uint64, error) {
 	slot, list, err := c.r.accounts(ctx, finalized, sysvarClock)
 	if err != nil {
-		return err
+		return slot, err
 	}
 	head, err := readClock(slot, list[0])
-	if c.head = slot; err != nil || c.r.cfg.AnyGenesis {
-		return err
+	if err != nil || c.r.cfg.AnyGenesis {
+		return slot, err
 	}
 	if err := c.r.rpc.of(ctx, c.r.cfg.Network); err != nil {
-		return err
+		return slot, err
 	}
 	if head.Before(c.to) {
-		return fmt.Errorf("its newest final block is of %s, before the end of the span", head.Format(time.RFC3339))
+		return slot, fmt.Errorf("its newest final block is of %s, before the end of the span",
+			head.Format(time.RFC3339))
 	}
 	var first uint64
 	if err := c.r.rpc.call(ctx, &first, "getFirstAvailableBlock"); err != nil || first == 0 {
-		return err
+		return slot, err
 	}
 	_, begin, err := c.r.block(ctx, first, finalized)
 	if err == nil && begin.After(c.from) {
 		err = fmt.Errorf("its ledger begins at %s, after the beginning of the span", begin.Format(time.RFC3339))
 	}
-	return err
+	return slot, err
 }
 
 // listed is a transaction in the list of an account's.
@@ -176,11 +158,7 @@ func (c *count) list(ctx context.Context, account key) error {
 			c.leftOut++
 			return nil
 		}
-		var page []listed
-		err := c.again(ctx, func() (err error) {
-			page, err = c.page(ctx, account, before)
-			return err
-		})
+		page, err := rail.Insist(ctx, c.r.cfg.Poll, func() ([]listed, error) { return c.page(ctx, account, before) })
 		if err != nil {
 			return err
 		}
@@ -227,11 +205,7 @@ func (c *count) keep(h history) {
 func (c *count) add(ctx context.Context, h history) error {
 	came := false
 	for _, e := range h.list {
-		var brought int64
-		err := c.again(ctx, func() (err error) {
-			brought, err = c.brought(ctx, h.account, e)
-			return err
-		})
+		brought, err := rail.Insist(ctx, c.r.cfg.Poll, func() (int64, error) { return c.brought(ctx, h.account, e) })
 		if err != nil {
 			return fmt.Errorf("reading transaction %s: %w", rail.Printable(e.Signature, 90), err)
 		}

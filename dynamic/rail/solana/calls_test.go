@@ -23,10 +23,10 @@ func follow(t *testing.T, r *solana.Rail) {
 	t.Cleanup(func() { stop(); <-done })
 }
 
-// look is what the rail says of a settlement's one payment, empty where the node cannot be read.
-func (h *harness) look(s *settle.Settlement) rail.Finding {
+// status is what the rail says of a settlement's one payment, empty where the node cannot be read.
+func (h *harness) status(s *settle.Settlement) rail.Finding {
 	m := s.Members[0]
-	f, _ := h.rail.Look(h.t.Context(), &m.Payment, s.Signed(m.ID), m.Mark, time.Now())
+	f, _ := h.rail.Status(h.t.Context(), &m.Payment, s.Signed(m.ID), m.Verified, time.Now())
 	return f
 }
 
@@ -99,12 +99,12 @@ func TestWhatSalesAskOfANode(t *testing.T) {
 		}
 	}
 	h.Finalize()
-	h.eventually("final payment", func() bool { return h.look(begun[0]).Final })
+	h.eventually("final payment", func() bool { return h.status(begun[0]).Final })
 	h.mu.Lock()
 	before := maps.Clone(h.seen)
 	h.mu.Unlock()
 	for _, s := range begun {
-		h.eventually("final payment", func() bool { return h.look(s).Final })
+		h.eventually("final payment", func() bool { return h.status(s).Final })
 	}
 	for _, method := range []string{"getTransaction", "getBlock"} {
 		if n := h.count(method) - before[method]; n != 0 {
@@ -133,7 +133,7 @@ func TestFinalBlockOfAnotherFork(t *testing.T) {
 	h.Reorg(1)
 	h.Finalize()
 	h.eventually("payment that is looked for", func() bool {
-		f := h.look(s)
+		f := h.status(s)
 		if f.Final {
 			t.Fatalf("final in a block that is gone: %+v", f)
 		}

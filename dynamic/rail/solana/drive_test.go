@@ -45,11 +45,11 @@ func (h *harness) begin(d *settle.Driver, p pay) *settle.Settlement {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	mark, err := h.rail.Verify(h.t.Context(), x, h.rail.Requirement(price), time.Now())
+	seen, err := h.rail.Verify(h.t.Context(), x, h.rail.Requirement(price), time.Now())
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	s, err := d.Begin(h.t.Context(), settle.Order{Members: []settle.Member{{ID: "one", Payment: *x, Mark: mark}},
+	s, err := d.Begin(h.t.Context(), settle.Order{Members: []settle.Member{{ID: "one", Payment: *x, Verified: seen}},
 		Arrow: func(ledger.Tx, *settle.Settlement) error { return nil }})
 	if err != nil {
 		h.t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 type sale struct {
 	*harness
 	p      *rail.Payment
-	mark   rail.Mark
+	seen   rail.Verified
 	signed []rail.Signed
 }
 
@@ -30,7 +30,7 @@ func (h *harness) sell(p pay) *sale {
 	if s.p, err = h.rail.Parse(payload(p.wire(h.t)), h.rail.Requirement(price)); err != nil {
 		h.t.Fatal(err)
 	}
-	if s.mark, err = h.rail.Verify(h.t.Context(), s.p, h.rail.Requirement(price), time.Now()); err != nil {
+	if s.seen, err = h.rail.Verify(h.t.Context(), s.p, h.rail.Requirement(price), time.Now()); err != nil {
 		h.t.Fatal(err)
 	}
 	d, err := h.rail.Draft(h.t.Context(), []*rail.Payment{s.p})
@@ -53,16 +53,16 @@ func (s *sale) send() {
 }
 
 // look looks when some time has passed by our own clock.
-func (s *sale) look(later time.Duration) (rail.Finding, error) {
-	return s.rail.Look(s.t.Context(), s.p, s.signed, s.mark, time.Now().Add(later))
+func (s *sale) status(later time.Duration) (rail.Finding, error) {
+	return s.rail.Status(s.t.Context(), s.p, s.signed, s.seen, time.Now().Add(later))
 }
 
 // is demands what a look says.
 func (s *sale) is(later time.Duration, want rail.State, final bool) rail.Finding {
 	s.t.Helper()
-	f, err := s.look(later)
+	f, err := s.status(later)
 	if err != nil || f.State != want || f.Final != final {
-		s.t.Fatalf("Look = %+v, %v; want %s, final %v", f, err, want, final)
+		s.t.Fatalf("Status = %+v, %v; want %s, final %v", f, err, want, final)
 	}
 	return f
 }
@@ -70,8 +70,8 @@ func (s *sale) is(later time.Duration, want rail.State, final bool) rail.Finding
 // unread demands that a look believes nothing.
 func (s *sale) unread(later time.Duration) {
 	s.t.Helper()
-	if f, err := s.look(later); err == nil {
-		s.t.Errorf("Look = %+v of answers that contradict each other", f)
+	if f, err := s.status(later); err == nil {
+		s.t.Errorf("Status = %+v of answers that contradict each other", f)
 	}
 }
 
@@ -156,8 +156,8 @@ func TestLiesAboutALandedTransaction(t *testing.T) {
 			func(v any) any { member(member(v)["value"].([]any)[0])["confirmationStatus"] = "finalized"; return v }},
 	} {
 		h.lying(lie.method, lie.lie)
-		if f, err := s.look(0); err == nil {
-			t.Errorf("%s: Look = %+v", name, f)
+		if f, err := s.status(0); err == nil {
+			t.Errorf("%s: Status = %+v", name, f)
 		}
 	}
 	h.honest()
@@ -196,8 +196,8 @@ func TestLiesAboutTheHeight(t *testing.T) {
 			return honest, nil
 		}
 		h.mu.Unlock()
-		if f, err := s.look(10 * time.Minute); err == nil {
-			t.Errorf("%s: Look = %+v", name, f)
+		if f, err := s.status(10 * time.Minute); err == nil {
+			t.Errorf("%s: Status = %+v", name, f)
 		}
 	}
 	// Even where all of its answers agree, no blocks are made as fast as that.
@@ -235,16 +235,16 @@ func TestPrunedLedger(t *testing.T) {
 	s.send()
 	h.Pass(2 * time.Minute)
 	h.mu.Lock()
-	h.first = s.mark.Block + 1
+	h.first = s.seen.Block + 1
 	h.mu.Unlock()
 	s.unread(2 * time.Minute)
-	for _, err := range rail.Transfers(h.rail.Incoming(t.Context(), rail.Span{From: s.mark.Block})) {
+	for _, err := range rail.Transfers(h.rail.Incoming(t.Context(), rail.Span{From: s.seen.Block})) {
 		if err == nil || !strings.Contains(err.Error(), "ledger begins") {
 			t.Errorf("Incoming = %v", err)
 		}
 	}
 	h.mu.Lock()
-	h.first = s.mark.Block
+	h.first = s.seen.Block
 	h.mu.Unlock()
 	s.is(2*time.Minute, rail.Dead, true)
 }

@@ -18,7 +18,7 @@
 // Nothing that was signed by both is shown to a node before the ledger has it: simulations run
 // without our signature. What a node says of a payment's end is believed only where its answers
 // agree with each other: a status alone pays for nothing, and a height alone ends nothing (see
-// look.go).
+// status.go).
 //
 // What the package does not know: goods, purchases, HTTP, and the journal. The fee payer's key
 // holds lamports for fees and nothing else; payTo is never needed as a key.
@@ -30,6 +30,7 @@
 package solana
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
@@ -164,25 +165,11 @@ func (r *Rail) configure(c Config) (err error) {
 		return errors.New("the fee payer and payTo must be different accounts")
 	}
 	r.account = associated(r.payTo, r.mint)
-	for _, d := range []struct{ v, def *string }{{&c.Name, &c.Network}, {&c.Symbol, new("USDC")}} {
-		if *d.v == "" {
-			*d.v = *d.def
-		}
-	}
-	if c.Decimals == 0 {
-		c.Decimals = 6
-	}
-	if c.MaxUnits == 0 {
-		c.MaxUnits = 100_000
-	}
-	if c.MaxPrice == 0 {
-		c.MaxPrice = 50_000
-	}
+	c.Name, c.Symbol, c.Decimals = cmp.Or(c.Name, c.Network), cmp.Or(c.Symbol, "USDC"), cmp.Or(c.Decimals, 6)
+	c.MaxUnits, c.MaxPrice = cmp.Or(c.MaxUnits, 100_000), cmp.Or(c.MaxPrice, 50_000)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Poll <= 0 {
 		c.Poll = 500 * time.Millisecond
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
 	}
 	r.cfg, r.log = c, c.Log
 	r.rpc, err = newClient(c.RPC, c.Asked)

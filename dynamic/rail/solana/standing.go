@@ -87,18 +87,18 @@ func (r *Rail) Fuel(ctx context.Context) (*big.Int, bool, error) {
 }
 
 // Head implements rail.Rail. Blocks are counted by their slots.
-func (r *Rail) Head(ctx context.Context) (rail.Mark, error) { return r.headAt(ctx, confirmed) }
+func (r *Rail) Head(ctx context.Context) (rail.Head, error) { return r.headAt(ctx, confirmed) }
 
 // Final implements rail.Rail.
-func (r *Rail) Final(ctx context.Context) (rail.Mark, error) { return r.headAt(ctx, finalized) }
+func (r *Rail) Final(ctx context.Context) (rail.Head, error) { return r.headAt(ctx, finalized) }
 
-func (r *Rail) headAt(ctx context.Context, commitment string) (rail.Mark, error) {
+func (r *Rail) headAt(ctx context.Context, commitment string) (rail.Head, error) {
 	slot, list, err := r.accounts(ctx, commitment, sysvarClock)
 	if err != nil {
-		return rail.Mark{}, fmt.Errorf("reading the newest %s block: %w", commitment, err)
+		return rail.Head{}, fmt.Errorf("reading the newest %s block: %w", commitment, err)
 	}
 	when, err := readClock(slot, list[0])
-	return rail.Mark{Block: slot, Time: when}, err
+	return rail.Head{Block: slot, Time: when}, err
 }
 
 // Funds implements rail.Rail. What a message spends is known of those that this process has seen;

@@ -86,7 +86,7 @@ func TestStockClientPays(t *testing.T) {
 			continue
 		}
 		keys[p.ClaimKey()] = true
-		mark, err := m.rail.Verify(t.Context(), p, wants[i], time.Now())
+		seen, err := m.rail.Verify(t.Context(), p, wants[i], time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,9 +105,9 @@ func TestStockClientPays(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.Seal()
-		f, err := newRail(t, m.cfg).Look(t.Context(), p, []rail.Signed{signed}, mark, time.Now())
+		f, err := newRail(t, m.cfg).Status(t.Context(), p, []rail.Signed{signed}, seen, time.Now())
 		if err != nil || f.State != rail.Paid {
-			t.Fatalf("Look = %+v, %v", f, err)
+			t.Fatalf("Status = %+v, %v", f, err)
 		}
 	}
 	if len(keys) != 2 || m.Balance() != 2*price {

@@ -128,7 +128,7 @@ func (s *storm) sell() {
 	if x.p, err = s.rail.Parse(payload(p.wire(s.t)), want); err != nil {
 		s.t.Fatal(err)
 	}
-	if x.mark, err = s.rail.Verify(s.t.Context(), x.p, want, s.now()); err != nil {
+	if x.seen, err = s.rail.Verify(s.t.Context(), x.p, want, s.now()); err != nil {
 		return
 	}
 	d, err := s.rail.Draft(s.t.Context(), []*rail.Payment{x.p})
@@ -148,7 +148,7 @@ func (s *storm) sell() {
 // attend looks at a sale and does what is advised, as a driver does.
 func (s *storm) attend(i int) {
 	x := s.sales[i]
-	f, err := s.rail.Look(s.t.Context(), x.p, x.signed, x.mark, s.now())
+	f, err := s.rail.Status(s.t.Context(), x.p, x.signed, x.seen, s.now())
 	if err != nil {
 		return
 	}

@@ -55,7 +55,7 @@ func TestTransferIsPaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark, err := m.rail.Verify(t.Context(), p, want, time.Now())
+	seen, err := m.rail.Verify(t.Context(), p, want, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,9 +71,9 @@ func TestTransferIsPaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Seal()
-	f, err := newRail(t, m.cfg).Look(t.Context(), p, []rail.Signed{signed}, mark, time.Now())
+	f, err := newRail(t, m.cfg).Status(t.Context(), p, []rail.Signed{signed}, seen, time.Now())
 	if err != nil || f.State != rail.Paid || m.Balance() != price {
-		t.Fatalf("Look = %+v, %v; the receiver has %d", f, err, m.Balance())
+		t.Fatalf("Status = %+v, %v; the receiver has %d", f, err, m.Balance())
 	}
 
 	var w struct{ Transaction string }

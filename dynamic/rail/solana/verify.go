@@ -32,33 +32,34 @@ type simulated struct {
 //
 // An authorization ends with a block here: p.ValidBefore becomes a time by which nothing can land
 // that was not signed for until then, and that is no more than an estimate.
-func (r *Rail) Verify(ctx context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Mark, error) {
+func (r *Rail) Verify(ctx context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Verified,
+	error) {
 	if ref := r.checkTerms(p, want); ref != nil {
-		return rail.Mark{}, ref
+		return rail.Verified{}, ref
 	}
 	t, o, ref := r.taken(p, false)
 	if ref == nil {
 		ref = r.check(t, o, want)
 	}
 	if ref != nil {
-		return rail.Mark{}, ref
+		return rail.Verified{}, ref
 	}
 	v, live := r.live()
 	if !live {
 		var err error
 		if v, err = r.readView(ctx); err != nil {
-			return rail.Mark{}, fmt.Errorf("reading the head: %w", err)
+			return rail.Verified{}, fmt.Errorf("reading the head: %w", err)
 		}
 	}
-	mark := rail.Mark{Block: v.slot, Time: v.time, Local: o.code != "", Code: o.code}
+	seen := rail.Verified{Block: v.slot, Time: v.time, Local: o.code != "", Code: o.code}
 	slot, err := r.simulate(ctx, t)
 	if err != nil {
 		r.takeTried(p)
-		return mark, err
+		return seen, err
 	}
 	last, err := r.lastValid(ctx, t.blockhash, slot)
 	if err != nil {
-		return rail.Mark{}, fmt.Errorf("reading until when a payment is good: %w", err)
+		return rail.Verified{}, fmt.Errorf("reading until when a payment is good: %w", err)
 	}
 	late := now
 	if v.time.After(late) {
@@ -71,7 +72,7 @@ func (r *Rail) Verify(ctx context.Context, p *rail.Payment, want rail.Requiremen
 		clear(r.tried)
 	}
 	r.tried[p.Nonce] = simulated{time.Now(), last}
-	return mark, nil
+	return seen, nil
 }
 
 // Signed implements rail.Rail: Parse takes nothing else.

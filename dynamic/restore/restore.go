@@ -1,9 +1,23 @@
-package till
+// Package restore brings a store back after a loss (M13): a ledger that was filled from a backup is
+// raised by the high-water files of what was given since, compared with the chains, and reopened
+// network by network once nothing that was sent before can land any more. It keeps the high-water
+// files too, and makes a lost one anew. What is sold meanwhile, and how money that no purchase
+// credits is found, is package till's; that a ledger is closed is package ledger's.
+//
+// A high-water file has one compact JWS a line, each over the JSON of one till.HighMark, signed by
+// the store's identity key; the first is of nothing.
+//
+//	high, err := restore.OpenHighWater("var/high-water.jws", key)  // till.Config.HighWater, while it sells
+//	err = ledger.Restore(ctx, db, backup, ledger.Shut)             // and after a loss
+//	found, err := restore.Reconcile(ctx, till, marks, recorded)
+//	networks, err := restore.Reopen(ctx, db, rails, restore.Options{})
+package restore
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"store.example/agentstore/corpus/record"
@@ -13,7 +27,24 @@ import (
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/till"
 )
+
+// ledgerWait is how long a step in the ledger may take. One that was begun is finished, whatever
+// becomes of who asked for it.
+const ledgerWait = 15 * time.Second
+
+func view(ctx context.Context, db ledger.DB, f func(ledger.Tx) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ledgerWait)
+	defer cancel()
+	return db.View(ctx, f)
+}
+
+func update(ctx context.Context, db ledger.DB, f func(ledger.Tx) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ledgerWait)
+	defer cancel()
+	return db.Update(ctx, f)
+}
 
 // Reconciled is what a look at the chain after a restore found.
 type Reconciled struct {
@@ -29,38 +60,31 @@ type Reconciled struct {
 // restored ledger does not know become purchases known from the chain: their authorizations are
 // claimed, so that they can never pay again, and their buyers find them by wallet. High-water marks
 // and the published record raise counters and take pool entries and words. It may be run again.
-func (t *Till) Reconcile(ctx context.Context, marks []HighMark, recorded []record.Observation) ([]Reconciled, error) {
-	if err := t.raise(ctx, marks); err != nil {
-		return nil, fmt.Errorf("raising counters and pools: %w", err)
-	}
-	if err := t.raiseRecorded(ctx, recorded); err != nil {
+func Reconcile(ctx context.Context, t *till.Till, marks []till.HighMark, recorded []record.Observation) ([]Reconciled,
+	error) {
+	cfg := t.Config()
+	if err := errors.Join(raise(ctx, cfg, marks), raiseRecorded(ctx, cfg.DB, recorded)); err != nil {
 		return nil, fmt.Errorf("raising counters and pools: %w", err)
 	}
 	var out []Reconciled
-	for _, r := range t.cfg.Rails {
-		if err := t.cfg.Gas.Ready(ctx, r.Info().Network); err != nil {
+	for _, r := range cfg.Rails {
+		if err := cfg.Gas.Ready(ctx, r.Info().Network); err != nil {
 			return out, fmt.Errorf("reading %s: %w", r.Info().Name, err)
 		}
-		rec, err := reconcile(ctx, t.cfg.DB, r)
+		rec, err := reconcile(ctx, cfg.DB, r)
 		if err != nil {
 			return out, fmt.Errorf("reading %s: %w", r.Info().Name, err)
 		}
 		out = append(out, rec)
 	}
-	lctx, cancel := ledgerContext(ctx)
-	defer cancel()
-	return out, t.cfg.DB.Update(lctx, func(tx ledger.Tx) error {
-		return tx.Set(metaReconciled, []byte(tx.Now().Format(time.RFC3339)))
-	})
+	return out, update(ctx, cfg.DB, ledger.SetReconciled)
 }
-
-var metaReconciled = ledger.MetaKey("reconciled")
 
 // errNotReconciled keeps a restored store closed.
 var errNotReconciled = errors.New("the restored ledger was not compared with the chains yet: run the restore's " +
 	"reconcile step first")
 
-func (t *Till) raise(ctx context.Context, marks []HighMark) error {
+func raise(ctx context.Context, cfg till.Config, marks []till.HighMark) error {
 	const step = 200 // marks a transaction
 	funded := map[string]*rail.Channel{}
 	for _, m := range marks {
@@ -68,44 +92,17 @@ func (t *Till) raise(ctx context.Context, marks []HighMark) error {
 			funded[m.Spent.Channel] = m.Spent.Config
 		}
 	}
-	for len(marks) > 0 {
-		part := marks[:min(step, len(marks))]
-		marks = marks[len(part):]
-		lctx, cancel := ledgerContext(ctx)
-		err := t.cfg.DB.Update(lctx, func(tx ledger.Tx) error {
+	for part := range slices.Chunk(marks, step) {
+		err := update(ctx, cfg.DB, func(tx ledger.Tx) error {
 			for _, m := range part {
-				if err := ledger.Raise(tx, CounterPatron, m.Patron); err != nil {
-					return err
-				}
-				if err := ledger.Raise(tx, goods.JarCounter, m.Jar); err != nil {
-					return err
-				}
-				if m.Account != "" {
-					if err := account.Restored(tx, m.Account, m.Ref, m.Request, m.Net); err != nil {
-						return err
-					}
-				}
 				// Of a good that is off the shelf nobody can tell whether it gave its entries once.
-				g, ok := t.cfg.Site.Now().Good(m.Item)
-				if (g.Stock || !ok) && m.Word == "" && m.Entry != "" {
-					if err := goods.MarkTaken(tx, m.Pool, m.Entry); err != nil {
-						return err
-					}
-				}
-				if m.Word != "" {
-					if err := goods.MarkRetired(tx, m.Word); err != nil {
-						return err
-					}
-				}
-				if s := m.Spent; s != nil {
-					if err := channels.Raise(tx, s.Network, s.Channel, funded[s.Channel], s.Voucher); err != nil {
-						return err
-					}
+				g, ok := cfg.Site.Now().Good(m.Item)
+				if err := raiseMark(tx, m, g.Stock || !ok, funded); err != nil {
+					return err
 				}
 			}
 			return nil
 		})
-		cancel()
 		if err != nil {
 			return err
 		}
@@ -113,10 +110,25 @@ func (t *Till) raise(ctx context.Context, marks []HighMark) error {
 	return nil
 }
 
-func (t *Till) raiseRecorded(ctx context.Context, recorded []record.Observation) error {
-	lctx, cancel := ledgerContext(ctx)
-	defer cancel()
-	return t.cfg.DB.Update(lctx, func(tx ledger.Tx) error {
+// raiseMark takes over one mark: once says that its good gives every entry once.
+func raiseMark(tx ledger.Tx, m till.HighMark, once bool, funded map[string]*rail.Channel) error {
+	errs := []error{ledger.Raise(tx, till.CounterPatron, m.Patron), ledger.Raise(tx, goods.JarCounter, m.Jar)}
+	if m.Account != "" {
+		errs = append(errs, account.Restored(tx, m.Account, m.Ref, m.Request, m.Net))
+	}
+	if m.Word != "" {
+		errs = append(errs, goods.MarkRetired(tx, m.Word))
+	} else if m.Entry != "" && once {
+		errs = append(errs, goods.MarkTaken(tx, m.Pool, m.Entry))
+	}
+	if s := m.Spent; s != nil {
+		errs = append(errs, channels.Raise(tx, s.Network, s.Channel, funded[s.Channel], s.Voucher))
+	}
+	return errors.Join(errs...)
+}
+
+func raiseRecorded(ctx context.Context, db ledger.DB, recorded []record.Observation) error {
+	return update(ctx, db, func(tx ledger.Tx) error {
 		for _, o := range recorded {
 			if err := feed.Recorded(tx, o); err != nil {
 				return err
@@ -135,7 +147,7 @@ func (t *Till) raiseRecorded(ctx context.Context, recorded []record.Observation)
 func reconcile(ctx context.Context, db ledger.DB, r rail.Rail) (Reconciled, error) {
 	info := r.Info()
 	rec := Reconciled{Network: info.Network}
-	since, err := readFrom(ctx, db, info)
+	since, err := till.ReadFrom(ctx, db, info)
 	if err != nil {
 		return rec, err
 	}
@@ -144,27 +156,24 @@ func reconcile(ctx context.Context, db ledger.DB, r rail.Rail) (Reconciled, erro
 		if err != nil {
 			return rec, err
 		}
-		if since.earlier(tr) {
+		if since.Earlier(tr) {
 			continue
 		}
 		rec.Transfers++
-		kind, err := adopt(ctx, db, info, tr)
-		if err != nil {
-			return rec, err
-		}
-		switch kind {
-		case adoptKnown:
-			rec.Known++
-		case adoptDirect:
+		if tr.Nonce == "" {
 			rec.Direct++
-		case adoptNew:
+		} else if known, err := adopt(ctx, db, info, tr); err != nil {
+			return rec, err
+		} else if known {
+			rec.Known++
+		} else {
 			rec.FromChain++
 		}
 	}
 	if err := readChannels(ctx, db, r, rec.From); err != nil {
 		return rec, err
 	}
-	return rec, noteRead(ctx, db, info, since)
+	return rec, till.NoteRead(ctx, db, info, since)
 }
 
 // readChannels takes over what the escrow of a network did since a block: the channels of this
@@ -186,8 +195,7 @@ func readChannels(ctx context.Context, db ledger.DB, r rail.Rail, from uint64) e
 		if err != nil {
 			return err
 		}
-		lctx, cancel := ledgerContext(ctx)
-		err = db.Update(lctx, func(tx ledger.Tx) error {
+		err = update(ctx, db, func(tx ledger.Tx) error {
 			for _, e := range piece.Events {
 				if err := readChannel(tx, network, e, final.Block); err != nil {
 					return err
@@ -195,7 +203,6 @@ func readChannels(ctx context.Context, db ledger.DB, r rail.Rail, from uint64) e
 			}
 			return nil
 		})
-		cancel()
 		if err != nil {
 			return err
 		}
@@ -209,39 +216,22 @@ func readChannel(tx ledger.Tx, network string, e rail.ChannelEvent, final uint64
 		return channels.Adopt(tx, network, e.Channel)
 	}
 	_, err := channels.Read(tx, network, e.ID)
-	if errors.Is(err, errNotFound) || e.Block > final {
+	if errors.Is(err, ledger.ErrNotFound) || e.Block > final {
 		return nil
 	}
 	return errors.Join(err, channels.Claimed(tx, network, e.ID, e.Total, e.Tx))
 }
 
-type adoption int
-
-const (
-	adoptKnown adoption = iota
-	adoptDirect
-	adoptNew
-)
-
-// adopt takes one transfer into the ledger.
-func adopt(ctx context.Context, db ledger.DB, info rail.Info, tr rail.Transfer) (adoption, error) {
-	if tr.Nonce == "" {
-		return adoptDirect, nil
-	}
-	kind := adoptKnown
-	lctx, cancel := ledgerContext(ctx)
-	defer cancel()
-	err := db.Update(lctx, func(tx ledger.Tx) error {
-		kind = adoptKnown
-		pay := paymentOf(info, tr)
-		if _, err := tx.Get(authKey(&pay)); err == nil {
-			return nil // claimed in the backup: the worker reads the rest from the chain
-		} else if !errors.Is(err, errNotFound) {
-			return err
+// adopt takes one transfer by an authorization into the ledger, unless the backup knows it.
+func adopt(ctx context.Context, db ledger.DB, info rail.Info, tr rail.Transfer) (known bool, err error) {
+	err = update(ctx, db, func(tx ledger.Tx) error {
+		pay := till.PaymentOf(info, tr)
+		var err error
+		if known, err = ledger.Has(tx, till.AuthKey(&pay)); err != nil || known {
+			return err // the worker reads the rest from the chain
 		}
-		kind = adoptNew
-		_, err := owe(tx, info, tr, FromChain, "known from the chain after a restore")
+		_, err = till.Owe(tx, info, tr, till.FromChain, "known from the chain after a restore")
 		return err
 	})
-	return kind, err
+	return known, err
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// lookBack is how many blocks before the mark a use is searched in: a reorganisation may move
+	// lookBack is how many blocks before the claim a use is searched in: a reorganisation may move
 	// it there.
 	lookBack = 512
 	// maxLooked bounds the memory of direct looks.
@@ -34,21 +34,21 @@ type view struct {
 	reverts   []rail.Revert
 }
 
-// Look implements rail.Rail. While the watcher is live, payments that are found and payments that
+// Status implements rail.Rail. While the watcher is live, payments that are found and payments that
 // merely wait are answered from its index without a request; everything else is read from the chain
 // directly: nothing is called dead on the index's word, because a log that a node failed to return
 // looks like one that does not exist.
-func (r *Rail) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+func (r *Rail) Status(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Verified,
 	now time.Time) (rail.Finding, error) {
-	f, err := r.look(ctx, p, signed, since, now)
+	f, err := r.status(ctx, p, signed, since, now)
 	if err != nil {
 		return f, err
 	}
 	return r.confirm(ctx, sought{p, signed, since}, now, f), nil
 }
 
-// look is Look by the word of whichever node answers.
-func (r *Rail) look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+// status is Status by the word of whichever node answers.
+func (r *Rail) status(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Verified,
 	now time.Time) (rail.Finding, error) {
 	s, live := r.index.state(time.Now(), r.patience())
 	if live && announced(p) {
@@ -76,7 +76,8 @@ func (r *Rail) look(ctx context.Context, p *rail.Payment, signed []rail.Signed, 
 // grace is how long a settlement may wait without being asked after.
 func (r *Rail) grace() time.Duration { return max(3*r.cfg.Poll, 3*time.Second) }
 
-func (r *Rail) fromIndex(s state, p *rail.Payment, signed []rail.Signed, since rail.Mark, now time.Time) (rail.Finding,
+func (r *Rail) fromIndex(s state, p *rail.Payment, signed []rail.Signed, since rail.Verified,
+	now time.Time) (rail.Finding,
 	bool) {
 	v := view{head: s.head, deep: s.deep, final: s.final, mined: s.mined, known: true}
 	if u, ok := r.index.find(authorizationOf(p)); ok {
@@ -108,7 +109,7 @@ func (r *Rail) fromIndex(s state, p *rail.Payment, signed []rail.Signed, since r
 type sought struct {
 	payment *rail.Payment
 	signed  []rail.Signed
-	since   rail.Mark
+	since   rail.Verified
 }
 
 // judge turns what was seen into a finding. u is the use of the authorization, nil if it is certain
@@ -156,9 +157,9 @@ func (r *Rail) deep(v view, number uint64) bool {
 	return v.head.Number+1 >= number+r.cfg.Depth
 }
 
-// later reports a use after the claim: in a block above the mark, or in one that a reorganisation
-// put at or below it, which its later time gives away.
-func later(u *use, since rail.Mark) bool {
+// later reports a use after the claim: in a block above the head of then, or in one that a
+// reorganisation put at or below it, which its later time gives away.
+func later(u *use, since rail.Verified) bool {
 	return u.block > since.Block || u.time.After(since.Time)
 }
 
@@ -229,7 +230,8 @@ func (r *Rail) advise(v view, p *rail.Payment, signed []rail.Signed, now time.Ti
 // direct reads all that one look needs. The use is nil only where authorizationState says at the
 // view's head that the authorization is open; that it is spent is no more than a reason to search
 // for the event.
-func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark) (view, *use, error) {
+func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Verified) (view, *use,
+	error) {
 	var v view
 	head := headCall(&v.head)
 	if err := errors.Join(r.rpc.batch(ctx, head), head.err); err != nil {

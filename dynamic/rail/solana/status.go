@@ -33,23 +33,23 @@ type landing struct {
 	sure   string       // the commitment at which it was read
 }
 
-// Look implements rail.Rail. While the watcher runs, a payment that merely waits is answered from
+// Status implements rail.Rail. While the watcher runs, a payment that merely waits is answered from
 // what it saw. That one has landed is believed where its status, the transaction itself with the
 // balances it moved, and its block agree; that one never will, where a finalized height is past its
 // last one, later than blocks can be made, and the node's ledger, which must reach back to the
 // claim, has nothing of it.
-func (r *Rail) Look(
-	ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark, now time.Time,
+func (r *Rail) Status(
+	ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Verified, now time.Time,
 ) (rail.Finding, error) {
-	f, err := r.look(ctx, p, signed, since, now)
+	f, err := r.status(ctx, p, signed, since, now)
 	if err != nil {
 		return rail.Finding{}, fmt.Errorf("looking for payment %s of %s: %w", p.Nonce, p.Payer, err)
 	}
 	return f, nil
 }
 
-func (r *Rail) look(
-	ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark, now time.Time,
+func (r *Rail) status(
+	ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Verified, now time.Time,
 ) (rail.Finding, error) {
 	if len(signed) == 0 {
 		return r.unsigned(ctx, p, since)
@@ -94,7 +94,7 @@ func (r *Rail) look(
 
 // unsigned judges a payment for which nothing was signed: without our signature it cannot land.
 // What is signed for it from now on is refused by the chain, once its blockhash is too old.
-func (r *Rail) unsigned(ctx context.Context, p *rail.Payment, since rail.Mark) (rail.Finding, error) {
+func (r *Rail) unsigned(ctx context.Context, p *rail.Payment, since rail.Verified) (rail.Finding, error) {
 	head, err := r.Head(ctx)
 	if err != nil {
 		return rail.Finding{}, err
@@ -113,7 +113,7 @@ func (r *Rail) unsigned(ctx context.Context, p *rail.Payment, since rail.Mark) (
 // sentSince is a transaction of ours, and the head when its payment was claimed.
 type sentSince struct {
 	signed rail.Signed
-	since  rail.Mark
+	since  rail.Verified
 }
 
 // missing judges a settlement of which a node remembers nothing.

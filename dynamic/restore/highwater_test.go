@@ -1,4 +1,4 @@
-package till_test
+package restore_test
 
 import (
 	"errors"
@@ -13,20 +13,21 @@ import (
 	"testing"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/restore"
 	"store.example/agentstore/dynamic/till"
 )
 
 func TestHighWaterFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "marks")
-	open := func() *till.HighWaterFile {
+	open := func() *restore.HighWaterFile {
 		t.Helper()
-		h, err := till.OpenHighWater(path, attest.SpecimenKey())
+		h, err := restore.OpenHighWater(path, attest.SpecimenKey())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return h
 	}
-	read := func() ([]till.HighMark, error) { return till.ReadHighWater(path, attest.SpecimenRing()) }
+	read := func() ([]till.HighMark, error) { return restore.ReadHighWater(path, attest.SpecimenRing()) }
 	h := open()
 	var wg sync.WaitGroup
 	for i := range 50 {
@@ -99,20 +100,20 @@ func TestHighWaterFileBelongsToOneProcess(t *testing.T) {
 	dir := t.TempDir()
 	files := []string{filepath.Join(dir, "one"), filepath.Join(dir, "two")}
 	key := attest.SpecimenKey()
-	first, err := till.OpenHighWater(files[0], key)
+	first, err := restore.OpenHighWater(files[0], key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := till.OpenHighWater(files[0], key); !errors.Is(err, till.ErrHighWaterInUse) ||
+	if _, err := restore.OpenHighWater(files[0], key); !errors.Is(err, restore.ErrHighWaterInUse) ||
 		!strings.Contains(err.Error(), "file of its own") || !strings.Contains(err.Error(), files[0]) {
 		t.Errorf("a second process on the same file: %v", err)
 	}
-	second, err := till.OpenHighWater(files[1], key)
+	second, err := restore.OpenHighWater(files[1], key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
-	for r, h := range []*till.HighWaterFile{first, second} {
+	for r, h := range []*restore.HighWaterFile{first, second} {
 		wg.Go(func() {
 			for i := range 20 {
 				if err := h.Keep(till.HighMark{Patron: int64(2*i + r + 1), Item: "hello"}); err != nil {
@@ -124,7 +125,7 @@ func TestHighWaterFileBelongsToOneProcess(t *testing.T) {
 	wg.Wait()
 	seen := map[int64]bool{}
 	for _, f := range files {
-		marks, err := till.ReadHighWater(f, attest.SpecimenRing())
+		marks, err := restore.ReadHighWater(f, attest.SpecimenRing())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +142,7 @@ func TestHighWaterFileBelongsToOneProcess(t *testing.T) {
 	if err := errors.Join(first.Close(), second.Close()); err != nil {
 		t.Fatal(err)
 	}
-	again, err := till.OpenHighWater(files[0], key)
+	again, err := restore.OpenHighWater(files[0], key)
 	if err != nil {
 		t.Fatalf("the next process: %v", err)
 	}
@@ -178,7 +179,7 @@ func descriptor(t *testing.T, path string) int {
 func TestUnreadableHighWaterLinesAreTold(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "marks")
-	h, err := till.OpenHighWater(path, attest.SpecimenKey())
+	h, err := restore.OpenHighWater(path, attest.SpecimenKey())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,8 +201,8 @@ func TestUnreadableHighWaterLinesAreTold(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Join(slices.Delete(lines, 3, 4), "")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	marks, err := till.ReadHighWater(path, attest.SpecimenRing())
-	bad, ok := errors.AsType[*till.Unreadable](err)
+	marks, err := restore.ReadHighWater(path, attest.SpecimenRing())
+	bad, ok := errors.AsType[*restore.Unreadable](err)
 	if !ok || !slices.Equal(bad.Lines, []int{3, 5}) || bad.Of != 6 || !strings.Contains(err.Error(), "line 3, line 5") {
 		t.Errorf("ReadHighWater = %v, want lines 3 and 5 of 6 told", err)
 	}

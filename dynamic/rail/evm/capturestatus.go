@@ -31,9 +31,9 @@ func holdState(answer []byte) (rail.HoldState, error) {
 
 // ReadHold implements rail.Captures. A node that has not got to the block refuses.
 func (r *Rail) ReadHold(ctx context.Context, hash string, final bool) (rail.HoldState, error) {
-	mark, err := r.mark(ctx)
+	head, err := r.newest(ctx)
 	if final {
-		mark, err = r.Final(ctx)
+		head, err = r.Final(ctx)
 	}
 	if err != nil {
 		return rail.HoldState{}, err
@@ -49,7 +49,7 @@ func (r *Rail) ReadHold(ctx context.Context, hash string, final bool) (rail.Hold
 	now := time.Now()
 	for i, one := range asked {
 		var answer hexutil.Bytes
-		k := holdCall(common.HexToHash(hash), hexutil.EncodeUint64(mark.Block), &answer)
+		k := holdCall(common.HexToHash(hash), hexutil.EncodeUint64(head.Block), &answer)
 		err := errors.Join(one.rpc.batch(ctx, k), k.err)
 		s := rail.HoldState{}
 		if err == nil {
@@ -78,7 +78,7 @@ func (r *Rail) ReadHold(ctx context.Context, hash string, final bool) (rail.Hold
 	if !heard {
 		return rail.HoldState{}, errors.New("no node tells of holds")
 	}
-	least.Block, least.Time = mark.Block, mark.Time
+	least.Block, least.Time = head.Block, head.Time
 	return least, nil
 }
 

@@ -1,4 +1,4 @@
-package till
+package restore
 
 import (
 	"bufio"
@@ -14,6 +14,7 @@ import (
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/till"
 )
 
 // A high-water file that is lost is not made anew in silence: a restore would then give out again
@@ -30,11 +31,9 @@ func CheckHighWater(ctx context.Context, db ledger.DB, path string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("looking for the high-water file: %w", err)
 	}
-	ctx, cancel := ledgerContext(ctx)
-	defer cancel()
 	var sold int64
-	err = db.View(ctx, func(tx ledger.Tx) (err error) {
-		sold, err = ledger.Last(tx, CounterPatron)
+	err = view(ctx, db, func(tx ledger.Tx) (err error) {
+		sold, err = ledger.Last(tx, till.CounterPatron)
 		return err
 	})
 	if err != nil || sold == 0 {
@@ -67,18 +66,19 @@ type UnknownPayments struct {
 	Payments int    `json:"payments"`
 }
 
-// HighMarks are the marks that a lost high-water file is rebuilt from. Numbers are raised by as
+// Marks are the marks that a lost high-water file is rebuilt from. Numbers are raised by as
 // many as the payments on the chains that the ledger does not know.
-func (t *Till) HighMarks(ctx context.Context) ([]HighMark, Rebuilt, error) {
+func Marks(ctx context.Context, t *till.Till) ([]till.HighMark, Rebuilt, error) {
 	out := Rebuilt{Unknown: []UnknownPayments{}}
-	var marks []HighMark
+	var marks []till.HighMark
+	cfg := t.Config()
 	item := map[string]string{} // pool → a good on the shelf that gives its entries once, if any
-	for _, g := range t.cfg.Site.Now().Goods {
+	for _, g := range cfg.Site.Now().Goods {
 		if g.Stock {
 			item[g.Pool] = g.ID
 		}
 	}
-	err := t.cfg.DB.View(ctx, func(tx ledger.Tx) error {
+	err := cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		marks, out.Entries, out.Words = nil, 0, 0
 		for e, err := range tx.Scan(ledger.Purchases()) {
 			if err != nil {
@@ -88,12 +88,12 @@ func (t *Till) HighMarks(ctx context.Context) ([]HighMark, Rebuilt, error) {
 			if err != nil {
 				return err
 			}
-			p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(parts[1]))
+			p, err := ledger.GetJSON[till.Purchase](tx, ledger.PurchaseKey(parts[1]))
 			if err != nil {
 				return err
 			}
 			if p.Number > 0 || p.Spent != nil && !p.DeliveredAt.IsZero() {
-				m := p.mark()
+				m := p.HighMark()
 				if p.Made != nil {
 					m.Jar = p.Made.Number
 				}
@@ -107,13 +107,13 @@ func (t *Till) HighMarks(ctx context.Context) ([]HighMark, Rebuilt, error) {
 		for _, g := range given {
 			if g.Word != "" {
 				out.Words++
-				marks = append(marks, HighMark{Word: g.Word})
+				marks = append(marks, till.HighMark{Word: g.Word})
 			} else {
 				out.Entries++
-				marks = append(marks, HighMark{Item: item[g.Pool], Pool: g.Pool, Entry: g.Entry})
+				marks = append(marks, till.HighMark{Item: item[g.Pool], Pool: g.Pool, Entry: g.Entry})
 			}
 		}
-		if out.Patron, err = ledger.Last(tx, CounterPatron); err != nil {
+		if out.Patron, err = ledger.Last(tx, till.CounterPatron); err != nil {
 			return err
 		}
 		out.Jar, err = ledger.Last(tx, goods.JarCounter)
@@ -123,8 +123,8 @@ func (t *Till) HighMarks(ctx context.Context) ([]HighMark, Rebuilt, error) {
 		return nil, out, fmt.Errorf("reading the ledger: %w", err)
 	}
 	unknown := 0
-	for _, r := range t.cfg.Rails {
-		u, err := t.unknownPayments(ctx, r)
+	for _, r := range cfg.Rails {
+		u, err := unknownPayments(ctx, cfg, r)
 		if err != nil {
 			return nil, out, fmt.Errorf("reading %s: %w", r.Info().Name, err)
 		}
@@ -138,22 +138,22 @@ func (t *Till) HighMarks(ctx context.Context) ([]HighMark, Rebuilt, error) {
 			"which pool entries and words went to them nobody can tell, so look through what was published and take "+
 			"those out of the pools", unknown)
 	}
-	marks = append(marks, HighMark{Patron: out.Patron, Jar: out.Jar})
-	slices.SortStableFunc(marks, func(a, b HighMark) int { return int(a.Patron - b.Patron) })
+	marks = append(marks, till.HighMark{Patron: out.Patron, Jar: out.Jar})
+	slices.SortStableFunc(marks, func(a, b till.HighMark) int { return int(a.Patron - b.Patron) })
 	out.Marks = len(marks)
 	return marks, out, nil
 }
 
 // unknownPayments counts the payments on a network, from the noted head on, that the ledger does
 // not know.
-func (t *Till) unknownPayments(ctx context.Context, r rail.Rail) (UnknownPayments, error) {
+func unknownPayments(ctx context.Context, cfg till.Config, r rail.Rail) (UnknownPayments, error) {
 	info := r.Info()
 	u := UnknownPayments{Network: info.Network}
-	err := t.cfg.Gas.Ready(ctx, info.Network)
+	err := cfg.Gas.Ready(ctx, info.Network)
 	if err != nil {
 		return u, err
 	}
-	since, err := readFrom(ctx, t.cfg.DB, info)
+	since, err := till.ReadFrom(ctx, cfg.DB, info)
 	if err != nil {
 		return u, err
 	}
@@ -162,15 +162,19 @@ func (t *Till) unknownPayments(ctx context.Context, r rail.Rail) (UnknownPayment
 		if err != nil {
 			return u, err
 		}
-		if tr.Nonce == "" || since.earlier(tr) {
+		if tr.Nonce == "" || since.Earlier(tr) {
 			continue
 		}
-		pay := paymentOf(info, tr)
-		_, claimed, err := t.claimOf(ctx, &pay)
+		pay := till.PaymentOf(info, tr)
+		var known bool
+		err := view(ctx, cfg.DB, func(tx ledger.Tx) (err error) {
+			known, err = ledger.Has(tx, till.AuthKey(&pay))
+			return err
+		})
 		if err != nil {
 			return u, err
 		}
-		if !claimed {
+		if !known {
 			u.Payments++
 		}
 	}
@@ -178,7 +182,7 @@ func (t *Till) unknownPayments(ctx context.Context, r rail.Rail) (UnknownPayment
 }
 
 // WriteHighWater writes a high-water file that is not there, or empty, as a whole.
-func WriteHighWater(path string, key *attest.Key, marks []HighMark) (err error) {
+func WriteHighWater(path string, key *attest.Key, marks []till.HighMark) (err error) {
 	if st, err := os.Stat(path); err == nil && st.Size() > 0 {
 		return fmt.Errorf("%s is there, and nothing is rebuilt over it: move it away first, and name it to store "+
 			"restore when you need one", path)
@@ -189,8 +193,8 @@ func WriteHighWater(path string, key *attest.Key, marks []HighMark) (err error) 
 	}
 	defer os.Remove(f.Name()) // nothing is left of it once it has its name
 	w := bufio.NewWriter(f)
-	for _, m := range append([]HighMark{{}}, marks...) {
-		line, err := m.line(key)
+	for _, m := range append([]till.HighMark{{}}, marks...) {
+		line, err := line(m, key)
 		if err == nil {
 			_, err = w.WriteString(line)
 		}
