@@ -58,9 +58,11 @@ var (
 		"uint256 nonce,uint256 deadline)TokenPermissions(address token,uint256 amount)"))
 )
 
-// CaptureTerms implements rail.Captures. The operator is the first of the relayer's accounts.
+// CaptureTerms implements rail.Captures. The operator is the first of the relayer's accounts. Until
+// a node was asked whether the escrow is there, it is taken to be: whoever asks again, just after a
+// start, for what he had held is recognised, and what is new is verified by the node or not at all.
 func (r *Rail) CaptureTerms() (rail.CaptureTerms, bool) {
-	if r.cfg.Settler != nil || !r.captures.Load() {
+	if r.cfg.Settler != nil || r.holdless.Load() {
 		return rail.CaptureTerms{}, false
 	}
 	return rail.CaptureTerms{Operator: r.relayer.Hex(), Receiver: r.cfg.PayTo, Token: r.cfg.Asset,

@@ -225,7 +225,7 @@ func (r *Rail) Check(ctx context.Context) error {
 	}
 	r.several.Store(len(several) > 0)
 	r.escrow.Store(len(several) > 0 && len(escrow) > 0 && len(collector) > 0)
-	r.captures.Store(len(several) > 0 && len(captures) > 0 && len(holds) > 0)
+	r.holdless.Store(len(several) == 0 || len(captures) == 0 || len(holds) == 0)
 	return r.checkWitnesses(ctx)
 }
 
