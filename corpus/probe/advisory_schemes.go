@@ -78,15 +78,15 @@ var schemeAdvisories = []Advisory{
 			"It passes over one that is no text of digits, or below the amount, and deposits five times the amount; " +
 				"of one above five times its ceiling, which is 5 USD unless somebody raised it, it deposits that " +
 				"much. A seller that enforces its minDeposit refuses the call; no money moves.", citeBatch},
-		Fix: `Write extra.minDeposit as text of digits, at least the amount and at most 5 USD ("5000000" of USDC), or ` +
-			`take smaller deposits.`,
+		Fix: `Write extra.minDeposit as text of digits, at least the amount and at most 5 USD ("5000000" of USDC), ` +
+			`or take smaller deposits.`,
 		Run: ofScheme(stockclient.Batch, func(_ *View, r Requirement) string { return r.depositProblem() }),
 	},
 	{
 		Name: "batch-on-several-networks", Since: schemesSince, Scheme: stockclient.Batch,
 		Doc: Doc{"Entries of batch-settlement on more than one network",
-			"After a lost answer the client reads the first of them, whatever the network of its channel: it does not " +
-				"recover, and its deposit on the other network waits for its way out.", citeBatch},
+			"After a lost answer the client reads the first of them, whatever the network of its channel: it does " +
+				"not recover, and its deposit on the other network waits for its way out.", citeBatch},
 		Fix: "Offer batch-settlement on one network at a door, and on others at addresses of their own.",
 		Run: func(v *View) string {
 			var seen []string
@@ -104,13 +104,12 @@ var schemeAdvisories = []Advisory{
 	{
 		Name: "batch-without-exact", Since: schemesSince, Scheme: stockclient.Batch,
 		Doc: Doc{"batch-settlement without exact beside it",
-			"A client whose owner did not register the scheme passes the entry over, which most are; the buyer cannot " +
-				"pay, and loses nothing.", citeBatch},
+			"A client whose owner did not register the scheme passes the entry over, which most are; the buyer " +
+				"cannot pay, and loses nothing.", citeBatch},
 		Fix: `Offer an entry with scheme "exact" before it.`,
 		Run: func(v *View) string {
-			beside := slices.ContainsFunc(v.accepts, func(r Requirement) bool { return r.Scheme == schemeExact })
 			for _, r := range v.entries() {
-				if isOf(r, stockclient.Batch) && !beside {
+				if isOf(r, stockclient.Batch) && !v.offersExact() {
 					return fmt.Sprintf("accepts[%d], and no entry by exact", r.Index)
 				}
 			}
@@ -146,8 +145,8 @@ var schemeAdvisories = []Advisory{
 	{
 		Name: "capture-escrow-foreign", Since: schemesSince, Scheme: stockclient.Capture,
 		Doc: Doc{"An escrow contract that the client does not know",
-			"It knows two, of commerce-payments v1.1 and v1.0, and throws at any other: the buyer loses the call, and " +
-				"no money. An older copy of the specification names a third.", citeCapture},
+			"It knows two, of commerce-payments v1.1 and v1.0, and throws at any other: the buyer loses the call, " +
+				"and no money. An older copy of the specification names a third.", citeCapture},
 		Fix: "Leave extra.authCaptureEscrow out, or name " + stockclient.EscrowV11 + ".",
 		Run: capturedElsewhere,
 	},
@@ -188,6 +187,11 @@ const (
 // isOf reports whether an entry is of a scheme on an EVM network.
 func isOf(r Requirement, scheme string) bool {
 	return r.Scheme == scheme && family(r.Network) == familyEVM
+}
+
+// offersExact reports whether there is an entry by exact.
+func (v *View) offersExact() bool {
+	return slices.ContainsFunc(v.accepts, func(r Requirement) bool { return r.Scheme == schemeExact })
 }
 
 // ofScheme makes an observation of the first entry of a scheme that find speaks about.
@@ -263,7 +267,8 @@ func (r Requirement) deadlineProblem(at time.Time) string {
 	case end <= now:
 		return "captureDeadline was over at the time of the look, by " + inSeconds(now-end)
 	case end < now+window:
-		return fmt.Sprintf("captureDeadline is %s away, and a signature lasts %s", inSeconds(end-now), inSeconds(window))
+		return fmt.Sprintf("captureDeadline is %s away, and a signature lasts %s", inSeconds(end-now),
+			inSeconds(window))
 	case refund < end:
 		return "refundDeadline is " + inSeconds(end-refund) + " before captureDeadline"
 	}

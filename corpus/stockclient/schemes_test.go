@@ -47,7 +47,8 @@ func spoilt(r *rand.Rand, entry string) string {
 		}
 		changes := []func(){
 			func() {
-				e["amount"] = pick[any](r, "0", "1000000", "1000001", "7000000", "0.5", "-5", 1000, strings.Repeat("9", 40))
+				e["amount"] = pick[any](r, "0", "1000000", "1000001", "7000000", "0.5", "-5", 1000,
+					strings.Repeat("9", 40))
 			},
 			func() { e["payTo"] = address() },
 			func() { e["maxTimeoutSeconds"] = pick[any](r, 60, 60.5, "60", nil, true, -1e16, 1e15) },
@@ -63,10 +64,12 @@ func spoilt(r *rand.Rand, entry string) string {
 					"authCaptureEscrow", "paymentFlow"))
 			},
 			func() {
-				extra[pick(r, "receiverAuthorizer", "captureAuthorizer", "feeRecipient", "authCaptureEscrow")] = address()
+				extra[pick(r, "receiverAuthorizer", "captureAuthorizer", "feeRecipient", "authCaptureEscrow")] =
+					address()
 			},
 			func() {
-				extra[pick(r, "captureDeadline", "refundDeadline", "minFeeBps", "maxFeeBps", "withdrawDelay")] = number()
+				extra[pick(r, "captureDeadline", "refundDeadline", "minFeeBps", "maxFeeBps", "withdrawDelay")] =
+					number()
 			},
 			func() {
 				extra["minDeposit"] = pick[any](r, "1", "999", "1001", "5000000", "5000001", "90000000", 5000, "x", nil)
@@ -98,8 +101,10 @@ func TestSchemesAgreeWithTheStockClient(t *testing.T) {
 			entries = append(entries, spoilt(r, pick(r, payable, batchEntry, captureEntry, batchEntry, captureEntry)))
 		}
 		asks[i] = ask{Schemes: pick(r, []string{Batch, Capture}, []string{Batch}, []string{Capture}, []string{}),
-			Controls:  json.RawMessage(pick(r, "null", "null", "false", `{"maxAmountPerPayment":0.0005}`, `{"maxAmountPerPayment":20}`)),
-			Challenge: `{"x402Version":2,"resource":{"url":"https://x.example/"},"accepts":[` + strings.Join(entries, ",") + `]}`}
+			Controls: json.RawMessage(pick(r, "null", "null", "false", `{"maxAmountPerPayment":0.0005}`,
+				`{"maxAmountPerPayment":20}`)),
+			Challenge: `{"x402Version":2,"resource":{"url":"https://x.example/"},"accepts":[` +
+				strings.Join(entries, ",") + `]}`}
 	}
 	var answers []struct {
 		Picked        int
@@ -145,7 +150,8 @@ func TestSchemesAgreeWithTheStockClient(t *testing.T) {
 			strings.HasPrefix(said, `Number "`) && strings.HasPrefix(want.Throws, `Number "`)
 		if picked != want.Picked || (err == nil) != (want.Throws == "") || moves != want.Moves ||
 			said != want.Throws && !timed {
-			t.Errorf("case %d: picked %d, threw %q, moves %s; the stock client %+v\n%s\n%s", i, picked, said, moves, want,
+			t.Errorf("case %d: picked %d, threw %q, moves %s; the stock client %+v\n%s\n%s", i, picked, said, moves,
+				want,
 				q.Challenge, fmt.Sprint(q.Schemes, string(q.Controls)))
 		}
 	}

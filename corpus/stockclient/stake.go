@@ -30,8 +30,8 @@ func (s Stake) Says() string {
 
 // Alone is what the newest stock client with an entry's scheme registered makes of that entry
 // alone, if nothing was spent there before: what it signs, or the error that it throws. Its ceiling
-// is its own default, or none where the price is above that. at is the time of the look. An entry of
-// another scheme or network gives neither.
+// is its own default, or none where the price is above that. at is the time of the look. An entry
+// of another scheme or network gives neither.
 func Alone(index int, terms *object, at time.Time) (*Stake, error) {
 	scheme, _ := maybe(terms, "scheme").(string)
 	network, _ := maybe(terms, "network").(string)
@@ -80,8 +80,9 @@ func (r *run) stake(e entry) *Stake {
 		return nil
 	}
 	s.Atomic, s.USD = deposit.String(), coins.dollars(deposit)
-	s.Signs = fmt.Sprintf("a deposit of %s into a channel, which %s, and a voucher for %s out of it; later calls sign "+
-		"a voucher alone while the deposit lasts", coins.say(deposit), covers(deposit, amount), coins.say(amount))
+	s.Signs = fmt.Sprintf("where it has no channel with money there yet, a deposit of %s into one, which %s, and a "+
+		"voucher for %s out of it; later calls sign a voucher alone while the deposit lasts", coins.say(deposit),
+		covers(deposit, amount), coins.say(amount))
 	delay := 900.0
 	if f, ok := maybe(e.get("extra"), "withdrawDelay").(float64); ok {
 		delay = f

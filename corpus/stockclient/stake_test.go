@@ -26,15 +26,18 @@ func TestWhatIsChosenBesideExact(t *testing.T) {
 		{"a hold that names no flow, behind", "x402-js-capture/2.27.0", []string{payable, open}, 0, StageSelector},
 		{"nothing that is known", "", []string{batchEntry, captureEntry}, -1, StageScheme},
 	} {
-		a := judge(t, answered(`{"x402Version":2,"accepts":[`+strings.Join(c.entries, ",")+`]}`), Profile{Client: c.client})
+		a := judge(t, answered(`{"x402Version":2,"accepts":[`+strings.Join(c.entries, ",")+`]}`),
+			Profile{Client: c.client})
 		switch {
 		case c.index < 0:
-			if a.Outcome != WouldThrow || a.Stage != c.stage || !strings.Contains(a.ThrowsWith, `"schemes":["exact","exact"]`) {
+			if a.Outcome != WouldThrow || a.Stage != c.stage ||
+				!strings.Contains(a.ThrowsWith, `"schemes":["exact","exact"]`) {
 				t.Errorf("%s: %+v", c.name, a)
 			}
 		case a.Outcome != WouldSign || a.Chosen.Index != c.index:
 			t.Errorf("%s: %+v", c.name, a)
-		case c.stage == "" && len(a.Dropped) != 0, c.stage != "" && (len(a.Dropped) != 1 || a.Dropped[0].Stage != c.stage):
+		case c.stage == "" && len(a.Dropped) != 0,
+			c.stage != "" && (len(a.Dropped) != 1 || a.Dropped[0].Stage != c.stage):
 			t.Errorf("%s: dropped %+v", c.name, a.Dropped)
 		case (a.Chosen.Stake == nil) != (a.Chosen.Scheme == schemeExact):
 			t.Errorf("%s: by %s, with the stake %+v", c.name, a.Chosen.Scheme, a.Chosen.Stake)
@@ -52,18 +55,27 @@ func TestStakes(t *testing.T) {
 		atomic, usd           string
 		says                  []string
 	}{
-		{"the seller's deposit", batchEntry, "", "", Profile{}, "1000000", "1", []string{"a deposit of 1 USDC into a channel, which " +
-			"pays for 1000 calls", "a voucher for 0.001 USDC", "the payer's own way out takes 14 days", "payTo, as much as"}},
-		{"no deposit is named", batchEntry, `"minDeposit":"1000000",`, "", Profile{}, "5000", "0.005", []string{"pays for 5 calls"}},
+		{"the seller's deposit", batchEntry, "", "", Profile{}, "1000000", "1", []string{
+			"a deposit of 1 USDC into one, which pays for 1000 calls",
+			"a voucher for 0.001 USDC", "the payer's own way out takes 14 days",
+			"payTo, as much as"}},
+		{"no deposit is named", batchEntry, `"minDeposit":"1000000",`, "", Profile{}, "5000", "0.005",
+			[]string{"pays for 5 calls"}},
 		{"more than the client gives", batchEntry, `"1000000"`, `"90000000"`, Profile{}, "5000000", "5", nil},
-		{"with a higher limit", batchEntry, `"1000000"`, `"90000000"`, Profile{MaxAmountPerPaymentUSD: &twenty}, "90000000", "90", nil},
+		{"with a higher limit", batchEntry, `"1000000"`, `"90000000"`, Profile{MaxAmountPerPaymentUSD: &twenty},
+			"90000000", "90", nil},
 		{"without a limit", batchEntry, `"1000000"`, `"900000000"`, Profile{NoMax: true}, "900000000", "900", nil},
-		{"a delay that is text", batchEntry, `1209600`, `"1209600"`, Profile{}, "1000000", "1", []string{"takes 15 minutes"}},
-		{"a delay of odd length", batchEntry, `1209600`, `901`, Profile{}, "1000000", "1", []string{"takes 901 seconds"}},
-		{"a hold", captureEntry, "", "", Profile{}, "250000", "0.25", []string{"a transfer of 0.25 USDC into the escrow 0xf968",
-			"until 2026-12-06 07:24 UTC", "which ends at 2026-12-13 05:24 UTC", "captureAuthorizer 0x70997970C51812dc3A010C7d01b50e0d17dc79C8 alone",
+		{"a delay that is text", batchEntry, `1209600`, `"1209600"`, Profile{}, "1000000", "1",
+			[]string{"takes 15 minutes"}},
+		{"a delay of odd length", batchEntry, `1209600`, `901`, Profile{}, "1000000", "1",
+			[]string{"takes 901 seconds"}},
+		{"a hold", captureEntry, "", "", Profile{}, "250000", "0.25", []string{
+			"a transfer of 0.25 USDC into the escrow 0xf968",
+			"until 2026-12-06 07:24 UTC", "which ends at 2026-12-13 05:24 UTC",
+			"captureAuthorizer 0x70997970C51812dc3A010C7d01b50e0d17dc79C8 alone",
 			"less a fee of at most 0.0025 USDC"}},
-		{"a hold of another contract", captureEntry, EscrowV11, EscrowV10, Profile{}, "250000", "0.25", []string{"into the escrow " + EscrowV10}},
+		{"a hold of another contract", captureEntry, EscrowV11, EscrowV10, Profile{}, "250000", "0.25",
+			[]string{"into the escrow " + EscrowV10}},
 	} {
 		c.profile.Client = "x402-js-batch/2.27.0"
 		if c.entry == captureEntry {
@@ -93,7 +105,8 @@ func TestStakes(t *testing.T) {
 			t.Errorf("%s: alone %+v, %v; chosen %+v", c.name, alone, err, s)
 		}
 	}
-	for _, entry := range []string{payable, strings.Replace(batchEntry, "eip155:8453", "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", 1)} {
+	for _, entry := range []string{payable,
+		strings.Replace(batchEntry, "eip155:8453", "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", 1)} {
 		v, _ := parse([]byte(entry))
 		if s, err := Alone(0, v.(*object), judged); s != nil || err != nil {
 			t.Errorf("%s: %+v, %v", entry, s, err)

@@ -22,7 +22,8 @@ func TestStakesAreTold(t *testing.T) {
 	}
 	vouchers := entry("batch-settlement", `,"minDeposit":"1000000","withdrawDelay":1209600,`+
 		`"receiverAuthorizer":"0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"`)
-	hold := entry("auth-capture", `,"captureAuthorizer":"0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC","paymentFlow":"escrow",`+
+	hold := entry("auth-capture", `,"captureAuthorizer":"0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC",`+
+		`"paymentFlow":"escrow",`+
 		`"captureDeadline":4102444800,"refundDeadline":4102444800,"minFeeBps":0,"maxFeeBps":0,`+
 		`"feeRecipient":"0x0000000000000000000000000000000000000000"`)
 	doors := map[string]string{"/vouchers": vouchers + "," + entry("exact", ""), "/hold": hold}
@@ -44,8 +45,10 @@ func TestStakesAreTold(t *testing.T) {
 		_, _, doc := post(t, h, "/api/before-you-pay/v1", map[string]any{"url": "https://a.example.com" + c.path,
 			"clients": []string{c.client}})
 		door := doc["the_door"].(map[string]any)
-		if door["verdict"] != c.verdict || fmt.Sprint(door["reason"]) != c.reason || doc["will_your_client_pay"] != c.mine {
-			t.Errorf("%s is %v %v, and a stock client %v", c.path, door["verdict"], door["reason"], doc["will_your_client_pay"])
+		if door["verdict"] != c.verdict || fmt.Sprint(door["reason"]) != c.reason ||
+			doc["will_your_client_pay"] != c.mine {
+			t.Errorf("%s is %v %v, and a stock client %v", c.path, door["verdict"], door["reason"],
+				doc["will_your_client_pay"])
 		}
 		other := doc["other_clients"].([]any)[0].(map[string]any)
 		chosen := other["chosen"].(map[string]any)
