@@ -36,6 +36,7 @@ type Reading struct {
 	Method, Protocols     string
 	Checks                []CheckLine
 	Advisories, Remedies  []Fact
+	Stakes                []Fact // what vouchers and holds put at risk
 	Evidence              EvidenceView
 	Note                  string
 	Cannot, Next          []string

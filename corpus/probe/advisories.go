@@ -9,15 +9,17 @@ import (
 // them.
 func Advisories() []Advisory { return slices.Clone(advisories) }
 
-var advisories = slices.Concat(termAdvisories, extensionAdvisories, mppAdvisories, buyerAdvisories, mppFieldAdvisories)
+var advisories = slices.Concat(termAdvisories, extensionAdvisories, mppAdvisories, buyerAdvisories, mppFieldAdvisories,
+	schemeAdvisories)
 
 // advisoriesSince is when the list was first published; later rows bear their own date.
 const advisoriesSince = "2026-08-23"
 
-// InForce reports whether the advisory was on the list on a day, written 2006-01-02.
+// InForce reports whether a row of a day, written 2006-01-02, names the advisory: it was on the
+// list then, and is of none of the schemes of which rows tell nothing.
 func (n Note) InForce(day string) bool {
 	return slices.ContainsFunc(advisories, func(a Advisory) bool {
-		return a.Name == n.Name && a.Since <= day && (a.Retired == "" || day < a.Retired)
+		return a.Name == n.Name && a.Scheme == "" && a.Since <= day && (a.Retired == "" || day < a.Retired)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/stockclient"
 )
 
 // termAdvisories are about the ways of paying and where they stand.
@@ -28,11 +29,15 @@ var termAdvisories = []Advisory{
 			"A client pays with it only if its owner registered that scheme; most register exact alone.",
 			"x402 v2, schemes"},
 		Fix: `Offer an entry with scheme "exact" beside it.`,
-		Run: perEntry(func(_ *View, r Requirement) string {
+		Run: perEntry(func(v *View, r Requirement) string {
 			if r.Scheme == "exact" || !slices.Contains(Schemes(), r.Scheme) {
 				return ""
 			}
-			return "scheme " + quoted(r.Scheme)
+			said := "scheme " + quoted(r.Scheme)
+			if v.offersExact() {
+				said += ", with exact beside it"
+			}
+			return said
 		}),
 	},
 	{
@@ -42,7 +47,10 @@ var termAdvisories = []Advisory{
 				"about.", "x402 v2, extra.paymentFlow"},
 		Fix: "Leave extra.paymentFlow out: verify, make the good, settle, release.",
 		Run: perEntry(func(_ *View, r Requirement) string {
-			if flow := str(r.Extra, "paymentFlow"); flow == "upfront" || flow == "escrow" {
+			switch flow := str(r.Extra, "paymentFlow"); {
+			case flow == "escrow" && isOf(r, stockclient.Capture):
+				return "paymentFlow escrow: a contract holds the money, and gives back what is not captured in time"
+			case flow == "upfront", flow == "escrow":
 				return "paymentFlow " + flow
 			}
 			return ""

@@ -246,6 +246,7 @@ func (p *Preflight) judge(evidence []exchange.Redacted, look looked) Report {
 		Remediation:     []Remedy{},
 		Protocols:       v.spoken(),
 		Clients:         v.clients(),
+		Stakes:          v.stakes(),
 		Fault:           fault(v, mine),
 		SingleProbeNote: singleProbeNote, CannotTell: cannotTell(),
 		NextSteps: nextSteps(mine, v, p.battery.Version), Terms: v.accepts,

@@ -157,6 +157,7 @@ type ClientRow struct {
 	Index      *int   `json:"index"`      // of the entry that it picks, null for none
 	Network    string `json:"network,omitzero"`
 	Amount     string `json:"amount,omitzero"` // atomic units
+	Scheme     string `json:"scheme,omitzero"` // of the entry, "" for exact
 	Stage      string `json:"stage,omitzero"`  // where it stops
 	Why        string `json:"why,omitzero"`    // what it throws, or what it does not do here
 	Checked    bool   `json:"checked"`         // the model was run beside the program itself
@@ -166,6 +167,8 @@ type ClientRow struct {
 // why.
 func (c ClientRow) Does() (word, what string) {
 	switch {
+	case c.Outcome == stockclient.WouldSign && c.Index != nil && c.Scheme != "":
+		return "signs", fmt.Sprintf("accepts[%d], %s on %s by %s", *c.Index, c.Amount, c.Network, c.Scheme)
 	case c.Outcome == stockclient.WouldSign && c.Index != nil:
 		return "signs", fmt.Sprintf("accepts[%d], %s on %s", *c.Index, c.Amount, c.Network)
 	case c.Outcome == stockclient.WouldSign:
@@ -189,6 +192,9 @@ func (v *View) clients() []ClientRow {
 		row.Outcome, row.Stage, row.Why = a.Outcome, a.Stage, after("", v.thrown(a))
 		if a.Chosen != nil {
 			row.Index, row.Network, row.Amount = &a.Chosen.Index, a.Chosen.Network, a.Chosen.AmountAtomic
+			if a.Chosen.Scheme != schemeExact {
+				row.Scheme = a.Chosen.Scheme
+			}
 		}
 		out = append(out, row)
 	}

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/stockclient"
 	"store.example/agentstore/corpus/verdict"
 )
 
@@ -63,19 +64,21 @@ type Report struct {
 	// of the version before, beside the oldest that of the next
 	AlsoUnder AlsoUnder `json:"also_under"`
 	// what every other battery says, by version, as a row lists it
-	Others          []AlsoUnder   `json:"-"`
-	ProtocolsSpoken []string      `json:"protocols_spoken"` // Protocol…
-	Protocols       []Protocol    `json:"protocols"`        // each judged by itself
-	Clients         []ClientRow   `json:"clients"`          // what known clients do here
-	ProbeMethod     ProbeMethod   `json:"probe_method"`
-	Instrument      Instrument    `json:"instrument"` // by what the verdict was reached
-	Evidence        Evidence      `json:"evidence"`
-	Remediation     []Remedy      `json:"remediation"` // one for each failed check
-	Fault           Fault         `json:"fault"`
-	SingleProbeNote string        `json:"single_probe_note"`
-	CannotTell      []string      `json:"what_this_cannot_tell_you"`
-	NextSteps       []string      `json:"next_steps"`
-	Terms           []Requirement `json:"-"` // the ways of paying that were judged, for those who replay clients
+	Others          []AlsoUnder `json:"-"`
+	ProtocolsSpoken []string    `json:"protocols_spoken"` // Protocol…
+	Protocols       []Protocol  `json:"protocols"`        // each judged by itself
+	Clients         []ClientRow `json:"clients"`          // what known clients do here
+	// what entries by batch-settlement and auth-capture put at risk beyond a price
+	Stakes          []stockclient.Stake `json:"stakes,omitzero"`
+	ProbeMethod     ProbeMethod         `json:"probe_method"`
+	Instrument      Instrument          `json:"instrument"` // by what the verdict was reached
+	Evidence        Evidence            `json:"evidence"`
+	Remediation     []Remedy            `json:"remediation"` // one for each failed check
+	Fault           Fault               `json:"fault"`
+	SingleProbeNote string              `json:"single_probe_note"`
+	CannotTell      []string            `json:"what_this_cannot_tell_you"`
+	NextSteps       []string            `json:"next_steps"`
+	Terms           []Requirement       `json:"-"` // the ways of paying that were judged, for those who replay clients
 }
 
 // The protocols a door can be seen to speak.

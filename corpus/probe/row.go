@@ -34,7 +34,10 @@ type Advisory struct {
 	Fix     string
 	Since   string
 	Retired string
-	Run     func(*View) string
+	// Scheme is of which entries alone it speaks, "" where that is not one scheme. The form of a
+	// row has room for 44 names, so that those of schemes stand in reports only.
+	Scheme string
+	Run    func(*View) string
 }
 
 // A Battery is a versioned, ordered list of checks.

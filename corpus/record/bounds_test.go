@@ -108,7 +108,9 @@ func TestRowAtItsBounds(t *testing.T) {
 func TestNamesFitARow(t *testing.T) {
 	var advisories []string
 	for _, a := range probe.Advisories() {
-		advisories = append(advisories, a.Name)
+		if (probe.Note{Name: a.Name}).InForce("9999-12-31") {
+			advisories = append(advisories, a.Name)
+		}
 	}
 	for _, b := range probe.Batteries() {
 		var checks []string

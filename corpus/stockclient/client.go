@@ -9,6 +9,7 @@ type Client struct {
 	Package  string   // npm package and version
 	Title    string   // for people
 	Families []string // "eip155", "solana": what is registered, in this order, as family:*
+	Schemes  []string // what is registered on eip155 behind exact: Batch, Capture
 	Flows    bool     // drops unknown extra.paymentFlow, prefers authorization
 	Controls bool     // has spend controls
 	Viem     string   // version of the wallet library that its error texts name
@@ -19,15 +20,39 @@ type Client struct {
 func Clients() []Client { return slices.Clone(clients) }
 
 var clients = []Client{
-	{"x402-js/2.27.0", "@x402/core 2.27.0", "newest stock client, EVM and Solana registered",
-		[]string{"eip155", "solana"}, true, true, "2.57.1"},
-	{"x402-js-evm/2.27.0", "@x402/core 2.27.0", "newest stock client, EVM alone", []string{"eip155"}, true, true,
-		"2.57.1"},
-	{"x402-js-svm/2.27.0", "@x402/core 2.27.0", "newest stock client, Solana alone", []string{"solana"}, true, true,
-		"2.57.1"},
-	{"x402-js/2.21.0", "@x402/core 2.21.0", "the last stock client without flows and spend controls: it pays any " +
-		"asset and any amount", []string{"eip155", "solana"}, false, false, "2.57.1"},
+	newest("x402-js/2.27.0", "newest stock client, EVM and Solana registered", []string{"eip155", "solana"}),
+	newest("x402-js-evm/2.27.0", "newest stock client, EVM alone", []string{"eip155"}),
+	newest("x402-js-svm/2.27.0", "newest stock client, Solana alone", []string{"solana"}),
+	newest("x402-js-batch/2.27.0", "newest stock client, EVM and Solana registered, and batch-settlement on EVM",
+		[]string{"eip155", "solana"}, Batch),
+	newest("x402-js-capture/2.27.0", "newest stock client, EVM and Solana registered, and auth-capture on EVM",
+		[]string{"eip155", "solana"}, Capture),
+	{Name: "x402-js/2.21.0", Package: "@x402/core 2.21.0", Title: "the last stock client without flows and spend " +
+		"controls: it pays any asset and any amount", Families: []string{"eip155", "solana"}, Viem: "2.57.1"},
 }
+
+func newest(name, title string, families []string, schemes ...string) Client {
+	return Client{Name: name, Package: "@x402/core 2.27.0", Title: title, Families: families, Schemes: schemes,
+		Flows: true, Controls: true, Viem: "2.57.1"}
+}
+
+// The schemes that a client may have registered on EVM behind exact.
+const (
+	Batch   = "batch-settlement"
+	Capture = "auth-capture"
+)
+
+const schemeExact = "exact"
+
+// registered are the schemes of a family, in the order in which they were registered.
+func (c Client) registered(family string) []string {
+	if family == familyEVM {
+		return append([]string{schemeExact}, c.Schemes...)
+	}
+	return []string{schemeExact}
+}
+
+const familyEVM = "eip155"
 
 // ClientByName finds a row of Clients; "" is the default.
 func ClientByName(name string) (Client, bool) {

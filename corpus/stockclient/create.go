@@ -20,6 +20,7 @@ func (r *run) create(e entry, now time.Time) error {
 	if e.family == "solana" {
 		r.about = AboutSolana
 	}
+	var ceiling *big.Int
 	if r.config.Client.Controls {
 		// The ceiling is looked up once more, for the scheme; with the controls off too.
 		def, err := defaultAsset(e)
@@ -27,13 +28,18 @@ func (r *run) create(e entry, now time.Time) error {
 			return err
 		}
 		if !r.config.Controls.Off {
-			if _, _, err := r.limit(e, def); err != nil {
+			if ceiling, _, err = r.limit(e, def); err != nil {
 				return err
 			}
 		}
 	}
-	if e.family == "solana" {
+	switch {
+	case e.family == "solana":
 		return r.createSolana(e)
+	case e.scheme == Batch:
+		return r.createBatch(e, ceiling, now)
+	case e.scheme == Capture:
+		return r.createCapture(e, now)
 	}
 	return r.createEVM(e, now)
 }
@@ -117,13 +123,17 @@ func isHexAddress(s string) bool {
 func (r *run) address(v value) error {
 	s := text(v)
 	if !isHexAddress(s) {
-		return throwf("Address %q is invalid.\n\n- Address must be a hex value of 20 bytes (40 hex characters).\n"+
-			"- Address must match its checksum counterpart.\n\nVersion: viem@%s", raw(s), r.config.Client.Viem)
+		return r.noAddress(s)
 	}
 	if _, isText := v.(string); !isText {
 		return throwf("address.toLowerCase is not a function")
 	}
 	return nil
+}
+
+func (r *run) noAddress(s string) error {
+	return throwf("Address %q is invalid.\n\n- Address must be a hex value of 20 bytes (40 hex characters).\n"+
+		"- Address must match its checksum counterpart.\n\nVersion: viem@%s", raw(s), r.config.Client.Viem)
 }
 
 // raw prints with %q as JavaScript prints a string between quotes: as it is.

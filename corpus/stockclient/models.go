@@ -60,6 +60,9 @@ func (d *Door) Abroad(a Answer) Answer {
 const (
 	signsDefault = "the first entry with a scheme and network that are registered, in a default asset of its table, " +
 		"of at most $1; an authorization before other payment flows"
+	signsBatch = signsDefault + "; of exact and batch-settlement the one that stands first, with a deposit " +
+		"of at most $5"
+	signsCapture   = signsDefault + "; so auth-capture behind escrow is signed only where no exact is offered"
 	signsUnlimited = signsFirst + "; an authorization before other payment flows"
 	signsFirst     = "the first entry with a scheme and network that are registered, in any asset and of any amount"
 	signsAbroad    = signsFirst + "; later versions have limits, which were not read here"
@@ -72,6 +75,12 @@ var models = []Model{
 		Signs: signsDefault},
 	{Name: "x402-fetch/2.27.0", Package: "@x402/fetch 2.27.0", Configured: ConfiguredUnlimited, Checked: true,
 		Signs: signsUnlimited, Profile: Profile{SpendControlsDisabled: true}},
+	{Name: "x402-fetch-batch/2.27.0", Package: "@x402/fetch 2.27.0 with batch-settlement of @x402/evm registered",
+		Configured: ConfiguredDefault, Checked: true, Signs: signsBatch,
+		Profile: Profile{Client: "x402-js-batch/2.27.0"}},
+	{Name: "x402-fetch-capture/2.27.0", Package: "@x402/fetch 2.27.0 with auth-capture of @x402/evm registered",
+		Configured: ConfiguredDefault, Checked: true, Signs: signsCapture,
+		Profile: Profile{Client: "x402-js-capture/2.27.0"}},
 	// It brings along a client of its own version, which knows no spend controls.
 	{Name: "x402-axios/2.11.0", Package: "@x402/axios 2.11.0 with @x402/core 2.11.0",
 		Configured: ConfiguredUnlimited, Checked: true, Whole: true, NodeHTTP: true, Signs: signsFirst,

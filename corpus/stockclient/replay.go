@@ -31,13 +31,14 @@ type Dropped struct {
 }
 
 // entry is an element of accepts that is still in the running. Its network matched a registered
-// pattern and its scheme is exact, so it is an object; its network is a string or an array that
-// prints as one.
+// pattern and its scheme is registered there, so it is an object; its network is a string or an
+// array that prints as one.
 type entry struct {
 	index   int
 	v       value
 	network value
 	family  string
+	scheme  string
 }
 
 func (e entry) get(name string) value { return maybe(e.v, name) }
@@ -131,11 +132,15 @@ func (r *run) schemes(accepts value) ([]entry, error) {
 		switch {
 		case family == "":
 			r.drop(i, v, StageScheme, "the client has nothing registered for this network")
-		case maybe(v, "scheme") != value("exact"):
-			r.about = AboutMethod
-			r.drop(i, v, StageScheme, "the client knows the scheme exact alone on this network")
 		default:
-			left = append(left, entry{i, v, network, family})
+			scheme, _ := maybe(v, "scheme").(string)
+			known := r.config.Client.registered(family)
+			if slices.Contains(known, scheme) {
+				left = append(left, entry{i, v, network, family, scheme})
+				continue
+			}
+			r.about = AboutMethod
+			r.drop(i, v, StageScheme, knowsAlone(known))
 		}
 	}
 	if len(left) > 0 {
@@ -145,14 +150,22 @@ func (r *run) schemes(accepts value) ([]entry, error) {
 	b := append([]byte("No network/scheme registered for x402 version: 2 which comply with the payment requirements. "),
 		`{"x402Version":2,"paymentRequirements":`...)
 	b = append(appendJSON(b, list), `,"x402Versions":[2],"networks":[`...)
-	schemes := ""
+	var schemes []string
 	for i, f := range r.config.Client.Families {
 		if i > 0 {
-			b, schemes = append(b, ','), schemes+","
+			b = append(b, ',')
 		}
-		b, schemes = appendString(b, f+":*"), schemes+`"exact"`
+		b, schemes = appendString(b, f+":*"), append(schemes, r.config.Client.registered(f)...)
 	}
-	return nil, thrown{string(append(b, `],"schemes":[`...)) + schemes + "]}"}
+	return nil, thrown{string(append(b, `],"schemes":["`...)) + strings.Join(schemes, `","`) + `"]}`}
+}
+
+// knowsAlone says which schemes a client has on a network.
+func knowsAlone(schemes []string) string {
+	if len(schemes) == 1 {
+		return "the client knows the scheme exact alone on this network"
+	}
+	return "the client knows the schemes " + strings.Join(schemes, " and ") + " alone on this network"
 }
 
 func (r *run) flows(in []entry) (left []entry, err error) {

@@ -86,6 +86,9 @@ type Chosen struct {
 	AmountAtomic  string  `json:"amount_atomic"`
 	AmountUSD     *string `json:"amount_usd"` // decimal, a default asset counted as one dollar; null for other assets
 	WindowSeconds float64 `json:"signing_window_seconds"`
+	Scheme        string  `json:"scheme"`
+	// Stake is what is at risk where the money is deposited or held; nil by the scheme exact.
+	Stake *Stake `json:"stake,omitzero"`
 }
 
 // Hazard is something about the chosen entry or the offer that a buyer wants to know first.
@@ -281,7 +284,9 @@ func (a *Answer) judge(challenge value, c Config, now time.Time) {
 	if err == nil {
 		a.Chosen = chosen(e)
 		a.look(e)
-		err = r.create(e, now)
+		if err = r.create(e, now); err == nil {
+			a.Chosen.Stake = r.stake(e)
+		}
 	}
 	if r.dropped != nil {
 		a.Dropped = r.dropped
@@ -300,18 +305,18 @@ func (a *Answer) judge(challenge value, c Config, now time.Time) {
 
 func chosen(e entry) *Chosen {
 	c := &Chosen{Index: e.index, Network: shown(e.network), Asset: shown(e.get("asset")),
-		AmountAtomic: shown(e.get("amount"))}
+		AmountAtomic: shown(e.get("amount")), Scheme: e.scheme}
 	c.WindowSeconds, _ = e.get("maxTimeoutSeconds").(float64)
 	def, err := defaultAsset(e)
 	if amount := text(e.get("amount")); err == nil && def != nil && isDigits(amount) && len(amount) < 80 {
-		usd := dollars(amount, def.Decimals)
+		usd := Decimal(amount, def.Decimals)
 		c.AmountUSD = &usd
 	}
 	return c
 }
 
-// dollars writes atomic units as a decimal without superfluous zeros.
-func dollars(atomic string, decimals int) string {
+// Decimal writes atomic units as a decimal without superfluous zeros.
+func Decimal(atomic string, decimals int) string {
 	n, _ := new(big.Int).SetString(atomic, 10)
 	s := n.String()
 	s = strings.Repeat("0", max(0, decimals+1-len(s))) + s

@@ -43,8 +43,8 @@ func (f mirrorFiles) ReadFile(name string) ([]byte, error) {
 	return fs.ReadFile(f.FS, f.below+strings.TrimPrefix(name, tlog.Path("")))
 }
 
-// mirrors holds the head against those that others show. One that could not be had shows nothing, and
-// does not stop the step: the next one compares all that was taken.
+// mirrors holds the head against those that others show. One that could not be had shows nothing,
+// and does not stop the step: the next one compares all that was taken.
 func (s *step) mirrors() error {
 	sum := sha256.Sum256([]byte(s.head.Origin))
 	for _, m := range s.o.Mirrors {
@@ -85,8 +85,8 @@ func (s *step) mirrors() error {
 	return nil
 }
 
-// agrees demands that the smaller of the log's head and a mirror's is the beginning of the other. The
-// tiles of the larger one show it.
+// agrees demands that the smaller of the log's head and a mirror's is the beginning of the other.
+// The tiles of the larger one show it.
 func (s *step) agrees(address string, files fs.FS, head tlog.Checkpoint) error {
 	larger, small, size := s.log, head, s.head.Size
 	if head.Size > s.head.Size {

@@ -14,6 +14,7 @@ import (
 	"store.example/agentstore/corpus/exchange"
 	"store.example/agentstore/corpus/practice"
 	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/stockclient"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/templates"
@@ -166,6 +167,7 @@ func readingView(p Preflight) *templates.Reading {
 			verdictWords(p.AlsoUnder.Verdict), p.AlsoUnder.Version), Difference: p.AlsoUnder.Difference,
 		Method: strings.Join(p.ProbeMethod.Attempted, ", then "), Protocols: strings.Join(p.ProtocolsSpoken, ", "),
 		Note: p.SingleProbeNote, Cannot: p.CannotTell, Next: p.NextSteps, Digest: p.Evidence.Digest, Private: p.Private,
+		Stakes: stakeFacts(p.Stakes),
 	}
 	for _, c := range p.ChecksVector {
 		line := templates.CheckLine{Name: c.Name, State: "passed", Mark: "good", Detail: c.Detail}
@@ -205,6 +207,15 @@ func readingView(p Preflight) *templates.Reading {
 		v.Evidence.Raw, v.Evidence.RawIs = string(c.Value), "The terms that were judged, from the "+string(c.From)
 	}
 	return v
+}
+
+// stakeFacts are what vouchers and holds put at risk, an entry a line.
+func stakeFacts(all []stockclient.Stake) (facts []templates.Fact) {
+	for _, s := range all {
+		facts = append(facts, templates.Fact{Name: fmt.Sprintf("accepts[%d], %s", s.Index, s.Scheme),
+			Value: s.Says()})
+	}
+	return facts
 }
 
 func verdictMark(v probe.Verdict) string {

@@ -127,6 +127,9 @@ func renderCriteria(s *Source, u Unit, mediaType string, made attest.Digest) ([]
 			Reason: k.Reason, Citation: k.Citation, Fix: k.Fix, Since: k.Since})
 	}
 	for _, a := range probe.Advisories() {
+		if a.Scheme != "" {
+			continue // on /docs/clients
+		}
 		v.Advisories = append(v.Advisories, templates.CriterionLine{Name: a.Name, Title: a.Doc.Title,
 			Reason: a.Doc.Reason, Citation: a.Doc.Citation, Fix: a.Fix, Since: a.Since})
 	}

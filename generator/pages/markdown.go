@@ -140,7 +140,9 @@ func rowIDs() (ids []string) {
 		}
 	}
 	for _, a := range probe.Advisories() {
-		ids = append(ids, a.Name)
+		if a.Scheme == "" {
+			ids = append(ids, a.Name)
+		}
 	}
 	for _, p := range practice.All() {
 		ids = append(ids, p.ID)

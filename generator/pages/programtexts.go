@@ -32,7 +32,10 @@ var (
 		func(*Input) string { return strings.Replace(programText("glossary"), "GAPS", gapTable(), 1) }}
 	clients = programPage{"Clients, and what each signs",
 		"Which of several ways to pay each known client takes, by its version and its limits.",
-		func(*Input) string { return strings.Replace(programText("clients"), "CLIENTS", clientTable(), 1) }}
+		func(*Input) string {
+			return strings.NewReplacer("CLIENTS", clientTable(), "\nSCHEMES\n", "\n"+schemeTable()+"\n").Replace(
+				programText("clients"))
+		}}
 	goodsReference = programPage{"Goods of your own",
 		"Every key of a good's file, every kind of goods and every input, from the table that the store reads them by.",
 		func(*Input) string { return strings.Replace(programText("goods"), "TABLES", GoodTables(), 1) }}
@@ -79,6 +82,18 @@ func clientTable() string {
 			by = "a run"
 		}
 		fmt.Fprintf(&b, "\n| %s | %s | %s | %s |", cell(c.Package), cell(c.Configured), cell(c.Signs), by)
+	}
+	return b.String()
+}
+
+// schemeTable has the advisories of entries by other schemes than exact.
+func schemeTable() string {
+	var b strings.Builder
+	b.WriteString("| Advisory | What it says, and what it costs | The way out |\n| --- | --- | --- |")
+	for _, a := range probe.Advisories() {
+		if a.Scheme != "" {
+			fmt.Fprintf(&b, "\n| `%s` | %s. %s | %s |", a.Name, cell(a.Doc.Title), cell(a.Doc.Reason), cell(a.Fix))
+		}
 	}
 	return b.String()
 }

@@ -64,6 +64,7 @@ func one(b *bytes.Buffer, f found) {
 		show(b, "\n  fix: %s\n", methodFix(r))
 	}
 	clientsText(b, r.Clients)
+	stakesText(b, r)
 	boughtText(b, f.bought)
 	driftText(b, f.drift)
 	show(b, "\n  evidence %s\n", r.Evidence.Digest)
@@ -77,6 +78,17 @@ func clientsText(b *bytes.Buffer, all []probe.ClientRow) {
 		}
 		word, what := c.Does()
 		show(b, "  %-6s  %-18s %-9s  %s\n", word, c.Client, c.Configured, what)
+	}
+}
+
+// stakesText writes what entries of vouchers and holds put at risk.
+func stakesText(b *bytes.Buffer, r probe.Report) {
+	for i, s := range r.Stakes {
+		if i == 0 {
+			b.WriteString("\n  vouchers and holds, and what a buyer risks by them:\n")
+		}
+		show(b, "  accepts[%d] %s on %s\n        signs: %s\n        at risk: %s\n        taken by: %s\n"+
+			"        comes back: %s\n", s.Index, s.Scheme, s.Network, s.Signs, s.Until, s.Taker, s.Back)
 	}
 }
 

@@ -117,7 +117,7 @@ var words = map[string]func(w *writing, rest string){
 				refuse(v)
 				return
 			}
-			sells()(v)
+			sells(w.changes...)(v)
 		}
 	},
 	"lacks": func(w *writing, rest string) {

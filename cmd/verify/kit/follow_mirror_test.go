@@ -196,7 +196,8 @@ func TestMirrorsOfTheLog(t *testing.T) {
 	a.give(t, w)
 	s.state = filepath.Join(t.TempDir(), "another")
 	s.show(short)
-	if code, out := s.follow("-mirror", a.read); code != ExitUnproven || !strings.Contains(out, "If it stays, ask why") {
+	if code, out := s.follow("-mirror", a.read); code != ExitUnproven ||
+		!strings.Contains(out, "If it stays, ask why") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	if code, out := s.follow("-mirror", "ftp://mirror.example"); code != ExitTrouble {

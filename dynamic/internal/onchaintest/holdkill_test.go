@@ -13,8 +13,8 @@ import (
 	"store.example/agentstore/dynamic/till"
 )
 
-// A process that sells by holds dies at any step of authorization, capture and void. What the keeper
-// answered is paid for, once, what he declined went back, and nothing stays in the escrow.
+// A process that sells by holds dies at any step of authorization, capture and void. What the
+// keeper answered is paid for, once, what he declined went back, and nothing stays in the escrow.
 func TestHoldsKilled(t *testing.T) {
 	t.Parallel()
 	holdKills(t, 1, 6)

@@ -132,6 +132,7 @@ func TestHeldOrderIsCaptured(t *testing.T) {
 			t.Errorf("the other door holds: %v", a)
 		}
 	}
+	s.read(t, heldJudgment, rail.SchemeCapture)
 	had := s.net.Node.Balance(k.Address)
 	header := s.signed(heldJudgment, k, 1)
 	r := s.do("GET", heldJudgment, header)

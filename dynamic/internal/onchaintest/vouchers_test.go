@@ -186,6 +186,7 @@ func TestVouchers(t *testing.T) {
 		}
 		return n
 	}
+	s.read(t, line, rail.SchemeVouchers)
 	first := s.do("GET", line, s.voucher(line, 1000, 1_000_000))
 	s.holds("with a deposit", first, 200, paid, `"amount":"1000000"`, `"chargedAmount":"1000"`, `"transaction":"0x`,
 		`"chargedCumulativeAmount":"1000"`, `"balance":"1000000"`)
