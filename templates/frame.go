@@ -22,7 +22,7 @@ var (
 var sections = strings.Fields("addresses beside causes chain changed changes clone corrections counter " +
 	"coverage deserves differences doors drift earlier entries failed goods how keeper later list map " +
 	"networks newest notes pages prices private rails rate reply rules signed standing tiers transitions " +
-	"trend verdicts views week weeks")
+	"trend verdicts views vouchers-and-holds week weeks")
 
 var (
 	literalID    = regexp.MustCompile(` id="([a-z][a-z0-9-]*)"`)

@@ -22,9 +22,9 @@ import (
 	"store.example/agentstore/corpus/tlog"
 )
 
-// TestLongPublishGivesMirrorsTheLog publishes a site with a record to a repository and a mirror: the
-// mirror holds the log then, and its signature stands beside the head. One that is not configured is
-// refused before anything is published, and one that refuses makes the answer no.
+// TestLongPublishGivesMirrorsTheLog publishes a site with a record to a repository and a mirror:
+// the mirror holds the log then, and its signature stands beside the head. One that is not
+// configured is refused before anything is published, and one that refuses makes the answer no.
 func TestLongPublishGivesMirrorsTheLog(t *testing.T) {
 	const origin = "127.0.0.1:4020/corpus"
 	log := attest.SpecimenKeyFor(attest.PurposeLog)
@@ -65,7 +65,8 @@ mirror = true
 		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", "-b", "main", place).CombinedOutput(); err != nil {
+	git := exec.CommandContext(t.Context(), "git", "init", "-q", "-b", "main", place)
+	if out, err := git.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	run := func(do func(context.Context, *call) error, args ...string) (string, error) {

@@ -87,9 +87,9 @@ func copied(t *testing.T, w *seal.Writer) *seal.Writer {
 	return &other
 }
 
-// TestMirrorsOfTheLog: two mirrors stay consistent through a handover of the log's key, and a history
-// that one of them was shown and nobody else is cried out, whichever of the two is longer. What a
-// mirror says without the log's own signature counts for nothing.
+// TestMirrorsOfTheLog: two mirrors stay consistent through a handover of the log's key, and a
+// history that one of them was shown and nobody else is cried out, whichever of the two is longer.
+// What a mirror says without the log's own signature counts for nothing.
 func TestMirrorsOfTheLog(t *testing.T) {
 	id, first, second := recordtest.Key(t, 1), recordtest.Key(t, 2), recordtest.Key(t, 3)
 	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: id.Public(),
@@ -187,7 +187,8 @@ func TestMirrorsOfTheLog(t *testing.T) {
 		bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(body))
 		}))
-		if code, out := s.follow("-mirror", bad.URL); code != ExitUnproven || !strings.Contains(out, "sees the same log") {
+		if code, out := s.follow("-mirror", bad.URL); code != ExitUnproven ||
+			!strings.Contains(out, "sees the same log") {
 			t.Errorf("%s: exit %d: %s", name, code, out)
 		}
 		bad.Close()
