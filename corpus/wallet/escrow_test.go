@@ -52,16 +52,16 @@ func TestEscrowsAsStockClientsSign(t *testing.T) {
 	of := func(h [32]byte) string { return x(h[:]) }
 	for _, tt := range []struct{ name, got, want string }{
 		{"channel", of(id), "1367c436411c4e34527330b8395c394dfde6b5924e05d8883b7cdaba5af9054e"},
-		{"voucher", x(payer.Sign(VoucherDigest(8453, id, 1000))), "5c6e77f23be8d01b08f4cb04e1ff6a6c6dc0ac4feeee73414a9" +
-			"2a40388fef5aa5650ab53d9e74906a4e5843277bc6ea5d19070800bb00d21f517e5629dd4d8971c"},
+		{"voucher", x(payer.Sign(VoucherDigest(8453, id, 1000))), "5c6e77f23be8d01b08f4cb04e1ff6a6c6dc0ac4feeee7341" +
+			"4a92a40388fef5aa5650ab53d9e74906a4e5843277bc6ea5d19070800bb00d21f517e5629dd4d8971c"},
 		{"deposit's nonce", of(deposit.Nonce), "328e145e38068cf4cb19a9ec1deed724227956671a1a09848b508b2f6810e55d"},
-		{"deposit", x(payer.Sign(deposit.ReceiveDigest(separator))), "b14fb18ef03ebdbf30334a19b68de5961b90da03e555da0d" +
-			"cd5372efda171d0a4e7c5dc6f11a6b0f2b469af2dc388cbc98e02f508acd4c9a30f72c074af344111b"},
+		{"deposit", x(payer.Sign(deposit.ReceiveDigest(separator))), "b14fb18ef03ebdbf30334a19b68de5961b90da03e555" +
+			"da0dcd5372efda171d0a4e7c5dc6f11a6b0f2b469af2dc388cbc98e02f508acd4c9a30f72c074af344111b"},
 		{"salt", of(h.Salt), "7bbdd148772dfb88e078df90b6630574e8b0d8cad7c1a16334a7415858171ded"},
 		{"hold", of(h.Hash(8453)), "9ed566fb86d5875b64e05ddcd19477f38676f9f964079adb90882328d1a55863"},
 		{"hold's nonce", of(held.Nonce), "37bd86e85e20a5c5da2a8e4b0b30a3b155aefd735c3a01ca76369c6e959c9afb"},
-		{"authorization", x(payer.Sign(held.ReceiveDigest(separator))), "c42db51bb1784123157214c166c7a35527e29635e8b78" +
-			"5e74b1a5ad656448fdc696e02f87ee3b5d043a7200a68ce3941560e289ffd0ef7df51f6c5cd53b5de801c"},
+		{"authorization", x(payer.Sign(held.ReceiveDigest(separator))), "c42db51bb1784123157214c166c7a35527e29635e" +
+			"8b785e74b1a5ad656448fdc696e02f87ee3b5d043a7200a68ce3941560e289ffd0ef7df51f6c5cd53b5de801c"},
 	} {
 		if got := tt.got; got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
