@@ -2721,7 +2721,7 @@
         {
           "at": "settling-for-others",
           "title": "Settling for others",
-          "text": "store facilitator settles other sellers' x402 payments: POST /verify, POST /settle and GET /supported, as stock sellers ask them. It is off until [facilitator] names an address and the accounts it settles for. What it sent is in its ledger, so the same payment again is answered with the same settlement, after a crash too. Each settlement costs your gas: the limits of [gas] hold for it, and a payment must bring twice what settling it costs. Give it a configuration and relayer accounts of its own, or share one PostgreSQL ledger with the store."
+          "text": "store facilitator settles other sellers' x402 payments: POST /verify, POST /settle and GET /supported, as stock sellers ask them. It is off until [facilitator] names an address and the accounts it settles for. What it sent is in its ledger, so the same payment again is answered with the same settlement, after a crash too. Each settlement costs your gas: the limits of [gas] hold for it, and a payment must bring twice what settling it costs. Where a network has the escrow of vouchers, /supported has batch-settlement too: sellers with a receiverAuthorizer of their own have deposits made, claims, settlements and refunds sent, each one transaction and answered by what the escrow's events say. Nothing is signed for them; a claim must bring that much for each row. Give it a configuration and relayer accounts of its own, or share one PostgreSQL ledger with the store."
         },
         {
           "at": "keys",
