@@ -296,7 +296,7 @@ func (b *Buyer) present(ctx context.Context, h hold, p *purchase) (*answer, erro
 			d = max(d, retryAfter(a.Header, now))
 		}
 		d = min(d, end.Sub(now)+time.Second)
-		if err := h.keep(ctx, b.holding(d)); errors.Is(err, errNotHeld) {
+		if err := p.keep(ctx, h, b.holding(d)); errors.Is(err, errNotHeld) {
 			return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
 		}
 		b.log.Warn("payment not answered, presenting the same one again", "error", err, "in", d)
@@ -312,7 +312,7 @@ func (b *Buyer) present(ctx context.Context, h hold, p *purchase) (*answer, erro
 
 // once presents the payment, held for as long as that may take.
 func (b *Buyer) once(ctx context.Context, h hold, p *purchase) (*answer, error) {
-	if err := h.keep(ctx, b.holding(b.cfg.Timeout)); err != nil {
+	if err := p.keep(ctx, h, b.holding(b.cfg.Timeout)); err != nil {
 		return nil, err
 	}
 	return b.exchange(ctx, p.Request, MaxBody)

@@ -296,6 +296,16 @@ func (b *Buyer) signVoucher(c *channel, max int64) (wireVouchers, error) {
 			Signature: "0x" + hex.EncodeToString(sig)}}, nil
 }
 
+// keep makes the holds of a purchase's request and channel last for so long from now.
+func (p *purchase) keep(ctx context.Context, h hold, ttl time.Duration) error {
+	if p.channel != nil {
+		if err := p.channel.keep(ctx, ttl); err != nil {
+			return err
+		}
+	}
+	return h.keep(ctx, ttl)
+}
+
 // letGo ends the hold of a purchase's channel.
 func (p *purchase) letGo() error {
 	if p == nil || p.channel == nil {
