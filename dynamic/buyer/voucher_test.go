@@ -1,6 +1,7 @@
 package buyer
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -201,10 +202,11 @@ func (d *voucherDoor) buyer(t *testing.T, change func(*Config)) *Buyer {
 	})
 }
 
-// own is a signature of the buyer's over a sum of its channel.
-func (d *voucherDoor) own(t *testing.T, channel string, max int64) string {
-	t.Helper()
-	return fmt.Sprintf("0x%x", d.key.Sign(wallet.VoucherDigest(8453, bytes32(channel), uint64(max))))
+// spent has a correction say that the voucher which was just presented is spent, and show it.
+func (d *voucherDoor) spent(extra obj) {
+	v := d.presented[len(d.presented)-1].Voucher
+	extra["channelState"].(obj)["chargedCumulativeAmount"] = v.Max
+	extra["voucherState"] = obj{"signedMaxClaimable": v.Max, "signature": v.Signature}
 }
 
 // What a hostile seller says costs at most the price of one more purchase, and is never signed for
@@ -252,12 +254,8 @@ func TestHostileSellersOfVouchers(t *testing.T) {
 		}, "asks for what was presented", nil, 2 * cost, 2},
 		{"what is true, for ever", func(d *voucherDoor, _ string) { d.correct = func(obj) {} },
 			"asks for what was presented", nil, 2 * cost, 2},
-		{"the voucher just shown as spent, for ever", func(d *voucherDoor, channel string) {
-			d.correct = func(extra obj) {
-				n := int64(len(d.presented)) * cost
-				extra["channelState"].(obj)["chargedCumulativeAmount"] = fmt.Sprint(n)
-				extra["voucherState"] = obj{"signedMaxClaimable": fmt.Sprint(n), "signature": d.own(t, channel, n)}
-			}
+		{"the voucher just shown as spent, for ever", func(d *voucherDoor, _ string) {
+			d.correct = d.spent
 		}, "nothing was charged", nil, 3 * cost, 3},
 		{"more charged than asked", func(d *voucherDoor, _ string) {
 			d.success = func(s obj) { s["extra"].(obj)["chargedAmount"] = "500001" }
@@ -331,13 +329,51 @@ func TestHostileSellersOfVouchers(t *testing.T) {
 	}
 }
 
+// A purchase is signed anew by a door's count once, however often its process dies meanwhile.
+func TestAPurchaseIsCorrectedOnce(t *testing.T) {
+	d := newVoucherDoor(t)
+	b := d.buyer(t, nil)
+	first, err := b.Buy(t.Context(), doorURL, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.correct = d.spent
+	ctx, cancel := context.WithCancel(t.Context())
+	d.answer = func(n int) *http.Response {
+		if n != 3 {
+			return nil
+		}
+		cancel()
+		return response(503, nil, "")
+	}
+	if _, err := b.Buy(ctx, doorURL+"2", Options{}); !errors.Is(err, ErrUnknown) {
+		t.Fatalf("killed: %v", err)
+	}
+	for range 3 {
+		if _, err := b.Resume(t.Context()); err != nil && len(d.presented) > 4 {
+			t.Errorf("resumed: %v", err)
+		}
+	}
+	c, err := b.cfg.Journal.channel(t.Context(), first.Voucher.Channel)
+	if err != nil || len(d.presented) != 4 || c.Max != 3*cost {
+		t.Errorf("%d payments, the channel is %+v, %v", len(d.presented), c, err)
+	}
+}
+
 // A deposit that a door refused may land until it expires: until then no other is signed, and the
 // same is presented again.
 func TestADepositIsSignedOnce(t *testing.T) {
 	d := newVoucherDoor(t)
 	now := time.Now()
 	b := d.buyer(t, func(c *Config) { c.Now = func() time.Time { return now } })
-	d.answer = func(int) *http.Response { return response(410, nil, "{}") }
+	d.answer = func(n int) *http.Response {
+		p := d.presented[n-1] // what is presented is in the journal already
+		c, err := b.cfg.Journal.channel(t.Context(), p.Voucher.Channel)
+		if err != nil || c == nil || c.Max != cost || c.Deposit == nil || c.Signature != p.Voucher.Signature {
+			t.Errorf("presented %+v while the journal has %+v, %v", p.Voucher, c, err)
+		}
+		return response(410, nil, "{}")
+	}
 	for range 3 {
 		if _, err := b.Buy(t.Context(), doorURL, Options{}); err == nil {
 			t.Fatal("it was sold")

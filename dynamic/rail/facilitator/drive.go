@@ -107,9 +107,9 @@ func (h *Handler) begin(j *job) (*settle.Settlement, error) {
 	id := settlementID(j.p)
 	s, err := h.cfg.Settles.Load(h.ctx, id)
 	if errors.Is(err, ledger.ErrNotFound) {
-		mark, _, err := h.check(h.ctx, &j.asked)
+		mark, _, err := h.check(h.ctx, j.asked)
 		if err == nil && j.late {
-			err = h.worth(h.ctx, &j.asked)
+			err = h.worth(h.ctx, j.asked)
 		}
 		if err != nil {
 			return nil, err
@@ -129,7 +129,14 @@ func (h *Handler) begin(j *job) (*settle.Settlement, error) {
 
 // admit signs the settlement of a payment as soon as its payer has room for one more.
 func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err error) {
-	if ofSeller(j.p) { // who pays for it is the seller's channel, whose state was read
+	if ofSeller(j.p) { // the channels pay for it, whose state was read
+		err := h.cfg.Gas.Count(h.ctx, func(tx ledger.Tx) error {
+			_, err := h.cfg.Gas.Admit(tx, j.p.Network, j.p.Payer, "")
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
 		return h.cfg.Settles.Begin(h.ctx, settle.Order{ID: m.ID, Members: []settle.Member{m},
 			Arrow: func(ledger.Tx, *settle.Settlement) error { return nil }})
 	}

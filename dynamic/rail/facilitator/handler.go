@@ -1,6 +1,7 @@
 package facilitator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
@@ -172,17 +173,19 @@ func (h *Handler) serves(n rail.Rail, s scheme, want, got rail.Requirement) erro
 }
 
 // worth says whether a payment is large enough for what settling it costs, on a network that
-// settles at all. A claim is to be worth as many settlements as it has rows.
+// settles at all. A claim is to be worth as many settlements as it has rows, and a refund's channel
+// what its deposits, claims and refunds took.
 func (h *Handler) worth(ctx context.Context, a *asked) error {
 	p := a.p
 	if !p.Amount.IsInt64() {
 		return &rail.Refusal{Reason: "invalid_payload", Message: "the amount is out of range"}
 	}
-	if least := a.rows * h.cfg.Gas.Least(ctx, p.Network); p.Amount.Int64() < least {
+	brings := cmp.Or(a.brings, p.Amount.Int64())
+	if least := a.rows * h.cfg.Gas.Least(ctx, p.Network); brings < least {
 		return &rail.Refusal{Reason: "invalid_payment_requirements",
-			Message: fmt.Sprintf("the smallest amount that is settled here is %d", least)}
+			Message: fmt.Sprintf("the smallest amount that is settled here is %d, and it brings %d", least, brings)}
 	}
-	return h.cfg.Gas.Take(ctx, p.Network, p.Amount.Int64(), h.under(p.Network))
+	return h.cfg.Gas.Take(ctx, p.Network, brings, h.under(p.Network))
 }
 
 // under counts the settlements of a network that are under way.
@@ -231,7 +234,7 @@ func (h *Handler) verify(w http.ResponseWriter, r *http.Request) {
 // check has a payment checked, within what strangers may have checked and refused.
 func (h *Handler) check(ctx context.Context, a *asked) (mark rail.Mark, s *State, err error) {
 	known := func() bool {
-		return a.p != nil && a.rail.Signed(a.p) && h.cfg.Gas.Plain(ctx, a.p.Network, a.p.Payer)
+		return a.p != nil && !ofSeller(a.p) && a.rail.Signed(a.p) && h.cfg.Gas.Plain(ctx, a.p.Network, a.p.Payer)
 	}
 	err = h.checks.Verify(ctx, a.client, known, func() (err error) {
 		mark, s, err = a.check(ctx, time.Now())

@@ -12,7 +12,7 @@ import (
 
 // job is the settlement of one authorization.
 type job struct {
-	asked // by whoever asked for it first
+	*asked // by whoever asked for it first
 
 	sent  chan struct{} // closed when its settlement was broadcast
 	begun sync.Once     // closes sent
@@ -80,7 +80,7 @@ func (h *Handler) job(a *asked) (j *job, found bool) {
 		delete(h.jobs, h.old[i])
 		h.old = slices.Delete(h.old, i, i+1)
 	}
-	j = &job{asked: *a, sent: make(chan struct{}), looked: make(chan struct{}),
+	j = &job{asked: a, sent: make(chan struct{}), looked: make(chan struct{}),
 		last: Settled{Network: a.want.Network, Payer: a.payer}}
 	h.jobs[key] = j
 	h.old = append(h.old, key)

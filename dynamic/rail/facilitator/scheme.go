@@ -34,9 +34,10 @@ type asked struct {
 	payer string
 	// check completes p, and says what a verification tells of the channel.
 	check func(ctx context.Context, now time.Time) (rail.Mark, *State, error)
-	// rows is how many settlements' worth of gas it takes. What it brings is known once it is
-	// checked where late is set, and which it is, where unnamed is.
-	rows          int64
+	// rows is how many settlements' worth of gas it takes, and brings what it brings its seller, in
+	// atomic units; 0 for the amount of p. Both are known once it is checked where late is set, and
+	// which settlement it is, where unnamed is.
+	rows, brings  int64
 	late, unnamed bool
 	client        string
 }
@@ -113,6 +114,9 @@ func readChannel(n rail.Rail, payload []byte, want rail.Requirement) (*asked, er
 	}
 	a.check = func(ctx context.Context, now time.Time) (rail.Mark, *State, error) {
 		mark, s, err := r.CheckCall(ctx, c, want, now)
+		if err == nil {
+			err = a.grief(c, s)
+		}
 		if err != nil || s.ID == "" {
 			return mark, nil, err
 		}
@@ -120,6 +124,32 @@ func readChannel(n rail.Rail, payload []byte, want rail.Requirement) (*asked, er
 	}
 	return a, err
 }
+
+// refundGas is how many settlements' worth of gas a channel has taken by its refund: that, a
+// deposit and a claim.
+const refundGas = 4
+
+// grief keeps those who move their own money to and fro from burning gas here. Anybody can name a
+// seller's account in a channel with a receiverAuthorizer of his own, so a deposit and a refund need
+// nobody else, and the money comes back. What he gives up for it is the seller's: a channel has to
+// have brought what each of its refunds takes. And a deposit is no less than what the channel has
+// free: to make many of one sum he needs many channels, each of which he empties by his own gas.
+func (a *asked) grief(c *rail.ChannelCall, s rail.ChannelState) error {
+	switch {
+	case c.Form == rail.FormDeposit && rail.Atomic(a.p.Amount) < s.Balance-s.Claimed:
+		return &rail.Refusal{Reason: reasonDeposit, Message: "the channel has more left than is deposited"}
+	case c.Form == rail.FormRefund && a.p != nil:
+		a.brings, a.rows = s.Claimed, refundGas*int64(1+min(s.RefundNonce, 1<<32))
+		for _, row := range c.Rows {
+			a.brings = max(a.brings, row.Total)
+		}
+		a.brings = max(a.brings, 1) // 0 would stand for the amount
+	}
+	return nil
+}
+
+// reasonDeposit is the stock facilitator's word for a deposit that is too small.
+const reasonDeposit = "invalid_batch_settlement_evm_deposit_below_min_deposit"
 
 func stateOf(s rail.ChannelState) *State {
 	out := &State{Channel: s.ID, Balance: strconv.FormatInt(s.Balance, 10), Claimed: strconv.FormatInt(s.Claimed, 10),
