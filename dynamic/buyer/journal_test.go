@@ -129,8 +129,8 @@ func keepsTo(t *testing.T, one, two Journal) {
 	if err := errors.Join(h.keep(ctx, time.Hour), h.update(ctx, p)); err != nil {
 		t.Fatal(err)
 	}
-	config := rail.Channel{Payer: baseUSD, Signer: baseUSD, Receiver: payTo, Authorizer: payTo, Token: baseUSD, Delay: 900,
-		Salt: nonceText([32]byte{})}
+	config := rail.Channel{Payer: baseUSD, Signer: baseUSD, Receiver: payTo, Authorizer: payTo, Token: baseUSD,
+		Delay: 900, Salt: nonceText([32]byte{})}
 	config.ID = nonceText(channelConfig(config).ID(8453))
 	put := &channel{Format: channelFormat, Network: "eip155:8453", Channel: config, Charged: 5}
 	if c, err := two.channel(ctx, config.ID); err != nil || c != nil {

@@ -6,8 +6,8 @@ import (
 )
 
 // Relayed is a network on which the channels of other sellers are served, who keep their counts and
-// their keys by themselves (x402 scheme batch-settlement, the facilitator's side). Nothing is signed
-// for them: what claims or refunds carries the signature of their own receiverAuthorizer.
+// their keys by themselves (x402 scheme batch-settlement, the facilitator's side). Nothing is
+// signed for them: what claims or refunds carries the signature of their own receiverAuthorizer.
 type Relayed interface {
 	// RelaysChannels reports whether the network has the escrow.
 	RelaysChannels() bool
@@ -16,8 +16,8 @@ type Relayed interface {
 	// Errors are *Refusal; what is beside one names the payer.
 	ReadCall(payload []byte, want Requirement) (*ChannelCall, error)
 	// CheckCall checks signatures and the chain, and that what settles the call goes through at
-	// present. It completes c: what it moves is known then. The state is that of the channel of c at
-	// the mark, zero where it has none or several. Errors that are a *Refusal are final.
+	// present. It completes c: what it moves is known then. The state is that of the channel of c
+	// at the mark, zero where it has none or several. Errors that are a *Refusal are final.
 	CheckCall(ctx context.Context, c *ChannelCall, want Requirement, now time.Time) (Mark, ChannelState, error)
 	// CallDone is what a mined transaction did of a payment that settles a call, by the events of
 	// the escrow alone. The error is a *Refusal where it has none of them: it moved nothing.

@@ -159,7 +159,8 @@ func TestFacilitatorServesChannels(t *testing.T) {
 		extra   [2]string // balance and what is claimed, where the answer says
 		as      string    // the step whose answer comes again
 	}{
-		{name: "a voucher of nothing", path: "/verify", payload: c.payload("voucher", 1000), reason: "channel_not_found"},
+		{name: "a voucher of nothing", path: "/verify", payload: c.payload("voucher", 1000),
+			reason: "channel_not_found"},
 		{name: "a foreign collector", path: "/settle", payload: c.deposit(1, 2_000_000, token.CapturePayAddress),
 			reason: "receive_authorization_signature"},
 		{name: "another account", path: "/settle", payload: c.deposit(1000, 2_000_000, token.DepositAddress),
@@ -170,13 +171,14 @@ func TestFacilitatorServesChannels(t *testing.T) {
 		{name: "another delay", path: "/verify", payload: c.deposit(1000, 2_000_000, token.DepositAddress),
 			terms:  fields{"extra": fields{"receiverAuthorizer": c.authorizer.Address.Hex(), "withdrawDelay": 901}},
 			reason: "withdraw_delay_mismatch"},
-		{name: "more than is deposited", path: "/settle", payload: c.deposit(2_000_001, 2_000_000, token.DepositAddress),
-			reason: "cumulative_exceeds_balance"},
+		{name: "more than is deposited", path: "/settle",
+			payload: c.deposit(2_000_001, 2_000_000, token.DepositAddress), reason: "cumulative_exceeds_balance"},
 		{name: "a deposit is good", path: "/verify", payload: c.deposit(1000, 2_000_000, token.DepositAddress),
 			extra: [2]string{"0", "0"}},
 		{name: "deposit", path: "/settle", payload: c.deposit(1000, 2_000_000, token.DepositAddress),
 			amount: "2000000", extra: [2]string{"2000000", "0"}},
-		{name: "deposit again", path: "/settle", payload: c.deposit(1000, 2_000_000, token.DepositAddress), as: "deposit"},
+		{name: "deposit again", path: "/settle", payload: c.deposit(1000, 2_000_000, token.DepositAddress),
+			as: "deposit"},
 		{name: "less than is there", path: "/settle", payload: c.deposit(2, 1_999_999, token.DepositAddress),
 			reason: "deposit_below_min_deposit"},
 		{name: "to and fro", path: "/settle", payload: c.refund(1, 1_999_999, 0),
@@ -211,7 +213,8 @@ func TestFacilitatorServesChannels(t *testing.T) {
 			reason: "cumulative_below_claimed"},
 		{name: "a buyer's refund", path: "/verify", payload: c.payload("refund", 300_000),
 			extra: [2]string{"2000000", "300000"}},
-		{name: "a buyer's refund alone", path: "/settle", payload: c.payload("refund", 300_000), reason: "payload_type"},
+		{name: "a buyer's refund alone", path: "/settle", payload: c.payload("refund", 300_000),
+			reason: "payload_type"},
 		{name: "refund", path: "/settle", payload: c.refund(500_000, 1_000_000, 0), amount: "1000000",
 			extra: [2]string{"1000000", "500000"}},
 		{name: "refund again", path: "/settle", payload: c.refund(500_000, 1_000_000, 0), as: "refund"},
@@ -231,7 +234,8 @@ func TestFacilitatorServesChannels(t *testing.T) {
 			var v facilitator.Verified
 			c.ask(step.path, step.payload, step.terms, &v)
 			if v.Valid != (step.reason == "") || !v.Valid && (v.Reason != want || v.Extra != nil) || v.Valid &&
-				(v.Extra.Balance != step.extra[0] || v.Extra.Claimed != step.extra[1]) || v.Payer != c.buyer.Address.Hex() {
+				(v.Extra.Balance != step.extra[0] || v.Extra.Claimed != step.extra[1]) ||
+				v.Payer != c.buyer.Address.Hex() {
 				t.Errorf("%s: %+v %+v, want %s %v", step.name, v, v.Extra, want, step.extra)
 			}
 			continue

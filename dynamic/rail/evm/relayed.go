@@ -174,7 +174,8 @@ func (r *Rail) readClaim(w *wireCall, want rail.Requirement) (*rail.ChannelCall,
 		rows[0].Channel.Authorizer, crypto.Keccak256Hash(call).Hex(), 0, call)}, nil
 }
 
-// readSettle reads what moves all that was claimed. Which time that is, is known once it is checked.
+// readSettle reads what moves all that was claimed. Which time that is, is known once it is
+// checked.
 func (r *Rail) readSettle(w *wireCall, want rail.Requirement) (*rail.ChannelCall, error) {
 	receiver, isReceiver := address(w.Receiver)
 	token, isToken := address(w.Token)

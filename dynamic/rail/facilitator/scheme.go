@@ -130,10 +130,10 @@ func readChannel(n rail.Rail, payload []byte, want rail.Requirement) (*asked, er
 const refundGas = 4
 
 // grief keeps those who move their own money to and fro from burning gas here. Anybody can name a
-// seller's account in a channel with a receiverAuthorizer of his own, so a deposit and a refund need
-// nobody else, and the money comes back. What he gives up for it is the seller's: a channel has to
-// have brought what each of its refunds takes. And a deposit is no less than what the channel has
-// free: to make many of one sum he needs many channels, each of which he empties by his own gas.
+// seller's account in a channel with a receiverAuthorizer of his own: a deposit and a refund need
+// nobody else then, and the money comes back. So a channel has to have brought its seller what each
+// of its refunds takes. And a deposit is no less than what the channel has free: to make many of
+// one sum he needs many channels, each of which he empties by his own gas.
 func (a *asked) grief(c *rail.ChannelCall, s rail.ChannelState) error {
 	switch {
 	case c.Form == rail.FormDeposit && rail.Atomic(a.p.Amount) < s.Balance-s.Claimed:
