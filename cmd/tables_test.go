@@ -390,7 +390,7 @@ var doors = []door{
 	{module: "github.com/ethereum/go-ethereum/core", only: []string{"cmd/devnet/..."}},
 	{module: "github.com/ethereum/go-ethereum/core/types",
 		only:  []string{"cmd/devnet/...", "dynamic/rail/evm"},
-		tests: []string{"dynamic/internal/onchaintest"}},
+		tests: []string{"corpus/wallet", "dynamic/internal/onchaintest"}},
 	{module: "github.com/ethereum/go-ethereum/crypto",
 		only:  []string{"cmd/devnet/...", "cmd/shop", "dynamic/rail/evm"},
 		tests: []string{"corpus/wallet", "dynamic/..."}},

@@ -60,13 +60,19 @@ func openFacilitator(t *testing.T, cfg *shop.Config, payTo string) (url string, 
 // address of what it sells.
 func startSeller(t *testing.T, payTo, facilitator string) string {
 	t.Helper()
+	return startScript(t, "seller.mjs", "PAY_TO="+payTo, "FACILITATOR="+facilitator)
+}
+
+// startScript is startSeller of one of the stock sellers, with what its environment says.
+func startScript(t *testing.T, script string, env ...string) string {
+	t.Helper()
 	node := npmtest.Node(t)
 	source := filepath.Join("..", "bench", "stock")
-	dir := npmtest.Folder(t, npmtest.Packages(t), source, "seller.mjs")
+	dir := npmtest.Folder(t, npmtest.Packages(t), source, script)
 	port := laboratory.FreePort(t)
-	cmd := exec.CommandContext(t.Context(), node, "seller.mjs")
+	cmd := exec.CommandContext(t.Context(), node, script)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, t.Output(), t.Output()
-	cmd.Env = append(os.Environ(), "PORT="+port, "PAY_TO="+payTo, "FACILITATOR="+facilitator)
+	cmd.Env = append(append(os.Environ(), "PORT="+port), env...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

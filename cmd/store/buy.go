@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/buyer"
@@ -25,6 +26,10 @@ import (
 type buyFlags struct {
 	wallets                                                   []string
 	rpc, journal, ceiling, network, amount, protocol, out, ca string
+	scheme                                                    string
+	nodes                                                     map[string]string
+	hold                                                      time.Duration
+	fee                                                       int64
 	yes, again, resume, json                                  bool
 }
 
@@ -46,6 +51,22 @@ func runBuy(ctx context.Context, c *call) error {
 	c.flags.StringVar(&f.amount, "amount", "", "pay exactly this amount in USDC, where a door offers several")
 	c.flags.StringVar(&f.protocol, "protocol", buyer.ByX402, "pay by this protocol: "+buyer.ByX402+", or "+buyer.ByMPP+
 		" (evm/charge, usdc/charge)")
+	c.flags.StringVar(&f.scheme, "scheme", "", "pay by this scheme of x402: "+strings.Join(buyer.Schemes(), ", ")+
+		"; without it the first of them that the door takes")
+	f.nodes = map[string]string{}
+	c.flags.Func("rpc", "NETWORK=URL: node of an EVM network, from which channels and holds are read and to which "+
+		"their calls are sent; may be given once for each network", func(s string) error {
+		network, url, ok := strings.Cut(s, "=")
+		if !ok {
+			return errors.New("it is not NETWORK=URL, such as eip155:8453=https://node.example")
+		}
+		f.nodes[network] = url
+		return nil
+	})
+	c.flags.DurationVar(&f.hold, "hold", 8*24*time.Hour, "the longest that an escrow may hold a payment before it can "+
+		"be reclaimed; 0 pays nothing that is held")
+	c.flags.Int64Var(&f.fee, "hold-fee", 0, "the most of a payment that is held that may be a fee, in hundredths of a "+
+		"percent")
 	c.flags.BoolVar(&f.again, "again", false, "buy it once more, where the same was bought within minutes: without it "+
 		"the door gives the earlier answer again and charges nothing")
 	c.flags.BoolVar(&f.yes, "yes", false, "do not ask")
@@ -55,8 +76,15 @@ func runBuy(ctx context.Context, c *call) error {
 	c.flags.StringVar(&f.ca, "ca", "", "PEM file of certificates that doors are trusted by beside the system's, such "+
 		"as the one that store key tls makes")
 	c.flags.StringVar(&f.out, "out", "", "write what was bought to this file")
-	if err := c.parse(0, 1); err != nil {
+	if err := c.parse(0, 2); err != nil {
 		return err
+	}
+	if is, err := c.escrow(ctx, &f); is {
+		return err
+	}
+	if c.flags.NArg() > 1 {
+		c.flags.Usage()
+		return errUsage
 	}
 	if c.flags.NArg() == 0 && !f.resume {
 		c.flags.Usage()
@@ -119,6 +147,11 @@ func (f *buyFlags) buyer() (cfg buyer.Config, opts buyer.Options, err error) {
 	default:
 		return cfg, opts, because(errUsage, "-protocol: %q is neither %s nor %s", f.protocol, buyer.ByX402, buyer.ByMPP)
 	}
+	if f.scheme != "" && !slices.Contains(buyer.Schemes(), f.scheme) {
+		return cfg, opts, because(errUsage, "-scheme: %q is none of %s", f.scheme, strings.Join(buyer.Schemes(), ", "))
+	}
+	opts.Choice.Scheme, cfg.Nodes = f.scheme, f.nodes
+	cfg.Hold = buyer.HoldLimits{Longest: f.hold, FeeBps: f.fee}
 	if cfg.Ceiling, err = content.ParseUSDC(f.ceiling); err != nil {
 		return cfg, opts, because(errUsage, "-max: %w", err)
 	}
@@ -212,6 +245,9 @@ func hintFor(target string, terms *buyer.Terms, choice buyer.Choice) string {
 		if choice.Network != "" && e.Network != choice.Network {
 			continue
 		}
+		if choice.Scheme != "" && e.Scheme != choice.Scheme {
+			continue
+		}
 		fits, unable = true, unable || e.Unable
 		if usdc := content.FormatUSDC(e.Atomic); e.Atomic > 0 && !slices.Contains(amounts, usdc) {
 			amounts = append(amounts, usdc)
@@ -219,6 +255,8 @@ func hintFor(target string, terms *buyer.Terms, choice buyer.Choice) string {
 	}
 	hint := "raise -max if the price is what you expect"
 	switch {
+	case choice.Scheme != "" && !fits:
+		hint = fmt.Sprintf("it takes nothing by -scheme %s; leave that out", choice.Scheme)
 	case choice.Network != "" && !fits:
 		hint = fmt.Sprintf("it takes nothing on -network %s; leave that out, or name one of: %q", choice.Network,
 			networks)
@@ -226,7 +264,8 @@ func hintFor(target string, terms *buyer.Terms, choice buyer.Choice) string {
 		hint = fmt.Sprintf("it does not ask for -amount %s; leave that out, or name one of: %s",
 			content.FormatUSDC(choice.Amount), strings.Join(amounts, ", "))
 	case unable:
-		hint = "give what is lacking: -wallet for the other kind of network, or -solana-rpc"
+		hint = "give what is lacking: -wallet for the other kind of network, -rpc for vouchers, -solana-rpc, or " +
+			"a longer -hold"
 	}
 	return fmt.Sprintf("nothing that %q asks for can be paid: the terms say why\nhint: %s", host, hint)
 }
@@ -250,11 +289,7 @@ func (c *call) show(r *buyer.Result, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(c.stdout).Encode(r)
 	}
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(c.stdout, "%-12s%s\n", name, value)
-		}
-	}
+	line := c.line
 	line("Answer", fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)))
 	switch {
 	case r.Free:
@@ -263,8 +298,23 @@ func (c *call) show(r *buyer.Result, asJSON bool) error {
 		line("Journal", r.Journal)
 	default:
 		line("Billed", r.Billed)
-		line("Paid", fmt.Sprintf("%s USDC on %s", content.FormatUSDC(r.Amount), r.Network))
+		paid := r.Amount
+		if r.Voucher != nil && r.State == buyer.Delivered {
+			paid = r.Voucher.Charged
+		}
+		line("Paid", fmt.Sprintf("%s USDC on %s", content.FormatUSDC(paid), r.Network))
 		line("Transaction", r.Transaction)
+		if v := r.Voucher; v != nil {
+			line("Channel", v.Channel)
+			if v.Deposit > 0 {
+				line("Deposited", content.FormatUSDC(v.Deposit)+
+					" USDC; what is not spent comes back by store buy refund")
+			}
+		}
+		if r.Hold != nil {
+			line("Held", "until "+r.Hold.Reclaim.Format(time.RFC3339)+"; from then on: store buy reclaim "+
+				r.Hold.Purchase)
+		}
 		line("Journal", r.Journal)
 	}
 	for _, w := range r.Warnings {

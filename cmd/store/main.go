@@ -38,7 +38,7 @@ type verb struct {
 }
 
 // tables are the words of those verbs that have too many for a line.
-var tables = map[string]func() []word{"keeper": keeperWords, "new": newWords}
+var tables = map[string]func() []word{"buy": escrowWords, "keeper": keeperWords, "new": newWords}
 
 // word is one thing that a verb does, in the table of its help.
 type word struct {
@@ -89,7 +89,7 @@ func verbs() []verb {
 			"check a clone or a bundle without trusting anybody, or make a bundle: store verify -h",
 			false, runVerify},
 		{"check", "URL…", "read doors that ask to be paid and say what to change: store check -h", false, runCheck},
-		{"buy", "URL", "buy from a door, journalled, within a ceiling", false, runBuy},
+		{"buy", "URL | WORD", "buy from a door, journalled, within a ceiling: store buy -h", false, runBuy},
 		{"backup", "FILE", "write a verified backup of the ledger while the store runs", false, runBackup},
 		{"restore", "FILE", "restore a backup into an empty ledger, closed until reopened", false, runRestore},
 		{"keeper", "VERB", "the keeper's desk: store keeper help lists its verbs", true, runKeeper},

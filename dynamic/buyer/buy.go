@@ -14,6 +14,7 @@ import (
 
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/dynamic/pay/x402"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Waiting between presentations of the same payment.
@@ -51,6 +52,11 @@ type Result struct {
 	Amount      int64                `json:"amount,omitempty"` // atomic units, as signed
 	PayTo       string               `json:"pay_to,omitempty"`
 	Payer       string               `json:"payer,omitempty"`
+	// Scheme is how it was paid, empty for exact. Voucher is what was paid by voucher, and Hold
+	// what an escrow holds.
+	Scheme  string       `json:"scheme,omitempty"`
+	Voucher *VoucherPaid `json:"voucher,omitempty"`
+	Hold    *HoldView    `json:"hold,omitempty"`
 	// ValidBefore is when the signature stops being worth money.
 	ValidBefore time.Time `json:"valid_before,omitzero"`
 	SignedAt    time.Time `json:"signed_at,omitzero"`   // or a moment before
@@ -119,10 +125,12 @@ func (b *Buyer) Buy(ctx context.Context, rawURL string, o Options) (_ *Result, e
 	if t.Chosen < 0 {
 		return nil, t.err
 	}
+	t.again = o.Again
 	p, err := b.intend(ctx, t, r, u)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, p.letGo()) }()
 	if err := b.journalled(ctx, h, o, t, p); err != nil {
 		return nil, err
 	}
@@ -138,10 +146,12 @@ func (b *Buyer) Buy(ctx context.Context, rawURL string, o Options) (_ *Result, e
 // open takes a request for a purchase of its own, for as long as it takes to read the terms.
 func (b *Buyer) open(ctx context.Context, digest string) (hold, error) {
 	if b.cfg.Journal == nil {
-		return nil, errors.New("opening the journal: none is configured")
+		return nil, errNoJournal
 	}
 	return b.cfg.Journal.hold(ctx, digest, b.holding(b.cfg.Timeout))
 }
+
+var errNoJournal = errors.New("opening the journal: none is configured")
 
 // holding is how long a request is held for something that takes no longer than d.
 func (b *Buyer) holding(d time.Duration) time.Duration { return d + time.Minute }
@@ -181,6 +191,11 @@ func (b *Buyer) journalled(ctx context.Context, h hold, o Options, t *Terms, p *
 	if err := b.sign(p, t, key); err != nil {
 		return err
 	}
+	if p.channel != nil {
+		if err := p.channel.save(ctx, b.cfg.Now()); err != nil {
+			return err
+		}
+	}
 	return h.update(ctx, p)
 }
 
@@ -208,11 +223,20 @@ func idempotencyKey(ctx context.Context, h hold, o Options, t *Terms) (string, e
 }
 
 // finish presents a journalled payment until it is answered, and journals the answer.
-func (b *Buyer) finish(ctx context.Context, h hold, p *purchase) (*Result, error) {
+func (b *Buyer) finish(ctx context.Context, h hold, p *purchase) (_ *Result, err error) {
 	if _, err := parseURL(p.Request.URL); err != nil {
 		return nil, err
 	}
+	if p.Voucher != nil && p.channel == nil {
+		if p.channel, err = b.takeChannel(ctx, p.Voucher.Channel); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, p.letGo()) }()
+	}
 	a, err := b.present(ctx, h, p)
+	if err == nil && p.Voucher != nil {
+		a, err = b.inStep(ctx, h, p, a)
+	}
 	if err != nil {
 		if b.cfg.Now().After(p.validBefore().Add(graceAfterExpiry)) {
 			p.State = Unknown
@@ -227,7 +251,14 @@ func (b *Buyer) finish(ctx context.Context, h hold, p *purchase) (*Result, error
 		p.State = Delivered
 	}
 	// The good is in hand: failing to journal it is told beside it.
-	jerr := h.update(context.WithoutCancel(ctx), p)
+	var jerr error
+	if p.Voucher != nil {
+		// The channel goes first: a purchase that is asked about again counts there once.
+		if p.count(); p.channel.c != nil {
+			jerr = p.channel.save(context.WithoutCancel(ctx), b.cfg.Now())
+		}
+	}
+	jerr = errors.Join(jerr, h.update(context.WithoutCancel(ctx), p))
 	res := b.result(ctx, p)
 	b.log.Info("payment answered", "status", a.Status, "state", p.State, "billed", res.Billed, "transaction",
 		res.Transaction)
@@ -265,7 +296,7 @@ func (b *Buyer) present(ctx context.Context, h hold, p *purchase) (*answer, erro
 			d = max(d, retryAfter(a.Header, now))
 		}
 		d = min(d, end.Sub(now)+time.Second)
-		if err := h.keep(ctx, b.holding(d)); errors.Is(err, errNotHeld) {
+		if err := p.keep(ctx, h, b.holding(d)); errors.Is(err, errNotHeld) {
 			return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
 		}
 		b.log.Warn("payment not answered, presenting the same one again", "error", err, "in", d)
@@ -281,7 +312,7 @@ func (b *Buyer) present(ctx context.Context, h hold, p *purchase) (*answer, erro
 
 // once presents the payment, held for as long as that may take.
 func (b *Buyer) once(ctx context.Context, h hold, p *purchase) (*answer, error) {
-	if err := h.keep(ctx, b.holding(b.cfg.Timeout)); err != nil {
+	if err := p.keep(ctx, h, b.holding(b.cfg.Timeout)); err != nil {
 		return nil, err
 	}
 	return b.exchange(ctx, p.Request, MaxBody)
@@ -304,6 +335,9 @@ func (a *answer) pending() bool {
 		// A stock seller whose wait for the block ran out answers 402 with this reason.
 		s, err := a.settlement()
 		if err == nil && (s.ErrorReason == "settlement_pending" || s.ErrorReason == reasonDuplicate) {
+			return true
+		}
+		if strings.Contains(a.reasons(), rail.ReasonBusy) { // another purchase of the channel is under way
 			return true
 		}
 	}
@@ -338,7 +372,14 @@ func (b *Buyer) result(ctx context.Context, p *purchase) *Result {
 		State: p.State, Network: p.Network, Asset: p.Asset, Nonce: p.Nonce, Amount: p.Amount, PayTo: p.PayTo,
 		Payer: p.Payer, ValidBefore: p.validBefore(), SignedAt: p.CreatedAt,
 		Journal: b.cfg.Journal.place(p.ID), Billed: "unknown", Warnings: []string{},
-		Receipt: Receipt{Note: "the door gave no signed receipt"},
+		Receipt: Receipt{Note: "the door gave no signed receipt"}, Scheme: p.Scheme,
+	}
+	r.Warnings = append(r.Warnings, p.trouble...)
+	if p.Voucher != nil {
+		r.Voucher = p.Voucher.paid()
+	}
+	if p.Hold != nil {
+		r.Hold = p.held()
 	}
 	a := p.Answer
 	if a == nil {
@@ -412,7 +453,7 @@ func (b *Buyer) settled(ctx context.Context, r *Result, p *purchase, s *x402.Set
 	if s.Payer != "" && !networks.SameAddress(p.Network, s.Payer, p.Payer) {
 		warn("The settlement names another payer: %s.", printable(s.Payer, 60))
 	}
-	if s.Amount != "" && s.Amount != strconv.FormatInt(p.Amount, 10) {
+	if s.Amount != "" && s.Amount != p.deposited() {
 		warn("The settlement names another amount: %s.", printable(s.Amount, 60))
 	}
 }
@@ -444,6 +485,9 @@ func (a *answer) refusal(r *Result) error {
 	}
 	if r.Billed == "yes" {
 		return fmt.Errorf("%w; the money has moved: keep %s", e, r.Journal)
+	}
+	if r.Voucher != nil {
+		return fmt.Errorf("%w; nothing was charged as far as the door says, and the same voucher buys another time", e)
 	}
 	return fmt.Errorf("%w; no other payment was signed, and this one stays valid until %s", e,
 		r.ValidBefore.Format(time.RFC3339))

@@ -13,6 +13,10 @@
 //	terms, err := b.Terms(ctx, url, buyer.Options{}) // free; terms.Text() is for people
 //	result, err := b.Buy(ctx, url, buyer.Options{Agreed: terms})
 //
+// Where it is told to it pays by vouchers out of channels, which stand in the journal beside the
+// purchases (scheme batch-settlement), and lets a payment be held until the seller has delivered
+// (auth-capture). What lies in an escrow it gets back without the seller: Withdraw and Reclaim.
+//
 // It is not a wallet: balances, top-ups and chains are not its business. What it knows of a
 // payment's fate is what the door says; whether the money moved is to be read on the chain.
 package buyer
@@ -83,9 +87,16 @@ type Config struct {
 	// SolanaRPC is a node's address, which is asked for a recent blockhash where a door gives none.
 	// Empty: what such a door asks on Solana is not paid.
 	SolanaRPC string
+	// Nodes are addresses of nodes of EVM networks, by CAIP-2, from which channels and holds are
+	// read and to which their calls are sent. Without that of a network nothing is paid by voucher
+	// there.
+	Nodes map[string]string
+	// Hold bounds payments that are held in an escrow. The zero value makes none.
+	Hold HoldLimits
 	// Journal keeps the purchases: Folder or InLedger.
 	Journal Journal
-	// Ceiling is the most that one purchase may cost, in atomic USDC. 0 is DefaultCeiling.
+	// Ceiling is the most that one purchase may cost, and the most that one deposit puts into a
+	// channel, in atomic USDC. 0 is DefaultCeiling.
 	Ceiling int64
 	// MaxValidity is the longest a signature is made valid for; a door may ask for less. Solana's
 	// are good for up to two minutes, whatever is asked for. 0 is DefaultValidity.
@@ -143,6 +154,8 @@ type Choice struct {
 	Amount  int64  // atomic USDC, for doors with several prices; 0: any
 	// Protocol is ByX402 or ByMPP; empty is ByX402.
 	Protocol string
+	// Scheme is one of Schemes; empty: the first of them that the door takes.
+	Scheme string
 }
 
 func (c Choice) protocol() string {
@@ -185,6 +198,15 @@ func New(cfg Config) (*Buyer, error) {
 		if _, known := findAsset(t.Network, t.Address); !known {
 			return nil, fmt.Errorf("configuring the buyer: token %q is not known on network %q", t.Address, t.Network)
 		}
+	}
+	for n := range cfg.Nodes {
+		if f, known := familyOf(n); !known || f.namespace != wallet.NamespaceEVM || chainName(n) == "" {
+			return nil, fmt.Errorf("configuring the buyer: a node is configured for %q, which is no EVM network that "+
+				"is paid on", n)
+		}
+	}
+	if cfg.Hold.Longest < 0 || cfg.Hold.FeeBps < 0 {
+		return nil, errors.New("configuring the buyer: a limit of holds is negative")
 	}
 	log := cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	return &Buyer{cfg: cfg, client: guarded(cfg.Client, cfg.Roots), log: log}, nil

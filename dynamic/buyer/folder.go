@@ -19,7 +19,8 @@ import (
 // room.
 const maxJournalFile = (MaxBody+maxRequestBody)*4/3 + 1<<20
 
-// folder is a journal of one file per purchase, mode 0600, and one lock per request.
+// folder is a journal of one file per purchase and per channel, mode 0600, and one lock per request
+// and channel.
 type folder string
 
 // Folder is a journal in a folder of the buyer's own, which is made when it is missing. A file
@@ -89,13 +90,63 @@ func (f folder) all() (all []*purchase, err error) {
 	return all, errors.Join(errs...)
 }
 
-func (f folder) one(id string) (*purchase, error) {
-	file, err := os.Open(f.place(id))
+// bought implements Journal.
+func (f folder) bought(context.Context) ([]*purchase, error) { return f.all() }
+
+// channelPlace is where a channel is kept.
+func (f folder) channelPlace(id string) string {
+	return filepath.Join(string(f), channelFolder, id+".json")
+}
+
+// channelFolder has the records of channels, one file each.
+const channelFolder = "channels"
+
+// channel implements Journal.
+func (f folder) channel(_ context.Context, id string) (*channel, error) {
+	b, err := readBounded(f.channelPlace(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the journal: %w", err)
 	}
+	return decodeChannel(b, id)
+}
+
+// channels implements Journal.
+func (f folder) channels(ctx context.Context) (list []*channel, err error) {
+	entries, err := os.ReadDir(filepath.Join(string(f), channelFolder))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the journal: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok || strings.HasPrefix(id, ".") {
+			continue
+		}
+		c, err := f.channel(ctx, id)
+		if err != nil {
+			errs = append(errs, err)
+		} else if c != nil {
+			list = append(list, c)
+		}
+	}
+	return list, errors.Join(errs...)
+}
+
+// readBounded reads a file of the journal.
+func readBounded(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
 	defer file.Close()
-	b, err := io.ReadAll(io.LimitReader(file, maxJournalFile))
+	return io.ReadAll(io.LimitReader(file, maxJournalFile))
+}
+
+func (f folder) one(id string) (*purchase, error) {
+	b, err := readBounded(f.place(id))
 	if err != nil {
 		return nil, fmt.Errorf("reading the journal: %w", err)
 	}
@@ -159,19 +210,40 @@ func (h *folderHold) create(ctx context.Context, p *purchase) error {
 
 func (h *folderHold) update(_ context.Context, p *purchase) error { return h.write(p, os.Rename) }
 
-func (h *folderHold) write(p *purchase, move func(from, to string) error) (err error) {
+func (h *folderHold) putChannel(_ context.Context, c *channel) error {
+	b, err := encodeChannel(c)
+	if err != nil {
+		return fmt.Errorf("journalling channel %s: %w", c.Channel.ID, err)
+	}
+	if err := os.MkdirAll(filepath.Join(string(h.folder), channelFolder), 0o700); err != nil {
+		return fmt.Errorf("journalling channel %s: %w", c.Channel.ID, err)
+	}
+	if err := h.replace(h.channelPlace(c.Channel.ID), b, os.Rename); err != nil {
+		return fmt.Errorf("journalling channel %s: %w", c.Channel.ID, err)
+	}
+	return nil
+}
+
+func (h *folderHold) write(p *purchase, move func(from, to string) error) error {
 	b, err := encodePurchase(p)
+	if err == nil {
+		err = h.replace(h.place(p.ID), b, move)
+	}
 	if err != nil {
 		return fmt.Errorf("journalling purchase %s: %w", p.ID, err)
 	}
-	dir := string(h.folder)
-	f, err := os.CreateTemp(dir, "."+p.ID+"-*") // mode 0600
+	return nil
+}
+
+// replace writes a file beside its place and moves it there; it returns when that is durable.
+func (h *folderHold) replace(place string, b []byte, move func(from, to string) error) (err error) {
+	dir := filepath.Dir(place)
+	f, err := os.CreateTemp(dir, "."+filepath.Base(place)+"-*") // mode 0600
 	if err != nil {
-		return fmt.Errorf("journalling purchase %s: %w", p.ID, err)
+		return err
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("journalling purchase %s: %w", p.ID, err)
 			if rerr := os.Remove(f.Name()); !errors.Is(rerr, fs.ErrNotExist) {
 				err = errors.Join(err, rerr)
 			}
@@ -183,7 +255,7 @@ func (h *folderHold) write(p *purchase, move func(from, to string) error) (err e
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err := move(f.Name(), h.place(p.ID)); err != nil {
+	if err := move(f.Name(), place); err != nil {
 		return err
 	}
 	return syncDir(dir)

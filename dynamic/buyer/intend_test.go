@@ -20,7 +20,8 @@ func TestIntentHoldsNoSignature(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	terms := &Terms{Entries: []Entry{{Network: "eip155:8453", Atomic: 500_000, asset: assets[0]}}, ValidSeconds: 300}
+	terms := &Terms{Entries: []Entry{{Scheme: schemeExact,
+		Network: "eip155:8453", Atomic: 500_000, asset: assets[0]}}, ValidSeconds: 300}
 	p, err := b.intend(t.Context(), terms, request{Method: "GET"}, u)
 	if err != nil {
 		t.Fatal(err)

@@ -20,11 +20,16 @@ type Journal interface {
 	// unfinished are the purchases that were begun and have no end, oldest first. One that cannot
 	// be read is named in the error and hides no other.
 	unfinished(ctx context.Context) ([]*purchase, error)
+	// bought are all purchases, as unfinished.
+	bought(ctx context.Context) ([]*purchase, error)
+	// channel is a channel by its id, nil for one that is not there; channels are all.
+	channel(ctx context.Context, id string) (*channel, error)
+	channels(ctx context.Context) ([]*channel, error)
 	// place is where a purchase is kept, for people.
 	place(id string) string
 }
 
-// A hold is a request that nobody else buys meanwhile.
+// A hold is a request, or a channel, that nobody else buys or buys by meanwhile.
 type hold interface {
 	// keep makes it last for so long from now. The error is errNotHeld where somebody else may have
 	// it by now.
@@ -43,6 +48,9 @@ type hold interface {
 	// update replaces a purchase and returns when it is durable; nothing is written by who has lost
 	// the hold.
 	update(ctx context.Context, p *purchase) error
+	// putChannel adds or replaces a channel and returns when it is durable. The hold is that of the
+	// channel.
+	putChannel(ctx context.Context, c *channel) error
 	release() error
 }
 
@@ -74,6 +82,7 @@ type purchase struct {
 	CreatedAt time.Time `json:"created_at"`
 
 	Protocol    string `json:"protocol,omitempty"` // x402 where it is left out
+	Scheme      string `json:"scheme,omitempty"`   // exact where it is left out
 	Network     string `json:"network"`
 	Asset       string `json:"asset"`
 	Amount      int64  `json:"amount"` // atomic units
@@ -83,12 +92,18 @@ type purchase struct {
 	ValidBefore int64  `json:"valid_before"` // Unix seconds
 	Resource    string `json:"resource,omitempty"`
 
+	Voucher *voucherUse `json:"voucher,omitempty"` // of scheme batch-settlement
+	Hold    *heldMoney  `json:"hold,omitempty"`    // of scheme auth-capture
+
 	// Request is what is sent, byte for byte, with the signature.
 	Request request `json:"request"`
 	Answer  *answer `json:"answer,omitempty"`
 
-	repeated bool   // presented before, by this process or another
-	message  []byte // what is signed, on Solana
+	repeated bool         // presented before, by this process or another
+	message  []byte       // what is signed, on Solana
+	channel  *heldChannel // of a purchase by voucher, while it is under way
+	trouble  []string     // what was odd about an answer to a voucher
+	again    bool         // although another's answer is not known
 }
 
 func (p *purchase) validBefore() time.Time { return time.Unix(p.ValidBefore, 0).UTC() }

@@ -19,6 +19,7 @@ import (
 	"store.example/agentstore/dynamic/ledger/ledgertest"
 	"store.example/agentstore/dynamic/ledger/postgres"
 	"store.example/agentstore/dynamic/pay/x402"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // ahead is a ledger whose clock is put forward, by which leases of the dead end.
@@ -128,6 +129,30 @@ func keepsTo(t *testing.T, one, two Journal) {
 	if err := errors.Join(h.keep(ctx, time.Hour), h.update(ctx, p)); err != nil {
 		t.Fatal(err)
 	}
+	config := rail.Channel{Payer: baseUSD, Signer: baseUSD, Receiver: payTo, Authorizer: payTo, Token: baseUSD,
+		Delay: 900, Salt: nonceText([32]byte{})}
+	config.ID = nonceText(channelConfig(config).ID(8453))
+	put := &channel{Format: channelFormat, Network: "eip155:8453", Channel: config, Charged: 5}
+	if c, err := two.channel(ctx, config.ID); err != nil || c != nil {
+		t.Errorf("a channel that is not there: %+v, %v", c, err)
+	}
+	err = h.putChannel(ctx, put)
+	put.Charged = 7
+	if err := errors.Join(err, h.putChannel(ctx, put)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := two.channel(ctx, config.ID)
+	all, bad := two.channels(ctx)
+	if err := errors.Join(err, bad); err != nil || *c != *put || len(all) != 1 || *all[0] != *put {
+		t.Errorf("a channel: %+v, %+v, %v", c, all, err)
+	}
+	if _, err := decodeChannel([]byte(strings.Replace(string(must(encodeChannel(put))), `"delay": 900`, `"delay": 901`, 1)),
+		config.ID); err == nil {
+		t.Error("a channel is read under the id of another")
+	}
+	if bought, err := two.bought(ctx); err != nil || len(bought) != 1 || bought[0].ID != p.ID {
+		t.Errorf("bought: %+v, %v", bought, err)
+	}
 	if list, err := two.unfinished(ctx); err != nil || len(list) != 0 {
 		t.Errorf("unfinished after its end: %+v, %v", list, err)
 	}
@@ -149,6 +174,14 @@ func keepsTo(t *testing.T, one, two Journal) {
 	}
 }
 
+// must is a value without an error.
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
 // Who slept through the end of a hold writes nothing any more and presents nothing.
 func TestAHoldThatEnded(t *testing.T) {
 	db := ledger.NewMem(ledger.MemOptions{})
@@ -163,7 +196,8 @@ func TestAHoldThatEnded(t *testing.T) {
 	}
 	p := &purchase{Format: journalFormat, ID: "20261122T000000Z-1", State: Intended, Nonce: "0x01", Request: r}
 	for what, err := range map[string]error{"create": slept.create(t.Context(), p),
-		"keep": slept.keep(t.Context(), time.Minute)} {
+		"keep":    slept.keep(t.Context(), time.Minute),
+		"channel": slept.putChannel(t.Context(), &channel{Network: "eip155:8453"})} {
 		if !errors.Is(err, errNotHeld) {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -19,6 +19,8 @@ const (
 	boughtDone  = "done"
 	boughtNonce = "nonce"
 	boughtKey   = "key"
+	// boughtChannel are channels, by their ids.
+	boughtChannel = "channel"
 )
 
 // writeTime bounds one transaction of the journal.
@@ -62,22 +64,39 @@ func (l inLedger) hold(ctx context.Context, digest string, ttl time.Duration) (h
 	return h, nil
 }
 
-func (l inLedger) unfinished(ctx context.Context) (list []*purchase, err error) {
+func (l inLedger) unfinished(ctx context.Context) ([]*purchase, error) {
+	return scanned(ctx, l, decodePurchase, boughtOpen)
+}
+
+func (l inLedger) bought(ctx context.Context) ([]*purchase, error) {
+	return scanned(ctx, l, decodePurchase, boughtOpen, boughtDone)
+}
+
+func (l inLedger) channels(ctx context.Context) ([]*channel, error) {
+	return scanned(ctx, l, decodeChannel, boughtChannel)
+}
+
+// scanned are all records of some kinds. One that cannot be read is named in the error and hides no
+// other.
+func scanned[T any](ctx context.Context, l inLedger, decode func([]byte, string) (T, error),
+	kinds ...string) (list []T, err error) {
 	var broken []error
 	err = l.db.View(ctx, func(tx ledger.Tx) error {
 		list, broken = nil, nil
-		for e, err := range tx.Scan(ledger.Prefix(ledger.BoughtKey(l.name, boughtOpen))) {
-			if err != nil {
-				return err
-			}
-			parts, err := ledger.Parts(e.Key)
-			if err != nil {
-				return err
-			}
-			if p, err := decodePurchase(e.Value, parts[len(parts)-1]); err != nil {
-				broken = append(broken, err)
-			} else {
-				list = append(list, p)
+		for _, kind := range kinds {
+			for e, err := range tx.Scan(ledger.Prefix(ledger.BoughtKey(l.name, kind))) {
+				if err != nil {
+					return err
+				}
+				parts, err := ledger.Parts(e.Key)
+				if err != nil {
+					return err
+				}
+				if one, err := decode(e.Value, parts[len(parts)-1]); err != nil {
+					broken = append(broken, err)
+				} else {
+					list = append(list, one)
+				}
 			}
 		}
 		return nil
@@ -86,6 +105,35 @@ func (l inLedger) unfinished(ctx context.Context) (list []*purchase, err error) 
 		return nil, fmt.Errorf("reading the journal: %w", err)
 	}
 	return list, errors.Join(broken...)
+}
+
+func (l inLedger) channel(ctx context.Context, id string) (c *channel, err error) {
+	err = l.db.View(ctx, func(tx ledger.Tx) error {
+		c = nil
+		b, err := tx.Get(l.key(boughtChannel, id))
+		if errors.Is(err, ledger.ErrNotFound) {
+			return nil
+		}
+		if err == nil {
+			c, err = decodeChannel(b, id)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the journal: %w", err)
+	}
+	return c, nil
+}
+
+func (h *ledgerHold) putChannel(ctx context.Context, c *channel) error {
+	b, err := encodeChannel(c)
+	if err == nil {
+		err = h.held(ctx, func(tx ledger.Tx) error { return tx.Set(h.key(boughtChannel, c.Channel.ID), b) })
+	}
+	if err != nil {
+		return fmt.Errorf("journalling channel %s: %w", c.Channel.ID, err)
+	}
+	return nil
 }
 
 type ledgerHold struct {

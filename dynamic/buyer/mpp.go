@@ -168,7 +168,7 @@ func challengeOf(members map[string]jsontext.Value) (map[string]string, error) {
 // same.
 func (b *Buyer) chargeEntry(c map[string]string) Entry {
 	refused := func(format string, args ...any) Entry {
-		return Entry{Scheme: printable(c["method"]+"/"+c["intent"], 60), Flow: "authorization",
+		return Entry{Scheme: printable(c["method"]+"/"+c["intent"], 60), Flow: flowAuthorization,
 			Refused: fmt.Sprintf(format, args...)}
 	}
 	if c["method"] != "evm" && c["method"] != "usdc" || c["intent"] != "charge" {
@@ -186,7 +186,7 @@ func (b *Buyer) chargeEntry(c map[string]string) Entry {
 	end, err := time.Parse(time.RFC3339, c["expires"])
 	network := "eip155:" + strconv.FormatUint(d.ChainID, 10)
 	asset, _ := findAsset(network, r.Currency)
-	accept, bad := json.Marshal(map[string]any{"scheme": "exact", "network": network, "amount": r.Amount,
+	accept, bad := json.Marshal(map[string]any{"scheme": schemeExact, "network": network, "amount": r.Amount,
 		"asset": r.Currency, "payTo": r.Recipient,
 		"maxTimeoutSeconds": max(0, int64(end.Sub(b.cfg.Now())/time.Second)),
 		"extra":             map[string]string{"name": asset.Name, "version": asset.Version}})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -16,6 +17,7 @@ import (
 // intend decides on a payment: everything that will be signed, and nothing signed yet.
 func (b *Buyer) intend(ctx context.Context, t *Terms, r request, u *url.URL) (*purchase, error) {
 	e := t.Entries[t.Chosen]
+	s, _, _ := schemeOf(e.Scheme, e.Network)
 	f, _ := familyOf(e.Network)
 	now := b.cfg.Now().UTC().Truncate(time.Second)
 	end := now.Unix() + t.ValidSeconds
@@ -26,10 +28,13 @@ func (b *Buyer) intend(ctx context.Context, t *Terms, r request, u *url.URL) (*p
 	p := &purchase{
 		Format: journalFormat, ID: newID(now), State: Intended, CreatedAt: now, Protocol: t.Protocol,
 		Network: e.Network, Asset: e.asset.Address, Amount: e.Atomic, PayTo: e.payTo,
-		Payer: f.payer(&b.cfg), ValidBefore: end, Resource: t.Resource, Request: r,
+		Payer: f.payer(&b.cfg), ValidBefore: end, Resource: t.Resource, Request: r, again: t.again,
 	}
-	if err := f.draft(ctx, b, p, e); err != nil {
-		return nil, fmt.Errorf("making the payment: %w", err)
+	if e.Scheme != schemeExact {
+		p.Scheme = e.Scheme
+	}
+	if err := s.draft(ctx, b, p, e); err != nil {
+		return nil, errors.Join(fmt.Errorf("making the payment: %w", err), p.letGo())
 	}
 	return p, nil
 }
@@ -37,8 +42,8 @@ func (b *Buyer) intend(ctx context.Context, t *Terms, r request, u *url.URL) (*p
 // sign signs what was decided on and makes the whole request that presents it.
 func (b *Buyer) sign(p *purchase, t *Terms, key string) error {
 	e := t.Entries[t.Chosen]
-	f, _ := familyOf(e.Network)
-	payload, err := f.sign(b, p, e)
+	s, _, _ := schemeOf(e.Scheme, e.Network)
+	payload, err := s.sign(b, p, e)
 	if err != nil {
 		return fmt.Errorf("signing the payment: %w", err)
 	}

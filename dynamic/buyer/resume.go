@@ -12,7 +12,7 @@ import (
 // those of the purchases, each as Buy would return it: ErrBusy where another process is at it.
 func (b *Buyer) Resume(ctx context.Context) (results []*Result, err error) {
 	if b.cfg.Journal == nil {
-		return nil, errors.New("opening the journal: none is configured")
+		return nil, errNoJournal
 	}
 	all, err := b.cfg.Journal.unfinished(ctx)
 	errs := []error{err}

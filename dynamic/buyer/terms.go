@@ -50,6 +50,7 @@ type Terms struct {
 	// Warnings is everything odd, in plain sentences.
 	Warnings []string `json:"warnings"`
 
+	again      bool  // the caller's
 	err        error // why nothing is chosen, for errors.Is
 	answer     *answer
 	keys       *keyring
@@ -68,11 +69,14 @@ type Entry struct {
 	Atomic            int64  `json:"atomic"`           // the amount in atomic units; 0 when it cannot be read
 	PayTo             string `json:"pay_to"`
 	MaxTimeoutSeconds int64  `json:"max_timeout_seconds"`
-	Flow              string `json:"flow"`              // authorization, upfront, …
+	Flow              string `json:"flow"`              // authorization, upfront, escrow, …
 	Refused           string `json:"refused,omitempty"` // why it is not paid; empty when it can be
 	// CredentialHeader is the field in which a challenge of MPP wants its credential, empty for
 	// Authorization.
 	CredentialHeader string `json:"credential_header,omitempty"`
+	// MinDeposit is the least that the door wants in a channel, in atomic units, of scheme
+	// batch-settlement; 0 where it does not say.
+	MinDeposit int64 `json:"min_deposit,omitempty"`
 	// Unable is set where it could be paid, though not by this buyer as it is configured.
 	Unable bool   `json:"unable,omitempty"`
 	Offer  string `json:"offer"` // what is known of its signed offer
@@ -83,6 +87,8 @@ type Entry struct {
 	raw         jsontext.Value
 	extra       jsontext.Value
 	solana      solanaExtra       // what extra says on Solana
+	voucher     voucherTerms      // what extra says of channels
+	hold        holdTerms         // what extra says of a hold
 	challenge   map[string]string // of MPP
 	end         time.Time         // of the challenge
 }
@@ -228,7 +234,7 @@ func readEntry(raw jsontext.Value) Entry {
 		e.Refused = "extra is not an object"
 		return e
 	}
-	e.Flow = cmp.Or(x.PaymentFlow, "authorization")
+	e.Flow = cmp.Or(x.PaymentFlow, flowAuthorization)
 	var known bool
 	e.asset, known = findAsset(e.Network, e.Asset)
 	if known {
@@ -237,20 +243,23 @@ func readEntry(raw jsontext.Value) Entry {
 	n, ok := atomic(e.Amount)
 	e.Atomic = n
 	f, _ := familyOf(e.Network)
+	s, _, paid := schemeOf(e.Scheme, e.Network)
 	var err error
 	if known { // so its family is
 		e.payTo, err = f.address(e.PayTo)
 	}
 	switch {
-	case e.Scheme != "exact":
+	case !slices.Contains(Schemes(), e.Scheme):
 		e.Refused = fmt.Sprintf("scheme %s is not known", quoted(e.Scheme))
 	case e.Chain == "":
 		e.Refused = fmt.Sprintf("network %s is not known", quoted(e.Network))
 	case !known:
 		e.Refused = fmt.Sprintf("asset %s is not a known dollar token of %s", quoted(e.Asset), e.Chain)
-	case f.judge(&e, x) != "":
-		e.Refused = f.judge(&e, x)
-	case e.Flow != "authorization" && e.Flow != "upfront":
+	case !paid:
+		e.Refused = fmt.Sprintf("scheme %s is not paid on %s", quoted(e.Scheme), e.Chain)
+	case s.judge(&e, x) != "":
+		e.Refused = s.judge(&e, x)
+	case !slices.Contains(s.flows, e.Flow):
 		e.Refused = fmt.Sprintf("payment flow %s is not known", quoted(e.Flow))
 	case !ok:
 		e.Refused = fmt.Sprintf("amount %s is not a plain whole number of atomic units", quoted(e.Amount))
@@ -279,7 +288,8 @@ func (b *Buyer) judge(e *Entry) {
 		return
 	}
 	f, _ := familyOf(e.Network)
-	switch unable := f.able(&b.cfg, e); {
+	s, _, _ := schemeOf(e.Scheme, e.Network)
+	switch unable := s.able(&b.cfg, e); {
 	case len(b.cfg.Networks) > 0 && !slices.Contains(b.cfg.Networks, e.Network):
 		e.Refused = "its network is not among those that may be paid on"
 	case !b.cfg.paysIn(e):
@@ -301,20 +311,29 @@ func (c *Config) paysIn(e *Entry) bool {
 	})
 }
 
-// choose picks the first payable entry that the choice allows, one that settles after the good is
-// made before one that is paid up front, as stock clients do.
+// before reports whether an entry is paid rather than one that stands before it: by the order of
+// schemes, and then what settles after the good is made before what is paid up front, as stock
+// clients do.
+func (e *Entry) before(o Entry) bool {
+	_, mine, _ := schemeOf(e.Scheme, e.Network)
+	_, its, _ := schemeOf(o.Scheme, o.Network)
+	return mine < its || mine == its && o.Flow != flowAuthorization && e.Flow == flowAuthorization
+}
+
+// choose picks the first payable entry that the choice allows and that none goes before.
 func (b *Buyer) choose(t *Terms, c Choice) {
 	var over *Entry
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		switch {
-		case c.Network != "" && e.Network != c.Network, c.Amount != 0 && e.Atomic != c.Amount:
+		case c.Network != "" && e.Network != c.Network, c.Amount != 0 && e.Atomic != c.Amount,
+			c.Scheme != "" && e.Scheme != c.Scheme:
 		case e.overCeiling:
 			if over == nil || e.Atomic < over.Atomic {
 				over = e
 			}
 		case e.Refused != "":
-		case t.Chosen < 0, t.Entries[t.Chosen].Flow != "authorization" && e.Flow == "authorization":
+		case t.Chosen < 0, e.before(t.Entries[t.Chosen]):
 			t.Chosen = i
 		}
 	}
@@ -341,7 +360,8 @@ func (b *Buyer) settleOn(t *Terms, i int, why string) {
 	e := t.Entries[i]
 	f, _ := familyOf(e.Network)
 	t.Chosen, t.err, t.Why, t.Because, t.Payer = i, nil, "", why, f.payer(&b.cfg)
-	t.ValidSeconds = f.seconds(min(e.MaxTimeoutSeconds, int64(b.cfg.MaxValidity/time.Second)))
+	s, _, _ := schemeOf(e.Scheme, e.Network)
+	t.ValidSeconds = s.seconds(min(e.MaxTimeoutSeconds, int64(b.cfg.MaxValidity/time.Second)))
 }
 
 // because is why an entry was chosen.
@@ -355,12 +375,19 @@ func because(t *Terms, c Choice) string {
 	switch {
 	case payable == 1:
 		return fmt.Sprintf("the only one of %d that can be paid", len(t.Entries))
-	case c.Network != "" || c.Amount != 0:
+	case c.Network != "" || c.Amount != 0 || c.Scheme != "":
 		return fmt.Sprintf("the first of %d that can be paid and fits what was asked for", payable)
+	case t.Chosen > 0 && t.Entries[t.Chosen].Scheme != t.first().Scheme:
+		return fmt.Sprintf("the first of %d that can be paid by scheme %s", payable, t.Entries[t.Chosen].Scheme)
 	case t.Chosen > 0 && slices.ContainsFunc(t.Entries[:t.Chosen], func(e Entry) bool { return e.Refused == "" }):
 		return fmt.Sprintf("the first of %d that can be paid whose money moves after the good is made", payable)
 	}
 	return fmt.Sprintf("the first of %d that can be paid", payable)
+}
+
+// first is the first entry that can be paid.
+func (t *Terms) first() Entry {
+	return t.Entries[max(0, slices.IndexFunc(t.Entries, func(e Entry) bool { return e.Refused == "" }))]
 }
 
 // suspect warns of everything odd in the terms.
@@ -375,7 +402,7 @@ func (b *Buyer) suspect(t *Terms, u *url.URL) {
 	}
 	for i, e := range t.Entries {
 		if _, known := familyOf(e.Network); known && e.Refused != "" && !e.overCeiling && !e.Unable &&
-			e.Scheme == "exact" {
+			e.Scheme == schemeExact {
 			t.warn("Entry %d is not payable: %s.", i, e.Refused)
 		}
 	}
@@ -383,7 +410,7 @@ func (b *Buyer) suspect(t *Terms, u *url.URL) {
 		return
 	}
 	e := t.Entries[t.Chosen]
-	if e.Flow == "upfront" {
+	if e.Flow == flowUpfront {
 		t.warn("The payment is settled before the good is made.")
 	}
 	if e.asset.Test {
@@ -440,7 +467,8 @@ func (b *Buyer) agreed(t, before *Terms) error {
 	o := before.Entries[before.Chosen]
 	best := -1
 	for i, e := range t.Entries {
-		if e.Refused == "" && e.Network == o.Network && networks.SameAddress(o.Network, e.Asset, o.Asset) &&
+		if e.Refused == "" && e.Scheme == o.Scheme && e.Network == o.Network &&
+			networks.SameAddress(o.Network, e.Asset, o.Asset) &&
 			networks.SameAddress(o.Network, e.PayTo, o.PayTo) && e.Flow == o.Flow &&
 			e.Atomic <= o.Atomic && (best < 0 || e.Atomic > t.Entries[best].Atomic) {
 			best = i

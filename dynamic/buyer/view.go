@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Text is the terms for people, in plain lines. Nothing in it can move a terminal's cursor: what
@@ -36,6 +38,14 @@ func (t *Terms) Text() string {
 		line("Protocol", "%s", protocol)
 		line("Price", "%s %s (%d atomic units)", USDC(e.Atomic), e.Symbol, e.Atomic)
 		line("Ceiling", "%s USDC for one purchase", USDC(t.Ceiling))
+		if e.Scheme == rail.SchemeVouchers {
+			line("Deposit", "at least %s %s where the channel holds too little; what is not spent comes back",
+				USDC(max(e.MinDeposit, e.Atomic)), e.Symbol)
+		}
+		if e.Scheme == rail.SchemeCapture {
+			line("Held", "by the escrow until the seller delivers; from %s on it can be reclaimed",
+				chainTime(*e.hold.Capture))
+		}
 		line("Network", "%s (%s)", e.Chain, e.Network)
 		line("Token", "%s", e.asset.Address)
 		line("Pay to", "%s", e.payTo)

@@ -221,7 +221,7 @@ func TestAFacilitatorRefuses(t *testing.T) {
 	}
 	for name, body := range map[string]string{
 		"nothing": "", "array": "[]", "twice": `{"x402Version":2,"x402Version":2}`, "long": `{"x":"` +
-			strings.Repeat("x", 70<<10) + `"}`,
+			strings.Repeat("x", facilitator.MaxRequest) + `"}`,
 	} {
 		for _, path := range []string{"/verify", "/settle"} {
 			var e struct{ Error string }

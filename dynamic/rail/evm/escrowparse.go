@@ -86,6 +86,13 @@ func (r *Rail) ParseChannel(payload []byte, accepted rail.Requirement) (*rail.Ch
 	switch {
 	case r.cfg.Authorizer == nil:
 		return nil, batch("authorizer_not_configured", "no vouchers are taken on %s", r.cfg.Name)
+	}
+	return r.parseChannel(payload, accepted)
+}
+
+// parseChannel is ParseChannel of a channel that anybody takes.
+func (r *Rail) parseChannel(payload []byte, accepted rail.Requirement) (*rail.ChannelPayment, error) {
+	switch {
 	case accepted.Network != r.cfg.Network || !strings.EqualFold(accepted.Asset, r.cfg.Asset):
 		return nil, malformed("the accepted entry is not of this network and asset")
 	case len(payload) > maxPayload:

@@ -20,6 +20,11 @@ func (r *Rail) VerifyVoucher(ctx context.Context, p *rail.ChannelPayment, want r
 	if ref := r.checkChannel(&p.Channel, want); ref != nil {
 		return false, ref
 	}
+	return r.voucherSigned(ctx, p)
+}
+
+// voucherSigned is VerifyVoucher of a channel that is one of the terms.
+func (r *Rail) voucherSigned(ctx context.Context, p *rail.ChannelPayment) (coded bool, err error) {
 	c, sig := &p.Channel, p.Voucher.Signature
 	hash := r.voucherDigest(c, p.Voucher.Max)
 	bad := batch("voucher_signature", "the signature is not that of the channel's signer")
@@ -73,16 +78,23 @@ func (r *Rail) checkChannel(c *rail.Channel, want rail.Requirement) *rail.Refusa
 // VerifyDeposit implements rail.Channels.
 func (r *Rail) VerifyDeposit(ctx context.Context, p *rail.ChannelPayment, want rail.Requirement,
 	now time.Time) (rail.Verified, rail.ChannelState, error) {
+	if ref := r.checkChannel(&p.Channel, want); ref != nil {
+		return rail.Verified{}, rail.ChannelState{}, ref
+	}
+	if rail.Atomic(p.Deposit.Amount) < r.cfg.MinDeposit {
+		return rail.Verified{}, rail.ChannelState{}, batch("deposit_below_min_deposit", "a deposit is at least %d",
+			r.cfg.MinDeposit)
+	}
+	return r.depositGood(ctx, p, want, now)
+}
+
+// depositGood is VerifyDeposit of a channel that is one of the terms.
+func (r *Rail) depositGood(ctx context.Context, p *rail.ChannelPayment, want rail.Requirement,
+	now time.Time) (rail.Verified, rail.ChannelState, error) {
 	fail := func(err error) (rail.Verified, rail.ChannelState, error) {
 		return rail.Verified{}, rail.ChannelState{}, err
 	}
 	d := p.Deposit
-	if ref := r.checkChannel(&p.Channel, want); ref != nil {
-		return fail(ref)
-	}
-	if rail.Atomic(d.Amount) < r.cfg.MinDeposit {
-		return fail(batch("deposit_below_min_deposit", "a deposit is at least %d", r.cfg.MinDeposit))
-	}
 	head, err := r.newest(ctx)
 	if err != nil {
 		return fail(err)
@@ -101,7 +113,7 @@ func (r *Rail) VerifyDeposit(ctx context.Context, p *rail.ChannelPayment, want r
 	} else if err != nil {
 		return fail(err)
 	}
-	if _, err := r.VerifyVoucher(ctx, p, want, now); err != nil {
+	if _, err := r.voucherSigned(ctx, p); err != nil {
 		return fail(err)
 	}
 	var code, balance, used, allowance hexutil.Bytes

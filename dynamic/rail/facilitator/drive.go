@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +37,11 @@ func (h *Handler) resume(n rail.Rail) {
 					if !strings.HasPrefix(m.ID, idPrefix) {
 						continue
 					}
-					if j, _ := h.job(n, &p, n.Requirement(p.Amount.Int64()), ""); j != nil {
+					a := asked{rail: n, p: &p, want: n.Requirement(p.Amount.Int64())}
+					if !ofSeller(&p) {
+						a.payer = p.Payer
+					}
+					if j, _ := h.job(&a); j != nil {
 						h.driver(j)
 					}
 				}
@@ -104,7 +107,10 @@ func (h *Handler) begin(j *job) (*settle.Settlement, error) {
 	id := settlementID(j.p)
 	s, err := h.cfg.Settles.Load(h.ctx, id)
 	if errors.Is(err, ledger.ErrNotFound) {
-		seen, err := h.check(h.ctx, j.client, j.rail, j.p, j.want)
+		seen, _, err := h.check(h.ctx, j.asked)
+		if err == nil && j.late {
+			err = h.worth(h.ctx, j.asked)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -114,7 +120,7 @@ func (h *Handler) begin(j *job) (*settle.Settlement, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if !slices.Equal(s.Member(id).Payment.Signature, j.p.Signature) {
+	if stored := s.Member(id).Payment; !same(&stored, j.p) {
 		return nil, &rail.Refusal{Reason: "duplicate_settlement"}
 	}
 	h.conclude(j, Settled{Transaction: s.Tx(id), Reason: Pending})
@@ -123,6 +129,17 @@ func (h *Handler) begin(j *job) (*settle.Settlement, error) {
 
 // admit signs the settlement of a payment as soon as its payer has room for one more.
 func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err error) {
+	if ofSeller(j.p) { // the channels pay for it, whose state was read
+		err := h.cfg.Gas.Count(h.ctx, func(tx ledger.Tx) error {
+			_, err := h.cfg.Gas.Admit(tx, j.p.Network, j.p.Payer, "")
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return h.cfg.Settles.Begin(h.ctx, settle.Order{ID: m.ID, Members: []settle.Member{m},
+			Arrow: func(ledger.Tx, *settle.Settlement) error { return nil }})
+	}
 	a := &settle.Admission{OpenPayment: settle.OpenPaymentOf(m.ID, j.p, m.Verified), Proven: h.cfg.Gas.Proven}
 	err = h.gate.Admit(h.ctx, a, j.rail, openWait, func(ctx context.Context) error {
 		return h.cfg.Gas.Count(ctx, func(tx ledger.Tx) error {
@@ -196,13 +213,20 @@ func (o *owner) Heard(ctx context.Context, s *settle.Settlement, m settle.Member
 		return true, nil
 	case n.State == rail.Paid && o.j.paid():
 	case n.State == rail.Paid:
-		err := o.h.cfg.Gas.Count(ctx, func(tx ledger.Tx) error {
+		a, err := paid(ctx, o.j.rail, &m.Payment, n.Proof.Tx)
+		ref, refused := errors.AsType[*rail.Refusal](err)
+		if refused {
+			a = Settled{Transaction: n.Proof.Tx, Reason: ref.Reason, Message: ref.Message}
+		} else if err != nil {
+			return true, err
+		}
+		err = o.h.cfg.Gas.Count(ctx, func(tx ledger.Tx) error {
 			return errors.Join(o.h.cfg.Settles.Landed(tx, s, m.ID), leave(tx, m))
 		})
 		if err != nil {
 			return true, err
 		}
-		o.h.conclude(o.j, Settled{Success: true, Transaction: n.Proof.Tx, Amount: m.Payment.Amount.String()})
+		o.h.conclude(o.j, a)
 	case n.State == rail.Dead:
 		if err := o.h.cfg.Gas.Count(ctx, func(tx ledger.Tx) error { return leave(tx, m) }); err != nil {
 			return true, err
@@ -236,7 +260,7 @@ func (o *owner) Heard(ctx context.Context, s *settle.Settlement, m settle.Member
 
 // conclude notes the present answer, and tells of an end.
 func (h *Handler) conclude(j *job, a Settled) {
-	a.Network, a.Payer = j.want.Network, j.p.Payer
+	a.Network, a.Payer = j.want.Network, j.payer
 	j.mu.Lock()
 	news := j.last != a
 	j.last = a

@@ -83,7 +83,11 @@ func TestASettlementIsDrivenOn(t *testing.T) {
 			Log: slog.New(slog.DiscardHandler)}, ctx: ctx, jobs: make(map[string]*job)}
 		p := &rail.Payment{Network: "test:plain", Payer: "payer", Nonce: "nonce", Amount: big.NewInt(1000),
 			Signature: []byte("signed")}
-		j, _ := h.job(n, p, rail.Requirement{Network: "test:plain"}, "")
+		j, _ := h.job(&asked{rail: n, p: p, want: rail.Requirement{Network: "test:plain"}, payer: p.Payer,
+			check: func(ctx context.Context, now time.Time) (rail.Verified, *State, error) {
+				seen, err := n.Verify(ctx, p, rail.Requirement{}, now)
+				return seen, nil, err
+			}})
 		s, err := h.begin(j)
 		if err != nil || j.last != (Settled{Transaction: s.Tx(settlementID(p)), Reason: Pending, Network: "test:plain",
 			Payer: "payer"}) || s.Tx(settlementID(p)) == "" {

@@ -58,6 +58,7 @@ type Verified struct {
 	Payer   string `json:"payer,omitempty"`
 	Reason  string `json:"invalidReason,omitempty"`
 	Message string `json:"invalidMessage,omitempty"`
+	Extra   *State `json:"extra,omitempty"` // of a channel's payment that is good
 }
 
 // Settled is the answer of /settle. Transaction is empty when nothing was broadcast.
@@ -69,6 +70,7 @@ type Settled struct {
 	Amount      string `json:"amount,omitempty"`
 	Reason      string `json:"errorReason,omitempty"`
 	Message     string `json:"errorMessage,omitempty"`
+	Extra       *Extra `json:"extra,omitempty"` // of a channel's payment that succeeded
 }
 
 // Pending is the reason of a settlement that was broadcast and is in no block yet.
@@ -204,8 +206,8 @@ func (c *Client) Verify(ctx context.Context, request []byte) (Verified, error) {
 	if a.Valid == nil {
 		return Verified{}, fmt.Errorf("facilitator %s: the answer lacks isValid", c.host)
 	}
-	return Verified{*a.Valid, rail.Printable(a.Payer, 128), rail.Printable(a.Reason, 100),
-		rail.Printable(a.Message, 500)}, nil
+	return Verified{Valid: *a.Valid, Payer: rail.Printable(a.Payer, 128), Reason: rail.Printable(a.Reason, 100),
+		Message: rail.Printable(a.Message, 500)}, nil
 }
 
 // Supported asks for the kinds that the facilitator settles.

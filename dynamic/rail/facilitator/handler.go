@@ -1,6 +1,7 @@
 package facilitator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
@@ -15,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/settle"
 )
@@ -25,7 +25,7 @@ type rawObject = jsontext.Value
 
 const (
 	// MaxRequest bounds the body of a request, in bytes.
-	MaxRequest = 64 << 10
+	MaxRequest = 128 << 10
 	maxJobs    = 4096
 	maxBegin   = 30 * time.Second // from the request to the broadcast
 )
@@ -72,38 +72,6 @@ type Handler struct {
 	mu   sync.Mutex // guards what follows
 	jobs map[string]*job
 	old  []string // keys of jobs, oldest first
-}
-
-// job is the settlement of one authorization.
-type job struct {
-	rail rail.Rail
-	p    *rail.Payment
-	want rail.Requirement
-	// client is who asked for it first.
-	client string
-
-	sent  chan struct{} // closed when its settlement was broadcast
-	begun sync.Once     // closes sent
-
-	mu     sync.Mutex // guards what follows
-	last   Settled
-	driver *driver       // nil while nobody drives
-	looked chan struct{} // closed after the next look
-}
-
-// driver is one run of drive.
-type driver struct {
-	done chan struct{} // closed at its end
-	err  error         // set before
-	over chan struct{} // closed when the answer is known; filling a number may take longer
-	end  sync.Once     // closes over
-}
-
-// paid reports whether the answer is that the payment succeeded.
-func (j *job) paid() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.last.Success
 }
 
 // NewHandler checks a configuration and returns its handler. Close it.
@@ -154,46 +122,45 @@ func (h *Handler) Close() error {
 	return nil
 }
 
-// read takes a request apart up to its payment. A *rail.Refusal is a business failure.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request) (rail.Rail, *rail.Payment, rail.Requirement, error) {
+// read takes a request apart up to its payment. A *rail.Refusal is a business failure; what is
+// returned beside it names the network, and the payer where one could be read.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request) (*asked, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequest))
 	if err != nil {
-		return nil, nil, rail.Requirement{}, fmt.Errorf("reading the request: %w", err)
+		return nil, fmt.Errorf("reading the request: %w", err)
 	}
 	var req Request
 	if err := json.Unmarshal(raw, &req); err != nil {
-		return nil, nil, rail.Requirement{}, errors.New("the body is not a facilitator request")
+		return nil, errors.New("the body is not a facilitator request")
 	}
 	want, got := req.Requirements, req.Payload.Accepted
+	a := &asked{want: want}
 	if req.Version != 2 || req.Payload.Version != 2 {
-		return nil, nil, want, &rail.Refusal{Reason: "invalid_x402_version"}
+		return a, &rail.Refusal{Reason: "invalid_x402_version"}
 	}
 	i := slices.IndexFunc(h.cfg.Rails, func(n rail.Rail) bool { return n.Info().Network == want.Network })
 	if i < 0 {
-		return nil, nil, want, &rail.Refusal{Reason: "invalid_network"}
+		return a, &rail.Refusal{Reason: "invalid_network"}
 	}
 	n := h.cfg.Rails[i]
-	p, err := n.Parse(req.Payload.Payload, want)
-	if refusal := h.serves(n, want, got); refusal != nil {
-		return n, p, want, refusal // it names the payer where one could be read
+	s := schemeOn(n, want.Scheme)
+	read, err := s.read(n, req.Payload.Payload, want)
+	if read != nil {
+		a = read
+		a.client = h.cfg.Client(r)
 	}
-	return n, p, want, err
-}
-
-// stockGate are the stock facilitator's words for an accepted entry of another scheme and of
-// another network, by the namespace of the network.
-var stockGate = map[string]struct{ scheme, network string }{
-	"eip155": {"invalid_exact_evm_scheme", "invalid_exact_evm_network_mismatch"},
-	"solana": {"invalid_exact_svm_unsupported_scheme", "invalid_exact_svm_network_mismatch"},
+	if refusal := h.serves(n, s, want, got); refusal != nil {
+		return a, refusal
+	}
+	return a, err
 }
 
 // serves says why a payment is none that this facilitator settles, nil where it is one.
-func (h *Handler) serves(n rail.Rail, want, got rail.Requirement) error {
+func (h *Handler) serves(n rail.Rail, s scheme, want, got rail.Requirement) error {
 	ours := n.Requirement(1)
-	namespace, _, _ := strings.Cut(want.Network, ":")
-	stock := stockGate[namespace]
+	stock := s.gate[namespaceOf(want.Network)]
 	switch {
-	case want.Scheme != ours.Scheme || got.Scheme != ours.Scheme:
+	case want.Scheme != s.name || got.Scheme != s.name:
 		return &rail.Refusal{Reason: stock.scheme}
 	case got.Network != want.Network:
 		return &rail.Refusal{Reason: stock.network}
@@ -206,16 +173,19 @@ func (h *Handler) serves(n rail.Rail, want, got rail.Requirement) error {
 }
 
 // worth says whether a payment is large enough for what settling it costs, on a network that
-// settles at all.
-func (h *Handler) worth(ctx context.Context, p *rail.Payment) error {
+// settles at all. A claim is to be worth as many settlements as it has rows, and a refund's channel
+// what its deposits, claims and refunds took.
+func (h *Handler) worth(ctx context.Context, a *asked) error {
+	p := a.p
 	if !p.Amount.IsInt64() {
 		return &rail.Refusal{Reason: "invalid_payload", Message: "the amount is out of range"}
 	}
-	if least := h.cfg.Gas.Least(ctx, p.Network); p.Amount.Int64() < least {
+	brings := cmp.Or(a.brings, p.Amount.Int64())
+	if least := a.rows * h.cfg.Gas.Least(ctx, p.Network); brings < least {
 		return &rail.Refusal{Reason: "invalid_payment_requirements",
-			Message: fmt.Sprintf("the smallest amount that is settled here is %d", least)}
+			Message: fmt.Sprintf("the smallest amount that is settled here is %d, and it brings %d", least, brings)}
 	}
-	return h.cfg.Gas.Take(ctx, p.Network, p.Amount.Int64(), h.under(p.Network))
+	return h.cfg.Gas.Take(ctx, p.Network, brings, h.under(p.Network))
 }
 
 // under counts the settlements of a network that are under way.
@@ -238,69 +208,92 @@ func (j *job) driven() bool {
 }
 
 func (h *Handler) verify(w http.ResponseWriter, r *http.Request) {
-	n, p, want, err := h.read(w, r)
-	if err == nil {
-		err = h.worth(r.Context(), p)
+	q, err := h.read(w, r)
+	if err == nil && q.p != nil && !q.late {
+		err = h.worth(r.Context(), q)
 	}
+	var state *State
 	if err == nil {
-		_, err = h.check(r.Context(), h.cfg.Client(r), n, p, want)
+		_, state, err = h.check(r.Context(), q)
 	}
-	a := Verified{Valid: err == nil}
-	if p != nil {
-		a.Payer = p.Payer
+	a := Verified{Valid: err == nil, Extra: state}
+	if q != nil {
+		a.Payer = q.payer
 	}
 	if err != nil {
 		ref, ok := errors.AsType[*rail.Refusal](err)
 		if !ok {
-			h.fail(w, r, p, err)
+			h.fail(w, r, q, err)
 			return
 		}
-		a.Reason, a.Message = ref.Reason, ref.Message
+		a.Reason, a.Message, a.Extra = ref.Reason, ref.Message, nil
 	}
 	answer(w, http.StatusOK, a)
 }
 
 // check has a payment checked, within what strangers may have checked and refused.
-func (h *Handler) check(ctx context.Context, client string, n rail.Rail, p *rail.Payment, want rail.Requirement) (
-	seen rail.Verified, err error) {
-	known := func() bool { return n.Signed(p) && h.cfg.Gas.Plain(ctx, p.Network, p.Payer) }
-	err = h.checks.Verify(ctx, client, known, func() (err error) {
-		seen, err = n.Verify(ctx, p, want, time.Now())
+func (h *Handler) check(ctx context.Context, a *asked) (seen rail.Verified, s *State, err error) {
+	known := func() bool {
+		return a.p != nil && !ofSeller(a.p) && a.rail.Signed(a.p) && h.cfg.Gas.Plain(ctx, a.p.Network, a.p.Payer)
+	}
+	err = h.checks.Verify(ctx, a.client, known, func() (err error) {
+		seen, s, err = a.check(ctx, time.Now())
 		return err
 	})
-	return seen, err
+	return seen, s, err
+}
+
+// reasonNothing is the stock facilitator's word for a payload that is verified and never settled.
+const reasonNothing = "invalid_batch_settlement_evm_payload_type"
+
+// begins says whether a request may begin a settlement, or belongs to one that is known.
+func (h *Handler) begins(ctx context.Context, a *asked) error {
+	if a.p == nil {
+		return &rail.Refusal{Reason: reasonNothing, Message: "there is nothing to settle: " +
+			"a voucher is verified only, and a refund carries refundNonce, claims and the signatures of its seller"}
+	}
+	var unnamed error
+	if a.unnamed { // which settlement it would be, the chain says
+		if _, _, unnamed = h.check(ctx, a); a.p.Nonce == "" {
+			return unnamed
+		}
+	}
+	known, err := h.known(ctx, a.p)
+	switch {
+	case err != nil || known:
+		return err
+	case unnamed != nil:
+		return unnamed
+	case !a.late:
+		return h.worth(ctx, a)
+	}
+	return nil
 }
 
 func (h *Handler) settle(w http.ResponseWriter, r *http.Request) {
-	n, p, want, err := h.read(w, r)
-	known := false
+	q, err := h.read(w, r)
 	if err == nil {
-		known, err = h.known(r.Context(), p)
-	}
-	if err == nil && !known {
-		err = h.worth(r.Context(), p)
+		err = h.begins(r.Context(), q)
 	}
 	if err != nil {
 		if ref, ok := errors.AsType[*rail.Refusal](err); ok {
-			a := Settled{Network: want.Network, Reason: ref.Reason, Message: ref.Message}
-			if p != nil {
-				a.Payer = p.Payer
-			}
-			answer(w, http.StatusOK, a)
+			answer(w, http.StatusOK, Settled{Network: q.want.Network, Payer: q.payer, Reason: ref.Reason,
+				Message: ref.Message})
 			return
 		}
-		h.fail(w, r, p, err)
+		h.fail(w, r, q, err)
 		return
 	}
-	j, found := h.jobOf(r, n, p, want)
+	p := q.p
+	j, found := h.jobOf(r.Context(), q)
 	if j == nil {
 		w.Header().Set("Retry-After", "5")
 		answer(w, http.StatusServiceUnavailable,
 			map[string]string{"error": "too many settlements are under way; send the same again"})
 		return
 	}
-	if !slices.Equal(j.p.Signature, p.Signature) {
-		answer(w, http.StatusOK, Settled{Network: want.Network, Payer: p.Payer, Reason: "duplicate_settlement"})
+	if !same(j.p, p) {
+		answer(w, http.StatusOK, Settled{Network: q.want.Network, Payer: q.payer, Reason: "duplicate_settlement"})
 		return
 	}
 	d, looked := h.driver(j)
@@ -312,7 +305,7 @@ func (h *Handler) settle(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-d.done:
 		if d.err != nil {
-			h.fail(w, r, p, d.err)
+			h.fail(w, r, q, d.err)
 			return
 		}
 	default:
@@ -320,8 +313,9 @@ func (h *Handler) settle(w http.ResponseWriter, r *http.Request) {
 	j.mu.Lock()
 	a := j.last
 	j.mu.Unlock()
+	a.Payer = q.payer
 	if !a.Success && a.Reason == "" { // not even broadcast
-		h.fail(w, r, p, errors.New("the settlement takes too long"))
+		h.fail(w, r, q, errors.New("the settlement takes too long"))
 		return
 	}
 	answer(w, http.StatusOK, a)
@@ -359,92 +353,17 @@ func (h *Handler) driver(j *job) (d *driver, looked chan struct{}) {
 	return j.driver, j.looked
 }
 
-// jobOf is job for a request. One with another signature under way may turn out not to be signed by
-// the payer: whoever sends a wrong one first must not make the right one a duplicate.
-func (h *Handler) jobOf(r *http.Request, n rail.Rail, p *rail.Payment, want rail.Requirement) (j *job, found bool) {
-	over, cancel := context.WithTimeout(r.Context(), maxBegin)
-	defer cancel()
-	for {
-		j, found = h.job(n, p, want, h.cfg.Client(r))
-		if j == nil || slices.Equal(j.p.Signature, p.Signature) {
-			return j, found
-		}
-		d, _ := h.driver(j)
-		wait(over, d.done, j.sent, maxBegin)
-		if over.Err() != nil || h.has(j) {
-			return j, found
-		}
-	}
-}
-
-// has reports whether a job is still the one of its authorization.
-func (h *Handler) has(j *job) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.jobs[j.p.ClaimKey()] == j
-}
-
-// job is the settlement of an authorization, found or begun; nil where as many as are remembered
-// are under way. One that is under way is never forgotten: it would be settled twice.
-func (h *Handler) job(n rail.Rail, p *rail.Payment, want rail.Requirement, client string) (j *job, found bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	key := p.ClaimKey()
-	if j := h.jobs[key]; j != nil {
-		return j, true
-	}
-	if len(h.old) >= maxJobs {
-		i := slices.IndexFunc(h.old, func(key string) bool { return !h.jobs[key].driven() })
-		if i < 0 {
-			return nil, false
-		}
-		delete(h.jobs, h.old[i])
-		h.old = slices.Delete(h.old, i, i+1)
-	}
-	j = &job{rail: n, p: p, want: want, client: client, sent: make(chan struct{}), looked: make(chan struct{}),
-		last: Settled{Network: want.Network, Payer: p.Payer}}
-	h.jobs[key] = j
-	h.old = append(h.old, key)
-	return j, false
-}
-
-// known reports whether there is a settlement for an authorization, in this process or in the
-// ledger.
-func (h *Handler) known(ctx context.Context, p *rail.Payment) (bool, error) {
-	if h.remembers(p) {
-		return true, nil
-	}
-	_, err := h.cfg.Settles.Load(ctx, settlementID(p))
-	if errors.Is(err, ledger.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// remembers reports whether this process has a job for an authorization.
-func (h *Handler) remembers(p *rail.Payment) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.jobs[p.ClaimKey()] != nil
-}
-
-func (h *Handler) forget(j *job) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	key := j.p.ClaimKey()
-	delete(h.jobs, key)
-	h.old = slices.DeleteFunc(h.old, func(k string) bool { return k == key })
-}
-
 func (h *Handler) supported(w http.ResponseWriter, r *http.Request) {
 	s := Supported{Kinds: []Kind{}, Extensions: []string{}, Signers: map[string][]string{}}
 	for _, n := range h.cfg.Rails {
-		want := n.Requirement(1)
 		info := n.Info()
-		s.Kinds = append(s.Kinds, Kind{Version: 2, Scheme: want.Scheme, Network: want.Network, Extra: info.Kind})
-		namespace, _, _ := strings.Cut(want.Network, ":")
+		for _, one := range schemes {
+			if extra, ok := one.on(n); ok {
+				s.Kinds = append(s.Kinds, Kind{Version: 2, Scheme: one.name, Network: info.Network, Extra: extra})
+			}
+		}
 		for _, account := range info.Accounts {
-			if family := namespace + ":*"; !slices.Contains(s.Signers[family], account) {
+			if family := namespaceOf(info.Network) + ":*"; !slices.Contains(s.Signers[family], account) {
 				s.Signers[family] = append(s.Signers[family], account)
 			}
 		}
@@ -453,8 +372,8 @@ func (h *Handler) supported(w http.ResponseWriter, r *http.Request) {
 }
 
 // fail answers what is not the payment's fault. The caller learns that nothing is known.
-func (h *Handler) fail(w http.ResponseWriter, r *http.Request, p *rail.Payment, err error) {
-	if p == nil {
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, q *asked, err error) {
+	if q == nil || q.rail == nil {
 		answer(w, http.StatusBadRequest, map[string]string{"error": "the body is not a facilitator request"})
 		return
 	}
@@ -475,7 +394,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, p *rail.Payment, 
 		retry(busy.Retry)
 		return
 	}
-	h.cfg.Log.Error("facilitator request", "path", r.URL.Path, "network", p.Network, "err", err)
+	h.cfg.Log.Error("facilitator request", "path", r.URL.Path, "network", q.want.Network, "err", err)
 	w.Header().Set("Retry-After", "5")
 	answer(w, http.StatusServiceUnavailable, map[string]string{"error": "the network cannot be asked"})
 }

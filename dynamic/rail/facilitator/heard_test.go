@@ -19,8 +19,9 @@ func hearing(t *testing.T) *owner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &owner{h: &Handler{cfg: HandlerConfig{Gas: g}}, j: &job{rail: &plainRail{}, p: &rail.Payment{Payer: "payer"},
-		want: rail.Requirement{Network: "eip155:8453"}}, d: &driver{over: make(chan struct{})}}
+	return &owner{h: &Handler{cfg: HandlerConfig{Gas: g}}, j: &job{asked: &asked{rail: &plainRail{},
+		p: &rail.Payment{Payer: "payer"}, payer: "payer", want: rail.Requirement{Network: "eip155:8453"}}},
+		d: &driver{over: make(chan struct{})}}
 }
 
 func over(d *driver) bool {

@@ -26,22 +26,22 @@ func TestJobsAreRememberedInOrder(t *testing.T) {
 	}
 	for i := range 3 {
 		p := payment(i)
-		j, found := h.job(nil, p, rail.Requirement{}, "")
+		j, found := h.job(&asked{p: p})
 		if found {
 			t.Error("found before it was presented")
 		}
-		if again, found := h.job(nil, p, rail.Requirement{}, ""); !found || again != j {
+		if again, found := h.job(&asked{p: p}); !found || again != j {
 			t.Error("not found again")
 		}
 		h.forget(j)
 		if h.remembers(p) {
 			t.Error("known after it was forgotten")
 		}
-		h.job(nil, p, rail.Requirement{}, "")
+		h.job(&asked{p: p})
 		check()
 	}
 	for i := range maxJobs + 5 {
-		h.job(nil, payment(i), rail.Requirement{}, "")
+		h.job(&asked{p: payment(i)})
 		check()
 	}
 	if h.remembers(payment(0)) || !h.remembers(payment(maxJobs+4)) {
@@ -51,7 +51,7 @@ func TestJobsAreRememberedInOrder(t *testing.T) {
 	for _, j := range h.jobs {
 		j.driver = &driver{}
 	}
-	if j, found := h.job(nil, payment(maxJobs+100), rail.Requirement{}, ""); j != nil || found {
+	if j, found := h.job(&asked{p: payment(maxJobs + 100)}); j != nil || found {
 		t.Error("a job under way is forgotten")
 	}
 }
