@@ -72,9 +72,9 @@ func (t *Till) replaySlot(ctx context.Context, o *matched, otherwise error) (*Sa
 	return t.answerRepeat(ctx, rep)
 }
 
-// earlier finds the purchase that a request repeats, by its payment, which may be claimed meanwhile,
-// or by its key. The payer of another one is proved by a fresh authorization: it is recorded as
-// answered and never settled.
+// earlier finds the purchase that a request repeats, by its payment, which may be claimed
+// meanwhile, or by its key. The payer of another one is proved by a fresh authorization: it is
+// recorded as answered and never settled.
 func (t *Till) earlier(tx ledger.Tx, o *matched) (*repeated, error) {
 	c, found, err := claimIn(tx, o.p.payment)
 	switch {
