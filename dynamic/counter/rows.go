@@ -43,7 +43,7 @@ func ok(v api.Response, more ...api.Response) []api.Response {
 // Described is a counter that sells goods of some kinds by the protocols of the table, for who
 // describes its rows and asks for nothing.
 func Described(kinds []goods.Kind) *Counter {
-	return &Counter{Config: till.Config{Basis: till.Basis{Kinds: kinds}}, rows: Protocols}
+	return &Counter{Kinds: kinds, rows: Protocols}
 }
 
 // Rows are the routes of this counter.

@@ -61,7 +61,7 @@ func TestPrintable(t *testing.T) {
 
 // What is stored of a verification is one flat object: ledgers have it below "mark".
 func TestStoredVerification(t *testing.T) {
-	v := rail.Verified{Head: rail.Head{Block: 7, Time: time.Unix(8, 0).UTC()}, Local: true, Code: "0x1"}
+	v := rail.Verified{Block: 7, Time: time.Unix(8, 0).UTC(), Local: true, Code: "0x1"}
 	b, err := json.Marshal(v)
 	if want := `{"block":7,"time":"1970-01-01T00:00:08Z","local":true,"code":"0x1"}`; err != nil || string(b) != want {
 		t.Errorf("stored as %s, %v; want %s", b, err, want)

@@ -305,11 +305,11 @@ func (s *Services) unlaunch(tx ledger.Tx, o *goods.Order) error {
 // launchBegins notes that a host is about to be bought at: from now on its place counts for 24
 // hours, whatever comes of it. It is an error where the place is another order's.
 func launchBegins(tx ledger.Tx, l Launch) error {
-	p, _, err := ledger.FindJSON[launchPlace](tx, launchedKey(l.Host))
+	p, found, err := ledger.FindJSON[launchPlace](tx, launchedKey(l.Host))
 	if err != nil {
 		return err
 	}
-	if err == nil && p.Order != l.Purchase && !p.over(tx.Now()) {
+	if found && p.Order != l.Purchase && !p.over(tx.Now()) {
 		return errPlaceTaken
 	}
 	until := tx.Now().UTC().Add(launchEvery + launchSlack)
