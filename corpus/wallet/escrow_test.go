@@ -89,7 +89,7 @@ func TestTransactionsAsGoEthereumReadsThem(t *testing.T) {
 			got.Nonce() != tx.Nonce || got.Gas() != tx.Gas || got.GasTipCap().Cmp(tx.Tip) != 0 ||
 			got.GasFeeCap().Cmp(tx.MaxFee) != 0 || *got.To() != common.Address(tx.To) || len(got.Data()) != size ||
 			got.Value().Sign() != 0 {
-			t.Errorf("%d bytes: from %s, %+v, %v", size, from, got, err)
+			t.Errorf("%d bytes: from %s, %+v, %v", size, from, &got, err)
 		}
 	}
 }
