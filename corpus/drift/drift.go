@@ -32,6 +32,7 @@ const (
 	MPP     = "mpp"     // the offers of an x-payment-info (draft-payment-discovery-00)
 	MCP     = "mcp"     // a server card, and the tools of the endpoint that it names
 	A2A     = "a2a"     // an agent card
+	Listed  = "listing" // what a facilitator lists of who is paid: not the host's own
 )
 
 // The members that are compared.
@@ -47,7 +48,7 @@ const (
 func Members() []string { return []string{Network, Price, PayTo, Method, Inputs} }
 
 // Declarations lists the declarations in the order in which they are told.
-func Declarations() []string { return []string{X402, OpenAPI, MPP, MCP, A2A} }
+func Declarations() []string { return []string{X402, OpenAPI, MPP, MCP, A2A, Listed} }
 
 // A Finding is a declaration that contradicts its door in one member. Its texts are a stranger's.
 type Finding struct {
@@ -73,7 +74,8 @@ type Report struct {
 	Compared []string  `json:"compared"` // the declarations that say something of the door
 	Findings []Finding `json:"findings"` // at most one of each declaration and member
 	Unread   []Unread  `json:"unread"`
-	Reason   string    `json:"reason,omitzero"` // why nothing was compared
+	Listings []Listing `json:"listings,omitempty"` // by which facilitators were asked
+	Reason   string    `json:"reason,omitzero"`    // why nothing was compared
 }
 
 // Has reports whether a declaration contradicted its door in a member before.

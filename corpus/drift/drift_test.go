@@ -169,6 +169,67 @@ func TestDeclarationsAgainstTheDoor(t *testing.T) {
 	}
 }
 
+// TestListings holds what facilitators list against the door: terms that are not the door's are
+// told with their line, whatever else is listed, and what cannot be read contradicts nothing.
+func TestListings(t *testing.T) {
+	live := at(t)
+	live.terms = append(live.terms, live.terms[0])
+	if to := live.PayTos(); len(to) != 1 || !strings.EqualFold(to[0], right) {
+		t.Fatalf("it is paid at %v", to)
+	}
+	const listings = "https://facilitator.example/v2/discovery/merchant?limit=100&payTo=" + right
+	if got := ListingURL("https://facilitator.example/v2/", right); got != listings {
+		t.Fatalf("asked at %s", got)
+	}
+	list := func(ref, total string, drifted bool) string {
+		return "{\"x402Version\":2,\"payTo\":\"" + right + "\",\"pagination\":{\"limit\":100,\"offset\":0,\"total\":" +
+			total + "},\n\"resources\":[{\"resource\":\"https://shop.example/other\",\"accepts\":[]},\n{\"resource\":\"" +
+			ref + "\",\"type\":\"http\",\"accepts\":[" + stated(accepts, drifted) + "]}]}"
+	}
+	for name, c := range map[string]struct {
+		status   int
+		body     string
+		total    int
+		listed   bool
+		findings []string
+		unread   string
+	}{
+		"as the door says":    {200, list(door, "2", false), 2, true, nil, ""},
+		"otherwise":           {200, list(door, "2", true), 2, true, []string{"network 4", "price 5", "payTo 6"}, ""},
+		"another door":        {200, list("https://shop.example/paid/more", "2", true), 2, false, nil, ""},
+		"another host":        {200, list("https://else.example/paid", "2", true), 2, false, nil, ""},
+		"a total of text":     {200, list(door, "\"2\"", false), -1, true, nil, ""},
+		"a total below zero":  {200, list(door, "-2", false), -1, true, nil, ""},
+		"nobody it knows":     {404, "", 0, false, nil, ""},
+		"not a JSON object":   {200, "[]", 0, false, nil, "not a JSON object"},
+		"too many for it now": {429, "", 0, false, nil, "status 429"},
+	} {
+		r := Report{Compared: []string{}, Findings: []Finding{}, Unread: []Unread{}}
+		err := r.AddListings(door, live, []exchange.Exchange{{Request: exchange.Request{Method: "GET", URL: listings},
+			Response: exchange.Response{Status: c.status, Body: []byte(c.body)}}})
+		var got []string
+		for _, f := range r.Findings {
+			got = append(got, fmt.Sprint(f.Member, " ", f.Line))
+			if f.Declaration != Listed || f.URL != listings {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+		if d := cmp.Diff(c.findings, got); err != nil || d != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, d)
+		}
+		if c.unread != "" {
+			if len(r.Unread) != 1 || !strings.Contains(r.Unread[0].Reason, c.unread) || len(r.Listings) > 0 {
+				t.Errorf("%s: %+v", name, r)
+			}
+			continue
+		}
+		want := []Listing{{URL: listings, PayTo: right, Total: c.total, Listed: c.listed}}
+		if d := cmp.Diff(want, r.Listings); d != "" || len(r.Unread) > 0 {
+			t.Errorf("%s: %+v (-want +got):\n%s", name, r, d)
+		}
+	}
+}
+
 // What cannot be read, or says nothing of the door, contradicts nothing.
 func TestNoLieWithoutProof(t *testing.T) {
 	live := at(t)

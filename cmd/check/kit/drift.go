@@ -3,7 +3,9 @@ package kit
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -29,7 +31,7 @@ const driftFix = "Mend the declaration, or the door where the declaration is wha
 // hostFiles are the declarations of hosts, those of each read once.
 type hostFiles struct {
 	client *fetch.Client
-	seen   map[string][]exchange.Exchange // by origin
+	seen   map[string][]exchange.Exchange // by origin, and what facilitators list by its address
 }
 
 // compare holds what the host of a door declares against what the door answered.
@@ -44,17 +46,55 @@ func (s *settings) compare(ctx context.Context, door string, walked []exchange.E
 		return nil, err
 	}
 	origin, checker := u.Scheme+"://"+u.Host, drift.Checker{Door: door, Live: live}
+	var r drift.Report
 	if seen, ok := s.files.seen[origin]; ok {
-		r, err := probe.Replay(seen, checker)
-		return &r, err
+		r, err = probe.Replay(seen, checker)
+	} else {
+		var recording fetch.Recording
+		r, recording, err = fetch.Walk(ctx, s.files.client, checker, fetch.WalkStart{URL: door, PlainHTTP: s.local,
+			Kinds: []string{probe.KindGet, drift.KindTools}})
+		if err == nil {
+			s.files.seen[origin] = recording.Exchanges
+		}
 	}
-	r, recording, err := fetch.Walk(ctx, s.files.client, checker, fetch.WalkStart{URL: door, PlainHTTP: s.local,
-		Kinds: []string{probe.KindGet, drift.KindTools}})
 	if err != nil {
 		return nil, fmt.Errorf("reading what its host declares: %w", err)
 	}
-	s.files.seen[origin] = recording.Exchanges
-	return &r, nil
+	return &r, s.askFacilitators(ctx, door, live, &r)
+}
+
+// addFacilitator reads one -facilitator.
+func (s *settings) addFacilitator(address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+		return errors.New("it is not an address such as https://facilitator.example/v2/x402")
+	case len(s.facilitators) == drift.MaxFacilitators:
+		return fmt.Errorf("at most %d are asked", drift.MaxFacilitators)
+	}
+	s.facilitators = append(s.facilitators, address)
+	return nil
+}
+
+// askFacilitators adds what each lists of the addresses that the door is paid at. Each address is
+// asked about once.
+func (s *settings) askFacilitators(ctx context.Context, door string, live drift.Live, r *drift.Report) error {
+	var answers []exchange.Exchange
+	for _, f := range s.facilitators {
+		for _, to := range live.PayTos() {
+			at := drift.ListingURL(f, to)
+			if _, asked := s.files.seen[at]; !asked {
+				x, err := s.files.client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: at,
+					Header: http.Header{"Accept": {"application/json"}}}, s.rule())
+				if err != nil {
+					return fmt.Errorf("-facilitator %s: %w", f, err)
+				}
+				s.files.seen[at] = []exchange.Exchange{x}
+			}
+			answers = append(answers, s.files.seen[at]...)
+		}
+	}
+	return r.AddListings(door, live, answers)
 }
 
 // driftName is how a finding is called where names are listed.
@@ -99,6 +139,20 @@ func unreadSays(u drift.Unread) string {
 		u.Declaration, u.Reason, at))
 }
 
+// listingSays is what a facilitator lists, in words safe for a screen.
+func listingSays(l drift.Listing) string {
+	many := fmt.Sprintf("%d resources", l.Total)
+	if l.Total < 0 {
+		many = "resources, it does not say how many,"
+	}
+	is := "and this door is not among those it names: it lists what is settled by it with the extension bazaar, and " +
+		"says in the header EXTENSION-RESPONSES of its answer to your server what it made of that"
+	if l.Listed {
+		is = "and this door is among them"
+	}
+	return screen.Text(fmt.Sprintf("lists %s of %s, %s (%s)", many, l.PayTo, is, l.URL))
+}
+
 // driftText writes what became of comparing.
 func driftText(b *bytes.Buffer, r *drift.Report) {
 	if r == nil {
@@ -110,6 +164,10 @@ func driftText(b *bytes.Buffer, r *drift.Report) {
 	}
 	for _, u := range r.Unread {
 		show(b, "  -     %-24s %s\n", anyDrift+" "+u.Declaration, unreadSays(u))
+	}
+	for _, l := range r.Listings {
+		show(b, "  %-5s %-24s %s\n", map[bool]string{true: "pass", false: "-"}[l.Listed], anyDrift+" "+drift.Listed,
+			listingSays(l))
 	}
 	agree := slices.DeleteFunc(slices.Clone(r.Compared), func(by string) bool {
 		return slices.ContainsFunc(r.Findings, func(f drift.Finding) bool { return f.Declaration == by })
