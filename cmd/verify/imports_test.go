@@ -13,7 +13,7 @@ import (
 // others. Both are to fall, and never to grow but by what is checked besides: the times of a
 // record, what errata rest on, and what needs no battery took the last thousand lines.
 const (
-	mostLines   = 18_980
+	mostLines   = 19_250
 	mostModules = 4
 )
 

@@ -159,6 +159,9 @@ func CheckInclusion(proof []attest.Digest, size int64, root attest.Digest, index
 
 // Entry returns the bytes of one leaf, checked against the log.
 func (l *Log) Entry(index int64) ([]byte, error) {
+	if index < 0 || index >= l.head.Size {
+		return nil, fmt.Errorf("reading leaf %d: of %d", index, l.head.Size)
+	}
 	entries, err := l.Bundle(index, index+1)
 	if err != nil {
 		return nil, err
