@@ -92,6 +92,9 @@ func (c *call) showEscrow(v any, asJSON bool) error {
 	}
 	switch v := v.(type) {
 	case []*buyer.ChannelView:
+		if len(v) == 0 {
+			fmt.Fprintln(c.stdout, "no channel is in the journal: -journal names its folder")
+		}
 		for _, one := range v {
 			c.showChannel(one)
 		}
@@ -100,6 +103,9 @@ func (c *call) showEscrow(v any, asJSON bool) error {
 			c.showChannel(v)
 		}
 	case []*buyer.HoldView:
+		if len(v) == 0 {
+			fmt.Fprintln(c.stdout, "no payment of the journal is held: -journal names its folder")
+		}
 		for _, one := range v {
 			c.showHold(one)
 		}

@@ -31,7 +31,7 @@ func publishReaching(ctx context.Context, c *call, reach func(*fetch.Config)) er
 	message := c.flags.String("message", "publish", "commit message")
 	asJSON := c.flags.Bool("json", false, "print the report as JSON")
 	var urls []string
-	c.flags.Func("mirror", "submission prefix of a mirror of the configuration ([[witness]] with mirror = true) that "+
+	c.flags.Func("mirror", "submission prefix (`URL`) of a mirror of the configuration ([[witness]] with mirror = true) that "+
 		"is given the record's log when the publication is done; may be given several times", func(v string) error {
 		urls = append(urls, v)
 		return nil

@@ -38,7 +38,7 @@ func (s *settings) followFlags(flags *flag.FlagSet) {
 		s.hosts = append(s.hosts, v)
 		return err
 	})
-	flags.Func("mirror", "with -follow, the monitoring prefix of a mirror or a witness of the log, such as "+
+	flags.Func("mirror", "with -follow, the monitoring prefix (`URL`) of a mirror or a witness of the log, such as "+
 		"https://mirror.example: the head it shows has to be of the same history; may be given several times",
 		func(v string) error {
 			if s.mirrors = append(s.mirrors, v); len(s.mirrors) > verify.MaxMirrors {
