@@ -31,11 +31,12 @@ func publishReaching(ctx context.Context, c *call, reach func(*fetch.Config)) er
 	message := c.flags.String("message", "publish", "commit message")
 	asJSON := c.flags.Bool("json", false, "print the report as JSON")
 	var urls []string
-	c.flags.Func("mirror", "submission prefix (`URL`) of a mirror of the configuration ([[witness]] with mirror = true) that "+
-		"is given the record's log when the publication is done; may be given several times", func(v string) error {
-		urls = append(urls, v)
-		return nil
-	})
+	c.flags.Func("mirror", "submission prefix (`URL`) of a mirror of the configuration ([[witness]] with "+
+		"mirror = true) that is given the record's log when the publication is done; may be given several times",
+		func(v string) error {
+			urls = append(urls, v)
+			return nil
+		})
 	endpoint := c.flags.String("endpoint", "", "of an object store: its URL (default $AWS_ENDPOINT_URL_S3, or else "+
 		publish.DefaultEndpoint+")")
 	region := c.flags.String("region", "", "of an object store: the bucket's (default $AWS_REGION, or asked for)")

@@ -200,9 +200,9 @@ func (s *settings) flags(name string, stderr io.Writer) *flag.FlagSet {
 	fs.BoolVar(&s.drift, "drift", false, "hold what the host declares of each door against the door: "+
 		"/.well-known/x402, x-payment-info and MPP's offers in /openapi.json, its MCP server card and tools, its "+
 		"agent card; at most six more requests to a host")
-	fs.Func("facilitator", "with -drift, the address (`URL`) of a facilitator, such as https://facilitator.example/v2/x402: "+
-		"what it lists of the addresses that the door is paid at (discovery/merchant) is held against the door; may "+
-		"be given several times", s.addFacilitator)
+	fs.Func("facilitator", "with -drift, the address (`URL`) of a facilitator, such as "+
+		"https://facilitator.example/v2/x402: what it lists of the addresses that the door is paid at "+
+		"(discovery/merchant) is held against the door; may be given several times", s.addFacilitator)
 	fs.Func("header", "`Name: value` that is sent to your own networks, such as a token of a staging server; may be "+
 		"given several times, and needs -local or -allow-network", s.addHeader)
 	fs.DurationVar(&s.timeout, "timeout", 0, "of one request; 0 is the 8 seconds of the battery")
