@@ -224,6 +224,7 @@ func TestPagesAreWellFormed(t *testing.T) {
 				}
 				does := n.Data + " " + attribute(n, "action") + attribute(n, "src")
 				want := map[string][]string{"try/index.html": {"form /try", "script /try.js"},
+					"holds/index.html":        {"form ", "script /reclaim.js"},
 					"verify/index.html":       {"form /api/verify", "script /verify/papers.js"},
 					"corpus/query/index.html": {"form ", "script /corpus/query.js"},
 					"corpus/index.html":       {"script ../search.js"},

@@ -39,17 +39,23 @@ function transfer(accepted, from, now) {
   };
 }
 
-// sign has a wallet sign one entry of the terms of a 402, and gives the payment. now is the store's clock, in seconds, since
-// that of this machine may be wrong.
-export async function sign(wallet, terms, accepted, now = Math.floor(Date.now() / 1000)) {
+// connect asks a wallet for its account, and brings it to a network (CAIP-2).
+export async function connect(wallet, network) {
   const [from] = await wallet.request({ method: "eth_requestAccounts" });
   if (!/^0x[0-9a-fA-F]{40}$/.test(from)) throw new Error("it has no account for this page");
-  const chainId = "0x" + Number(accepted.network.split(":")[1]).toString(16);
+  const chainId = "0x" + Number(network.split(":")[1]).toString(16);
   const here = async () => Number(await wallet.request({ method: "eth_chainId" })) === Number(chainId);
   if (!await here()) {
     await wallet.request({ method: "wallet_switchEthereumChain", params: [{ chainId }] });
     if (!await here()) throw new Error("it stayed on another network");
   }
+  return from;
+}
+
+// sign has a wallet sign one entry of the terms of a 402, and gives the payment. now is the store's clock, in seconds, since
+// that of this machine may be wrong.
+export async function sign(wallet, terms, accepted, now = Math.floor(Date.now() / 1000)) {
+  const from = await connect(wallet, accepted.network);
   const typed = transfer(accepted, from, now);
   const signature = await wallet.request({ method: "eth_signTypedData_v4", params: [from, JSON.stringify(typed)] });
   if (!/^0x[0-9a-fA-F]{130,8000}$/.test(signature)) throw new Error("what it gave is no signature");

@@ -33,7 +33,7 @@ import (
 	"store.example/agentstore/templates/drawing"
 )
 
-//go:embed style.css docs.css ask.css ask.js askworker.js favicon.svg copy.js search.js try.js papers.js verify.js wallet.js door.js door.css webmcp.js webmcp-demo.js worker.js html text
+//go:embed style.css docs.css ask.css ask.js askworker.js favicon.svg copy.js search.js try.js papers.js verify.js wallet.js reclaim.js door.js door.css webmcp.js webmcp-demo.js worker.js html text
 var files embed.FS
 
 var style = Asset("style.css")

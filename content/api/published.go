@@ -428,6 +428,17 @@ var storeDocuments = []Document{
 		Files: pages("/door.js", JavaScript), Hidden: true,
 	},
 	{
+		Name: "holds", Path: "/holds",
+		Summary: "Where money is that is held for an order, and how its payer takes it back.",
+		Description: "For people, with a form that takes it back by a wallet of the browser; a program calls the " +
+			"contract by what the order says.",
+		Tags: []string{tagStorefront}, Files: pages("/holds", HTML, Markdown),
+	},
+	{
+		Name: "reclaim_script", Path: "/reclaim.js", Summary: "Takes back what is held, with a wallet of the browser.",
+		Files: pages("/reclaim.js", JavaScript), Hidden: true,
+	},
+	{
 		Name: "wallet_script", Path: "/wallet.js", Summary: "Has a wallet of the browser sign, for the pages that pay.",
 		Files: pages("/wallet.js", JavaScript), Hidden: true,
 	},

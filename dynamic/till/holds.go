@@ -38,12 +38,13 @@ type holdRail interface {
 	rail.Captures
 }
 
-// holdRail is a network on which payments are held; ok is false where none are.
+// holdRail is a network on which payments can be held; ok is false where none can. It is asked too
+// where no more are taken: who paid before comes back for what is his.
 func (t *Till) holdRail(network string) (r holdRail, ok bool) {
-	if r, ok = t.byNet[network].(holdRail); ok && t.cfg.Holds {
+	if r, ok = t.byNet[network].(holdRail); ok {
 		_, ok = r.CaptureTerms()
 	}
-	return r, ok && t.cfg.Holds
+	return r, ok
 }
 
 // holdPath is where an offer is sold by a hold; a commission is named by its request.
@@ -58,7 +59,7 @@ func atHold(o *Offer) *Offer {
 
 // byHold is an offer as it is sold by a hold; nil for what is not.
 func (t *Till) byHold(o *Offer) *Offer {
-	if o == nil || !o.Kind.ByHand || o.Good.WindowHours <= 0 ||
+	if o == nil || !t.cfg.Holds || !o.Kind.ByHand || o.Good.WindowHours <= 0 ||
 		!slices.ContainsFunc(t.cfg.Rails, func(r rail.Rail) bool { _, ok := t.holdRail(r.Info().Network); return ok }) {
 		return nil
 	}
@@ -187,57 +188,6 @@ func (t *Till) heldAnswer(p *Purchase) ([]byte, error) {
 			Status: OrderQueued, WindowHours: int(work.DueAt.Sub(since).Hours()),
 			NextCheckAfter: since.Add(PollEvery).UTC().Format(time.RFC3339)}}
 	return t.bindAnswer(p, d)
-}
-
-// HeldView says of an order where its money is, who can move it, and how its payer takes it back.
-type HeldView struct {
-	USDC         string           `json:"usdc"` // of the money, wherever it is
-	State        string           `json:"state"`
-	Where        string           `json:"where"` // in one sentence
-	Network      string           `json:"network"`
-	Escrow       string           `json:"escrow"`
-	Hash         string           `json:"payment_info_hash"`
-	ReclaimAfter string           `json:"reclaim_after"` // RFC 3339: from then on its payer can call reclaim
-	Reclaim      *ReclaimCall     `json:"reclaim,omitempty"`
-	PaymentInfo  rail.PaymentInfo `json:"payment_info"`
-	Tx           string           `json:"tx,omitempty"` // that ended it
-}
-
-// ReclaimCall is the call by which a payer takes back what is held, from his own account.
-type ReclaimCall struct {
-	To       string `json:"to"`
-	Function string `json:"function"`
-	Data     string `json:"data"` // 0x hex
-}
-
-// HeldView is that of an order that is paid for by a hold, nil for any other.
-func (t *Till) HeldView(p *Purchase) (*HeldView, error) {
-	h := p.Held
-	if h == nil {
-		return nil, nil
-	}
-	v := &HeldView{USDC: usdc(p.Amount), State: string(Held), Where: h.Words(usdc(p.Amount)),
-		Network: p.Payment.Network, Hash: h.Hash, PaymentInfo: h.Info,
-		ReclaimAfter: h.Deadline().Format(time.RFC3339)}
-	if p.State != Settled {
-		v.State = string(p.State)
-	}
-	if h.Ended != "" {
-		v.State = h.Ended
-	}
-	if h.Last != nil {
-		v.Tx = h.Last.Tx
-	}
-	r, ok := t.byNet[p.Payment.Network].(holdRail)
-	if !ok {
-		return nil, fmt.Errorf("till: network %s is no longer configured, but order %s is held there: configure it "+
-			"until it is over", p.Payment.Network, p.Artifact)
-	}
-	to, data := r.Reclaim(h.Hold)
-	if v.Escrow = to; h.Ended == "" {
-		v.Reclaim = &ReclaimCall{To: to, Function: "reclaim(PaymentInfo)", Data: fmt.Sprintf("0x%x", data)}
-	}
-	return v, nil
 }
 
 // OperatorUntil is until when the account that captures and voids is needed: the last refund
@@ -448,8 +398,21 @@ func (t *Till) wentBack(ctx context.Context, p *Purchase, how string, n settle.N
 			p.Reason = how
 		}
 		p.Final = n.Final && n.Unfilled == nil
-		return t.release(tx, p)
+		return errors.Join(t.release(tx, p), t.tellReleased(tx, p))
 	})
+}
+
+// tellReleased has the buyer of an order told that nothing comes of it, where an address came with
+// it. What was given up before it was an order has nobody who waits for it.
+func (t *Till) tellReleased(tx ledger.Tx, p *Purchase) error {
+	if p.Held.DueAt.IsZero() || p.Held.Why == holds.GivenUp {
+		return nil
+	}
+	o, _, err := t.order(p)
+	if err != nil {
+		return nil // its good is no longer sold by anybody: nothing is known to tell of
+	}
+	return t.maker(p).SendWord(tx, o, "order."+OrderReleased, OrderReleased, nil)
 }
 
 // capturedBefore: voiding → refund_owed. A store that was restored captured it in a life that it

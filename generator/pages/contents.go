@@ -20,7 +20,7 @@ var documentation = []struct {
 	pages []string
 }{
 	{"For buyers", []string{"/docs/free", "/docs/buying", "/docs/idempotency", "/docs/recovery", "/docs/budget",
-		"/docs/vouchers",
+		"/docs/vouchers", "/holds",
 		"/docs/callers", "/docs/npm", "/mcp", "/pricing Prices"}},
 	{"For sellers", []string{"/try", "/docs/clients", "/criteria", "/criteria/laboratory The laboratory",
 		"/defects", "/conformance"}},

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"crypto/sha256"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,8 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/stockclient"
 	"store.example/agentstore/templates"
 )
 
@@ -106,6 +109,25 @@ func renderVerify(s *Source, u Unit, mediaType string, made attest.Digest) ([]by
 	}
 	return u.twin(&templates.VerifyView{Chrome: s.chrome, Page: page, Body: body, Facts: facts,
 		Specimen: attest.SpecimenRing().Identity().Public.String()}, mediaType)
+}
+
+func renderHolds(s *Source, u Unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page, body, err := s.prosePage(u, "holds", made)
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[string]string)
+	for _, t := range networks.Tokens() {
+		if c, ok := networks.Find(t.Network); ok && t.Method == networks.EIP3009 {
+			names[c.ID] = c.Name
+		}
+	}
+	known, err := json.Marshal(names, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	return u.twin(&templates.ReclaimView{Chrome: s.chrome, Page: page, Body: body, Escrow: stockclient.EscrowV11,
+		Networks: string(known)}, mediaType)
 }
 
 func renderNotFound(s *Source, _ Unit, _ string, made attest.Digest) ([]byte, error) {

@@ -93,6 +93,8 @@ func shopRows() []Output {
 		{Name: "door_style", Render: asset("door.css")},
 		{Name: "copy_script", Render: asset("copy.js")},
 		{Name: "door_script", Render: asset("door.js")},
+		{Name: "holds", deps: depsPage("holds"), Render: renderHolds},
+		{Name: "reclaim_script", Render: asset("reclaim.js")},
 		{Name: "wallet_script", Render: asset("wallet.js")},
 		{Name: "criteria", deps: depsPage("criteria"), Render: renderCriteria},
 		{Name: "battery", keys: batteryKeys, Render: renderBattery},

@@ -617,6 +617,28 @@
       ]
     },
     {
+      "path": "/holds",
+      "title": "Money that is held",
+      "summary": "What is paid for work by hand can be held until the work is done. The store takes it then, or gives it back; past the deadline you take it back yourself, whatever has become of the store.",
+      "parts": [
+        {
+          "at": "how-it-goes",
+          "title": "How it goes",
+          "text": "Goods with a window are sold at /api/buy/, where the money is paid at once and a broken window is a debt that the keeper pays back by hand; and where a store takes holds at /api/hold/ too. There a contract takes the money from your wallet and keeps it, 0xf96815976523E00e65Be8f34cA5e64b4f41EB19c on every network. The terms say until when (captureDeadline). That is x402's scheme auth-capture, and it stands alone at its door, since a client that knows both schemes would pay at once. What happens Where the money goes The keeper completes the order in its window To the store, all of it, in one transaction. Number and certificate come with it He declines, or the window passes Back to your wallet, sent by the store at its own gas He completes it and no transaction is taken until the deadline Back to your wallet; the work is not handed over The store is gone, or its node, or its key Nothing moves before the deadline. From then on it is yours to take The window ends at least two hours before the deadline, and the store takes nothing in the last ten minutes. Nobody else can move the money, the keeper neither: the contract pays the store's address, or the wallet that paid."
+        },
+        {
+          "at": "what-the-order-says",
+          "title": "What the order says",
+          "text": "/api/order/ followed by its id answers with held: in where, in one sentence, where the money is now, who can move it and from when it is yours; in reclaim_after the deadline; in payment_info what you agreed to; in reclaim the call. Keep the answer to your purchase, which has the same: with it you need neither the store nor this page."
+        },
+        {
+          "at": "the-call",
+          "title": "The call",
+          "text": "From the deadline on the wallet that paid calls the contract. Anybody else's call is refused, and so is one that comes too early; neither costs more than its gas. reclaim((address operator, address payer, address receiver, address token, uint120 maxAmount, uint48 preApprovalExpiry, uint48 authorizationExpiry, uint48 refundExpiry, uint16 minFeeBps, uint16 maxFeeBps, address feeReceiver, uint256 salt) paymentInfo) The members are those of payment_info, and reclaim.data has the call ready-made. Gas is paid in the network's own coin, so the wallet needs a little of it. Above is the same with a wallet of the browser: the call is put together in the page out of payment_info, and goes to that contract and no other. The store's own buyer does it as well: # What is held, and until when; then take it back. store buy holds store buy reclaim -wallet key.file -rpc eip155:8453=https://node.example PURCHASE"
+        }
+      ]
+    },
+    {
       "path": "/",
       "title": "A general store for agents",
       "summary": "Small goods for autonomous agents, paid in USDC and signed on delivery, kept by one human who can be written to.",
@@ -3024,15 +3046,15 @@
     {
       "path": "/spec/store-callback/v1",
       "title": "store-callback/v1",
-      "summary": "How the store tells a receiver that an order is completed, and how a receiver knows that it was the store.",
+      "summary": "How the store tells a receiver that an order is completed or released, and how a receiver knows that it was the store.",
       "parts": [
         {
-          "text": "An order that is not delivered at once may come with a callback_url. Once the order is completed, and never before, the store sends one message there. This page is what a receiver has to know. It follows Standard Webhooks, version 1.0."
+          "text": "An order that is not delivered at once may come with a callback_url. Once the order is completed, and never before, the store sends one message there; so it does once an order is released: what was held for it went back, and nothing comes of it. This page is what a receiver has to know. It follows Standard Webhooks, version 1.0."
         },
         {
           "at": "the-message",
           "title": "The message",
-          "text": "POST to the address, Content-Type: application/json: Header Holds webhook-id one for the message, the same in every try; whoever has taken it once may drop it webhook-timestamp when this try was made, in seconds since 1970 webhook-signature signatures with a space between them, in any order The body is the same in every try, byte for byte: Member Holds type order.completed timestamp when the order was completed, RFC 3339 in UTC data order_id, item_id, status and deliverable, as GET /api/order/ORDER_ID says it A later version may add members and types. A receiver answers 2xx to a type that it does not know."
+          "text": "POST to the address, Content-Type: application/json: Header Holds webhook-id one for the message, the same in every try; whoever has taken it once may drop it webhook-timestamp when this try was made, in seconds since 1970 webhook-signature signatures with a space between them, in any order The body is the same in every try, byte for byte: Member Holds type order.completed or order.released timestamp when that was, RFC 3339 in UTC data order_id, item_id, status and deliverable, as GET /api/order/ORDER_ID says it; of a released order deliverable is null A later version may add members and types. A receiver answers 2xx to a type that it does not know."
         },
         {
           "at": "the-signatures",
@@ -3700,7 +3722,7 @@
         {
           "at": "storefront-2",
           "title": "Storefront, 2",
-          "text": "What is sold and what is free to read. GET /api/window/v1 GET /porch GET /zodiac/{address} 1 published files"
+          "text": "What is sold and what is free to read. GET /api/window/v1 GET /porch GET /zodiac/{address} 2 published files"
         },
         {
           "at": "trade",

@@ -8,8 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net"
+	"net/netip"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,11 +23,14 @@ import (
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/cmd/devnet/clients"
 	"store.example/agentstore/cmd/devnet/token"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/keeper"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/services"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -96,11 +102,27 @@ const heldJudgment = "/api/hold/quick_judgment?detail=Tea"
 // ordered has an order held, and waits until the keeper sees it.
 func (s *holdShop) ordered(k chaintest.Key, salt byte) tilltest.Reply {
 	s.t.Helper()
-	r := s.do("GET", heldJudgment, s.signed(heldJudgment, k, salt))
+	return s.orderedAt(heldJudgment, k, salt)
+}
+
+func (s *holdShop) orderedAt(path string, k chaintest.Key, salt byte) tilltest.Reply {
+	s.t.Helper()
+	r := s.do("GET", path, s.signed(path, k, salt))
 	s.want("an order", r, 202, "")
 	s.state(r.Purchase(), till.Held)
 	s.final(r.Purchase())
 	return r
+}
+
+// nowhere is a network on which every host has an address, and nothing answers.
+type nowhere struct{}
+
+func (nowhere) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return []netip.Addr{netip.AddrFrom4([4]byte{93, 184, 216, 34})}, nil
+}
+
+func (nowhere) DialContext(context.Context, string, string) (net.Conn, error) {
+	return nil, errors.New("nothing is sent in this test")
 }
 
 // pass puts clock and chain forward.
@@ -181,18 +203,35 @@ func TestHeldOrderIsCaptured(t *testing.T) {
 		t.Errorf("the same after all: %s", last.Raw)
 	}
 	s.final(r.Purchase())
+	// A keeper who holds no more has it for who paid before, and for nobody else.
+	closed := newShop(t, shopOptions{net: s.net, db: s.clock, config: func(c *till.Config) { c.Now = s.clock.now }})
+	closed.want("the same where none are held any more", closed.do("GET", heldJudgment, header), 200, "")
+	closed.want("another there", closed.do("GET", heldJudgment, s.signed(heldJudgment, k, 2)), 404, "not_found")
 }
 
 // What is declined goes back, and so does what is not completed in its window; a keeper who comes
 // too late is told before he works. What its payer took back first is seen.
 func TestHeldOrdersGoBack(t *testing.T) {
 	t.Parallel()
-	s := newHoldShop(t, shopOptions{buyers: 4})
+	var told sync.Map // by order
+	client, err := fetch.New(fetch.Config{UserAgent: "store/1 (+https://store.example)", Unsigned: true,
+		Resolver: nowhere{}, Dialer: nowhere{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newHoldShop(t, shopOptions{buyers: 4, services: services.Config{
+		Callbacks: services.CallbackConfig{Key: attest.SpecimenKey(), Client: client}},
+		config: func(c *till.Config) {
+			c.Tell = func(_ ledger.Tx, n goods.Notice) error {
+				told.Store(n.Order, fmt.Sprint(n.URL, " ", n.Type, " ", n.Data))
+				return nil
+			}
+		}})
 	had := map[int]int64{}
 	var all []tilltest.Reply
 	for i := range 3 {
 		had[i] = s.net.Node.Balance(s.net.Buyers[i].Address)
-		all = append(all, s.ordered(s.net.Buyers[i], byte(i+1)))
+		all = append(all, s.orderedAt(heldJudgment+"&callback_url=https://hook.example/", s.net.Buyers[i], byte(i+1)))
 	}
 	back := func(i int, status string) {
 		t.Helper()
@@ -232,6 +271,13 @@ func TestHeldOrdersGoBack(t *testing.T) {
 	back(2, "voided")
 	if s.net.Node.Balance(s.net.PayTo) != 0 {
 		t.Errorf("payTo has %d", s.net.Node.Balance(s.net.PayTo))
+	}
+	for i := range all {
+		id := all[i].Str("order_id")
+		want := "https://hook.example/ order.released {" + id + " quick_judgment released <nil>}"
+		if word, _ := told.Load(id); word != want {
+			t.Errorf("of order %d was told %q, want %q", i, word, want)
+		}
 	}
 	// What they cost the store, as the till's package comment says; the first void has the escrow
 	// make the store of this operator's money.
