@@ -13,8 +13,10 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
+	"store.example/agentstore/dynamic/internal/railtest"
 	"store.example/agentstore/dynamic/rail"
 )
 
@@ -457,4 +459,81 @@ func wireOf(v any) json.RawMessage {
 		panic(err)
 	}
 	return b
+}
+
+// fakeEscrows gives the rules of the contracts a fakeChain.
+type fakeEscrows struct {
+	fakeHarness
+	ends time.Time // of holds
+}
+
+func TestFakeEscrows(t *testing.T) {
+	railtest.RunEscrows(t, worldDelay, func(t testing.TB) railtest.Escrows {
+		c := newFakeChain()
+		c.delay, c.holds = worldDelay, true
+		return fakeEscrows{fakeHarness{t, c}, time.Now().Add(time.Hour)}
+	})
+}
+
+// Rail implements railtest.Escrows.
+func (h fakeEscrows) Rail() railtest.EscrowRail { return fakeRail{h.c} }
+
+// Deposit implements railtest.Escrows.
+func (h fakeEscrows) Deposit(channel int, amount int64) *rail.Payment {
+	s := newSpender(fmt.Sprint("spender-", channel), worldDelay)
+	p := fakePayload{Payer: s.channel.Payer, Nonce: s.channel.ID + "/1", To: fakeEscrowAt, Amount: fmt.Sprint(amount),
+		Before: time.Now().Add(4 * time.Minute).Unix()}
+	p.Sig = p.signature()
+	p.Wire = string((&fakeCall{Does: rail.MethodDeposit, Channel: s.channel, Amount: amount}).wire())
+	return p.payment(rail.MethodDeposit)
+}
+
+// Voucher implements railtest.Escrows.
+func (h fakeEscrows) Voucher(channel int, most int64) (rail.Channel, rail.Voucher) {
+	c := newSpender(fmt.Sprint("spender-", channel), worldDelay).channel
+	return c, voucher(c, most)
+}
+
+// by has somebody call an escrow, in a block.
+func (h fakeEscrows) by(payer string, k *fakeCall) bool {
+	reverted := len(h.c.reverted)
+	h.with(func(c *fakeChain) { c.byPayer(payer, fmt.Sprint("call ", len(c.blocks)), k) })
+	h.Seal()
+	return len(h.c.reverted) == reverted
+}
+
+// Withdraw implements railtest.Escrows.
+func (h fakeEscrows) Withdraw(channel int, amount int64) bool {
+	c, _ := h.Voucher(channel, 1)
+	return h.by(c.Payer, &fakeCall{Does: doesWithdraw, Channel: c, Amount: amount})
+}
+
+// Finalize implements railtest.Escrows.
+func (h fakeEscrows) Finalize(channel int) bool {
+	c, _ := h.Voucher(channel, 1)
+	return h.by(c.Payer, &fakeCall{Does: doesFinalize, Channel: c})
+}
+
+// Authorize implements railtest.Escrows.
+func (h fakeEscrows) Authorize(salt int) *rail.Authorization {
+	until := rail.Deadlines{Capture: h.ends, Refund: h.ends.Add(time.Hour)}
+	want := fakeRail{h.c}.HoldRequirement(250_000, until)
+	before := time.Now().Add(4 * time.Minute).Unix()
+	_, nonce := holdOf(agreed("holder", want.Amount, fmt.Sprint(salt), before, until.Capture.Unix(),
+		until.Refund.Unix()))
+	p := fakePayload{Payer: "holder", Nonce: nonce, To: fakeHoldsAt, Amount: want.Amount, Before: before}
+	p.Sig = p.signature()
+	a, err := fakeRail{h.c}.ParseAuthorization(wireOf(fakeHeld{p, fmt.Sprint(salt)}), want)
+	if err == nil {
+		_, err = fakeRail{h.c}.VerifyAuthorization(h.t.Context(), a, want, time.Now())
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return a
+}
+
+// Reclaim implements railtest.Escrows.
+func (h fakeEscrows) Reclaim(of rail.Hold) bool {
+	return h.by(of.Info.Payer, &fakeCall{Does: doesReclaim, Hold: of})
 }

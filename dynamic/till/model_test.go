@@ -353,7 +353,7 @@ func (m *model) run() {
 		}
 	}
 	m.chain = newFakeChain()
-	m.both, m.chain.delay, m.chain.holds = true, modelDelay, true
+	m.both, m.chain.delay, m.chain.holds = m.shared == 0, modelDelay, true
 	if m.dice.seed%2 == 0 {
 		m.age = 2 * time.Minute
 	}
@@ -364,7 +364,9 @@ func (m *model) run() {
 	m.past()
 	m.start(site)
 	var clients sync.WaitGroup
-	clients.Go(func() { m.keeps(time.Now().Add(8*time.Minute), false) })
+	if m.both {
+		clients.Go(func() { m.keeps(time.Now().Add(8*time.Minute), false) })
+	}
 	const me = "driver"
 	for i := range 60 {
 		m.dice.wait(me, 4*time.Second/time.Duration(max(1, m.rush)))
@@ -398,8 +400,10 @@ func (m *model) run() {
 		m.chain.seal(false)
 		m.chain.mu.Unlock()
 	}
-	m.evening(site)
-	m.wallets.Wait()
+	if m.both {
+		m.evening(site)
+		m.wallets.Wait()
+	}
 	if n := m.bounded(); n != 0 {
 		m.t.Errorf("%d payments are open after the storm", n)
 	}

@@ -361,7 +361,7 @@ func (m *model) evening(site *content.Site) {
 	m.stop()
 	m.poll = time.Minute
 	m.start(site)
-	away := m.dice.chance("evening", 50)
+	away := m.dice.seed/2%2 == 0
 	m.note("evening, the nodes are away: %v", away)
 	m.chain.mu.Lock()
 	m.chain.silent = away
