@@ -357,6 +357,43 @@ type gap struct {
 	of   []int
 }
 
+// fillAgain is how old a filling is that is itself replaced.
+const fillAgain = time.Minute
+
+// Abandon uses up what is open of the numbers that were signed for a settlement of which nothing
+// more is wanted, and which no expiry ends: all later ones of its account wait behind them.
+func (d *Driver) Abandon(ctx context.Context, s *Settlement) error {
+	r, err := d.rail(s.Network)
+	if err != nil {
+		return err
+	}
+	accounts, err := r.Accounts(ctx)
+	if err != nil {
+		return fmt.Errorf("settle: reading the accounts of %s: %w", s.Network, err)
+	}
+	open := make(map[accountNumber]rail.Signed) // the newest at each
+	for _, sent := range s.Sent {
+		i := slices.IndexFunc(accounts, func(a rail.Account) bool { return a.Address == sent.Account })
+		if i >= 0 && sent.Sequence >= accounts[i].Mined {
+			open[numberOf(sent)] = sent.Signed
+		}
+	}
+	for _, last := range s.Sent {
+		if open[numberOf(last)].ID != last.ID {
+			continue
+		}
+		if last.Fill && time.Since(last.At) < fillAgain {
+			err = d.send(ctx, r, s, last)
+		} else {
+			s, err = d.fill(ctx, r, s, &last.Signed)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // fillOne uses up one number, unless claim refuses it in the transaction that signs for it.
 func (d *Driver) fillOne(ctx context.Context, r rail.Rail, s *Settlement, open gap,
 	claim func(ledger.Tx) error) (*Settlement, error) {

@@ -44,6 +44,10 @@ type fakeChain struct {
 	gasPrice int64
 	paused   bool // nothing moves
 	empty    bool // the relayer has no gas
+
+	delay time.Duration // of a withdrawal from a channel; 0 takes no vouchers
+	holds bool          // whether payments are held
+	wants func()        // called when somebody waits for a block; nil for nothing
 }
 
 type fakeBlock struct {
@@ -53,6 +57,8 @@ type fakeBlock struct {
 	txs    []*fakeTx
 	uses   map[string]fakeUse // payer and nonce →
 	mined  uint64             // transactions of the relayer up to here
+	escrow *fakeEscrow        // after it
+	events []rail.ChannelEvent
 }
 
 type fakeUse struct {
@@ -61,6 +67,8 @@ type fakeUse struct {
 	to        string
 	amount    int64
 	cancelled bool
+	plain     bool   // a Transfer out of an escrow, which no authorization announces
+	end       string // how a hold ended
 }
 
 // fakeTx is a transaction. Its JSON is its bytes.
@@ -71,6 +79,7 @@ type fakeTx struct {
 	Pays     []fakePayload
 	Cancels  *fakePayload
 	Salt     string
+	From     string // who sends it where that is no relayer of ours; "" for a stranger
 }
 
 func (x *fakeTx) raw() []byte {
@@ -95,10 +104,11 @@ type fakePayload struct {
 	After  int64  `json:"after"`
 	Before int64  `json:"before"`
 	Sig    string `json:"sig"`
+	Wire   string `json:"wire,omitempty"` // of a fakeCall, which moves the money on
 }
 
 func (p fakePayload) signature() string {
-	p.Sig = "the payer's secret"
+	p.Sig, p.Wire = "the payer's secret", ""
 	b, err := json.Marshal(p)
 	if err != nil {
 		panic(err)
@@ -131,7 +141,9 @@ var errSilent = errors.New("no node answers")
 func newFakeChain() *fakeChain {
 	c := &fakeChain{changed: make(chan struct{}), poor: map[string]bool{}, traps: map[string]bool{},
 		reverted: map[string]int{}, gasPrice: 1, seen: map[uint64]bool{}}
-	c.blocks = []*fakeBlock{{hash: rand.Text(), time: time.Now().Add(-2 * time.Second), uses: map[string]fakeUse{}}}
+	c.blocks = []*fakeBlock{{hash: rand.Text(), time: time.Now().Add(-2 * time.Second), uses: map[string]fakeUse{},
+		escrow: &fakeEscrow{channels: map[string]rail.ChannelState{}, configs: map[string]rail.Channel{},
+			holds: map[string]rail.HoldState{}}}}
 	return c
 }
 
@@ -148,8 +160,21 @@ func (c *fakeChain) use(key string) (fakeUse, *fakeBlock) {
 	return fakeUse{}, nil
 }
 
-// runs reports whether a payment would go through in a block of that time.
+// runs reports why a payment would not go through in a block of that time, if the relayer sends it.
 func (c *fakeChain) runs(p fakePayload, at time.Time) string {
+	why := ""
+	k := p.call()
+	if k.fetches() {
+		why = c.fetches(p, at)
+	}
+	if why == "" && k != nil {
+		_, why = c.head().escrow.does(k, fakeOperator, at, nil)
+	}
+	return why
+}
+
+// fetches is runs, as far as the token is asked.
+func (c *fakeChain) fetches(p fakePayload, at time.Time) string {
 	switch _, used := c.use(p.key()); {
 	case p.Sig != p.signature():
 		return "signature"
@@ -178,8 +203,11 @@ func (c *fakeChain) left(payer string) int64 {
 	}
 	for _, b := range c.blocks {
 		for key, u := range b.uses {
-			if !u.cancelled && strings.HasPrefix(key, payer+"|") {
+			if !u.cancelled && !u.plain && strings.HasPrefix(key, payer+"|") {
 				n -= u.amount
+			}
+			if u.plain && u.to == payer {
+				n += u.amount
 			}
 		}
 	}
@@ -190,7 +218,7 @@ func (c *fakeChain) left(payer string) int64 {
 func (c *fakeChain) seal(empty bool) {
 	h := c.head()
 	b := &fakeBlock{number: h.number + 1, hash: rand.Text(), time: time.Now().Add(c.offset), uses: map[string]fakeUse{},
-		mined: h.mined}
+		mined: h.mined, escrow: h.escrow}
 	if least := h.time.Add(time.Second); b.time.Before(least) {
 		b.time = least
 	}
@@ -227,20 +255,52 @@ func (c *fakeChain) seal(empty bool) {
 // payments that are. Of a payer's trap nothing moves that shares its transaction: it takes all the
 // gas.
 func (c *fakeChain) pays(x *fakeTx, b *fakeBlock, index uint64) (moved uint64) {
-	trapped := slices.ContainsFunc(x.Pays, func(p fakePayload) bool { return c.traps[p.Payer] })
+	trapped := slices.ContainsFunc(x.Pays, func(p fakePayload) bool { return c.traps[p.Payer] && p.call().fetches() })
 	var not []fakePayload
 	for _, p := range x.Pays {
-		if trapped || c.runs(p, b.time) != "" {
+		if trapped || !c.lands(p, x, b, index+2*moved+1) {
 			not = append(not, p)
 			continue
 		}
-		b.uses[p.key()] = fakeUse{tx: x, index: index + 2*moved + 1, to: p.To, amount: p.value()}
 		moved++
 	}
 	for _, p := range not {
 		c.reverted[x.id()+"|"+p.key()] = int(moved)
 	}
 	return moved
+}
+
+// lands makes a payment of a transaction in a block, if it goes through there.
+func (c *fakeChain) lands(p fakePayload, x *fakeTx, b *fakeBlock, index uint64) bool {
+	k := p.call()
+	if k.fetches() && c.fetches(p, b.time) != "" {
+		return false
+	}
+	u := fakeUse{tx: x, index: index, to: p.To, amount: p.value()}
+	if k != nil {
+		d, why := b.escrow.does(k, x.sender(), b.time, c.traps)
+		if why != "" {
+			return false
+		}
+		b.escrow, u.end = d.escrow, d.end
+		for _, e := range d.events {
+			e.Block, e.Tx = b.number, x.id()
+			b.events = append(b.events, e)
+		}
+		if !k.fetches() {
+			u.plain, u.to, u.amount = true, d.to, d.amount
+		}
+	}
+	b.uses[p.named(x.id())] = u
+	return true
+}
+
+// sender is who sends a transaction.
+func (x *fakeTx) sender() string {
+	if x.Relayer {
+		return fakeOperator
+	}
+	return x.From
 }
 
 // reorg replaces the newest n blocks by one more, empty. Their transactions go back to the pool or

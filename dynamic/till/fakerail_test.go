@@ -35,7 +35,7 @@ func (r fakeRail) Requirement(amount int64) rail.Requirement {
 func (r fakeRail) Parse(payload []byte, accepted rail.Requirement) (*rail.Payment, error) {
 	var w fakePayload
 	if err := jsonx.Unmarshal(payload, &w, jsonx.RejectUnknownMembers(true)); err != nil || w.Payer == "" ||
-		w.Nonce == "" || accepted.Network != fakeNetwork {
+		w.Nonce == "" || w.Wire != "" || accepted.Network != fakeNetwork {
 		return nil, &rail.Refusal{Reason: "invalid_payload"}
 	}
 	amount, ok := new(big.Int).SetString(w.Amount, 10)
@@ -48,7 +48,8 @@ func (r fakeRail) Parse(payload []byte, accepted rail.Requirement) (*rail.Paymen
 }
 
 func payloadOf(p *rail.Payment) fakePayload {
-	return fakePayload{p.Payer, p.Nonce, p.PayTo, p.Amount.String(), p.ValidAfter, p.ValidBefore, string(p.Signature)}
+	return fakePayload{p.Payer, p.Nonce, p.PayTo, p.Amount.String(), p.ValidAfter, p.ValidBefore, string(p.Signature),
+		string(p.Wire)}
 }
 
 func payloadsOf(ps []*rail.Payment) (out []fakePayload) {
@@ -75,7 +76,7 @@ func (r fakeRail) lock(who ...string) (unlock func(), err error) {
 func (r fakeRail) refusal(why string) *rail.Refusal {
 	ref := &rail.Refusal{Reason: "invalid_exact_evm_" + why, Payer: why == "insufficient_balance" || why == "signature",
 		Short: why == "insufficient_balance"}
-	if why == "nonce_already_used" {
+	if why == "nonce_already_used" || why == "PaymentAlreadyCollected" || why == "ZeroAuthorization" {
 		ref.Err = rail.ErrUsed
 	}
 	return ref
@@ -89,10 +90,7 @@ func (r fakeRail) Verify(_ context.Context, p *rail.Payment, want rail.Requireme
 	}
 	defer unlock()
 	h := r.c.head()
-	late := now
-	if h.time.After(late) {
-		late = h.time
-	}
+	late := h.later(now)
 	why := ""
 	switch w := payloadOf(p); {
 	case w.Sig != w.signature():
@@ -162,6 +160,9 @@ func (r fakeRail) Explain(_ context.Context, p *rail.Payment, v rail.Revert) (ra
 		return rail.Cause{}, err
 	}
 	defer unlock()
+	if w := payloadOf(p); !w.call().fetches() {
+		return rail.Cause{Payer: true, Reason: "the escrow refused it"}, nil
+	}
 	if why := r.c.runs(payloadOf(p), r.c.head().time); why != "" {
 		if why == "nonce_already_used" || strings.Contains(why, "valid_") {
 			return rail.Cause{}, nil
@@ -192,11 +193,15 @@ func (r fakeRail) Draft(_ context.Context, ps []*rail.Payment) (rail.Draft, erro
 	payers := map[string]bool{}
 	for i, p := range ps {
 		why := r.c.runs(payloadOf(p), r.c.head().time)
+		if r.tooLate(p) {
+			why = "capture_deadline_expired"
+		}
 		if why != "" && len(ps) == 1 {
 			return nil, r.refusal(why)
 		}
 		soon := p.ValidBefore < r.c.head().time.Add(time.Minute).Unix()
-		if len(ps) > 1 && (why != "" || r.code(p) != "" || payers[p.Payer] || soon) {
+		other := p.Method != ps[0].Method || p.Method != "fake" && p.Method != rail.MethodDeposit
+		if len(ps) > 1 && (why != "" || r.code(p) != "" || payers[p.Payer] || soon || other) {
 			apart.Which = append(apart.Which, i)
 		}
 		payers[p.Payer] = true
@@ -229,6 +234,8 @@ func (r fakeRail) Replace(_ context.Context, ps []*rail.Payment, old rail.Signed
 	}
 	if x.Fee = x.Fee*9/8 + 1; fill {
 		x.Pays = nil
+	} else if r.tooLate(ps[0]) {
+		return nil, r.refusal("capture_deadline_expired")
 	}
 	return &fakeDraft{price: r.price(ps), tx: x, sequence: &old.Sequence, fill: fill}, nil
 }
@@ -327,24 +334,25 @@ func (r fakeRail) Status(_ context.Context, p *rail.Payment, signed []rail.Signe
 		}
 		f.Reverts = append(f.Reverts, v)
 	}
-	u, b := r.c.use(p.Payer + "|" + p.Nonce)
+	u, b := r.c.used(p, signed)
 	switch {
 	case b == nil && h.time.Unix() < p.ValidBefore:
 		f.Advice = r.advise(p, signed, now)
 		return f, nil
 	case b == nil:
 		f.State, f.Reason, f.Final = rail.Dead, "expired", r.c.final().time.Unix() >= p.ValidBefore
-	case !u.cancelled && u.to == p.PayTo && big.NewInt(u.amount).Cmp(p.Amount) == 0 &&
-		(ours(u.tx.id()) || b.number > since.Block || b.time.After(since.Time)):
+	case u.pays(p) && (ours(u.tx.id()) || b.number > since.Block || b.time.After(since.Time)):
 		f.State, f.Final = rail.Paid, b.number <= r.c.final().number
 		f.Proof = &rail.Proof{Tx: u.tx.id(), LogIndex: u.index, Block: b.number, BlockHash: b.hash, BlockTime: b.time,
 			ByOther: !ours(u.tx.id())}
 	default:
 		f.State, f.Final = rail.Dead, b.number <= r.c.final().number
 		f.Reason = "used_elsewhere"
-		if u.cancelled {
+		if u.end != "" {
+			f.Reason = u.end
+		} else if u.cancelled {
 			f.Reason = "cancelled"
-		} else if u.to == p.PayTo && big.NewInt(u.amount).Cmp(p.Amount) == 0 {
+		} else if u.pays(p) {
 			f.Reason = "used_before_claim"
 		}
 		f.Payer = f.Reason != "used_before_claim"
@@ -363,7 +371,7 @@ func (r fakeRail) advise(p *rail.Payment, signed []rail.Signed, now time.Time) r
 	if h.time.After(now) {
 		now = h.time
 	}
-	if len(signed) == 0 || now.Add(fakeMargin).Unix() >= p.ValidBefore {
+	if len(signed) == 0 || now.Add(fakeMargin).Unix() >= p.ValidBefore || r.tooLate(p) {
 		return rail.Wait
 	}
 	newest := signed[len(signed)-1]
@@ -461,13 +469,17 @@ func (c *fakeChain) incoming(payTo string, from, to uint64) iter.Seq2[rail.Trans
 				func(x, y string) int { return cmp.Compare(b.uses[x].index, b.uses[y].index) })
 			for _, key := range keys {
 				u := b.uses[key]
-				if u.cancelled || u.to != payTo {
+				if u.cancelled || u.to != payTo || u.amount == 0 {
 					continue
 				}
 				payer, nonce, _ := strings.Cut(key, "|")
+				method := "fake"
+				if u.plain {
+					payer, nonce, method = fakeEscrowAt, "", ""
+				}
 				if !yield(rail.Transfer{Network: fakeNetwork, Tx: u.tx.id(), LogIndex: u.index, Block: b.number,
 					Time: b.time, Payer: payer,
-					Amount: big.NewInt(u.amount), Nonce: nonce, Method: "fake"}, nil) {
+					Amount: big.NewInt(u.amount), Nonce: nonce, Method: method}, nil) {
 					return
 				}
 			}

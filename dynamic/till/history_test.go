@@ -9,6 +9,7 @@ import (
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
 
 	"github.com/anishathalye/porcupine"
@@ -108,7 +109,11 @@ func (w *world) history() (ops []porcupine.Operation) {
 	claims := map[string]till.Claim{}
 	w.view(func(tx ledger.Tx) error {
 		for _, s := range w.sales {
-			if c, err := ledger.GetJSON[till.Claim](tx, ledger.AuthKey(fakeNetwork, fakeAsset, "fake", s.payload.Payer,
+			method := "fake"
+			if s.hold != nil {
+				method = rail.MethodHold
+			}
+			if c, err := ledger.GetJSON[till.Claim](tx, ledger.AuthKey(fakeNetwork, fakeAsset, method, s.payload.Payer,
 				s.payload.Nonce)); err == nil {
 				claims[s.payload.key()] = c
 			}
@@ -140,7 +145,7 @@ func (w *world) history() (ops []porcupine.Operation) {
 	}
 	w.refusals(add)
 	for _, p := range tilltest.Purchases(w.t, w.db) {
-		freed := slices.Contains([]till.State{till.Refused, till.Failed, till.NotSettled}, p.State)
+		freed := slices.Contains([]till.State{till.Refused, till.Failed, till.NotSettled, till.Released}, p.State)
 		if g, ok := w.site.Good(p.Item); ok && g.WeeklyInventory > 0 {
 			about := p.Item + " " + goods.ISOWeek(p.Created)
 			add(about, takes, g.WeeklyInventory, got{}, first[p.ID], last[p.ID])

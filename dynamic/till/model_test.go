@@ -2,7 +2,6 @@ package till_test
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/channels"
 	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
@@ -51,6 +51,13 @@ type model struct {
 	rush   int       // how many times as fast the clients come; 0 is once
 	shared int       // payments that one transaction may settle
 
+	both     bool                // whether it takes vouchers and holds
+	poll     time.Duration       // between two looks for what is due; 0 is the default
+	age      time.Duration       // for how long something stays unclaimed; 0 is the default
+	spenders map[string]*spender // by payer
+	kept     map[string]keeping  // orders; guarded by mu
+	wallets  sync.WaitGroup      // of payers who withdraw
+
 	history []string // what happened, a line each, with the time; guarded by mu
 }
 
@@ -60,6 +67,9 @@ type modelSale struct {
 	payload           fakePayload
 	answers           []tilltest.Reply
 	calls             []call // of a world
+
+	most int64      // of the channel in all, by a voucher
+	hold *rail.Hold // nil for what is paid at once
 }
 
 // start starts a process: a till that knows nothing but its ledger.
@@ -75,7 +85,7 @@ func (m *model) start(site *content.Site) {
 		db = moodyLedger{m.db, m}
 	}
 	calm := m.calm.Swap(true) // a process that cannot read its ledger does not start
-	tl, err := till.New(till.Config{
+	cfg := till.Config{
 		BaseURL: childBase, Site: site, DB: db, Rails: []rail.Rail{r}, Keys: []*attest.Key{attest.SpecimenKey()},
 		Ring: attest.SpecimenRing(), Secret: []byte(strings.Repeat("s", 32)), Log: slog.New(slog.DiscardHandler),
 		Exclusive: m.starts%2 == 0,
@@ -94,7 +104,16 @@ func (m *model) start(site *content.Site) {
 				runtime.Goexit()
 			}
 		},
-	})
+		Holds: m.both, Poll: m.poll,
+	}
+	if m.both {
+		cfg.Vouchers = &channels.Limits{}
+	}
+	tl, err := till.New(cfg)
+	var jobs []schedule.Job
+	if m.both && err == nil {
+		jobs, err = m.looksAfter(tl, db, r)
+	}
 	m.calm.Store(calm)
 	if err != nil {
 		m.t.Error(err)
@@ -111,7 +130,7 @@ func (m *model) start(site *content.Site) {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil { // a failing ledger may end it
-			tl.Run(ctx)
+			tl.Run(ctx, jobs...)
 			time.Sleep(time.Second)
 		}
 	}()
@@ -146,6 +165,14 @@ func (m *model) do(path string, header map[string]string) (tilltest.Reply, bool)
 func (m *model) client(i int) {
 	me := fmt.Sprint("client ", i)
 	m.dice.wait(me, time.Millisecond)
+	switch n := m.dice.intN(me+" pays", 10); {
+	case m.both && n < 3:
+		m.spends(me, m.spenders[[]string{"spender", "another", "code:spender"}[n]])
+		return
+	case m.both && n < 5:
+		m.orders(me, fmt.Sprintf("patron-%d", i%12))
+		return
+	}
 	items := []string{"hello", "small_blessing", "the_drawer", "the_drawer", "jar_of_tuesday"}
 	s := &modelSale{path: "/api/buy/" + items[m.dice.intN(me, len(items))]}
 	if m.dice.chance(me, 50) {
@@ -185,12 +212,7 @@ func (m *model) signed(path, payer, nonce string, ch map[string]any, valid time.
 	s := &modelSale{path: path, payload: fakePayload{Payer: payer, Nonce: nonce, To: accepted["payTo"].(string),
 		Amount: accepted["amount"].(string), Before: time.Now().Add(valid).Unix()}}
 	s.payload.Sig = s.payload.signature()
-	b, err := json.Marshal(map[string]any{"x402Version": 2, "payload": s.payload, "accepted": accepted,
-		"extensions": tilltest.Unsuggested(ch), "resource": ch["resource"]})
-	if err != nil {
-		m.t.Error(err)
-	}
-	s.header = base64.StdEncoding.EncodeToString(b)
+	s.header = header(ch, accepted, s.payload)
 	return s
 }
 
@@ -223,7 +245,7 @@ func (m *model) present(s *modelSale) bool {
 		}
 	}
 	s.answers = append(s.answers, r)
-	return r.Status == 200
+	return r.Status == 200 || r.Status == 202
 }
 
 // bounded holds the open payments against their bound: eight of a payer, at every moment.
@@ -325,13 +347,26 @@ func (m *model) run() {
 	p := site.Pools["drawer"]
 	p.Entries = p.Entries[:6]
 	site.Pools["drawer"] = p
+	for i := range site.Goods {
+		if g := &site.Goods[i]; g.ID == "quick_judgment" {
+			g.WindowHours, g.WeeklyInventory = modelWindow, 40
+		}
+	}
 	m.chain = newFakeChain()
+	m.both, m.chain.delay, m.chain.holds = m.shared == 0, modelDelay, true
+	if m.dice.seed%2 == 0 {
+		m.age = 2 * time.Minute
+	}
+	m.spenders, m.kept = spenders(modelDelay, "spender", "another", "code:spender"), map[string]keeping{}
 	m.chain.lag = func(who string) { m.dice.wait(who, 20*time.Millisecond) }
 	m.chain.together = m.shared
 	m.db = ledger.NewMem(ledger.MemOptions{Calm: true})
 	m.past()
 	m.start(site)
 	var clients sync.WaitGroup
+	if m.both {
+		clients.Go(func() { m.keeps(time.Now().Add(8*time.Minute), false) })
+	}
 	const me = "driver"
 	for i := range 60 {
 		m.dice.wait(me, 4*time.Second/time.Duration(max(1, m.rush)))
@@ -364,6 +399,10 @@ func (m *model) run() {
 		m.chain.mu.Lock()
 		m.chain.seal(false)
 		m.chain.mu.Unlock()
+	}
+	if m.both {
+		m.evening(site)
+		m.wallets.Wait()
 	}
 	if n := m.bounded(); n != 0 {
 		m.t.Errorf("%d payments are open after the storm", n)
@@ -416,6 +455,9 @@ func (m *model) judge() {
 			}
 			curios[p.Entry] = p.ID
 		}
+		if p.Spent != nil || p.Held != nil {
+			continue // judged below
+		}
 		u, b := m.chain.use(p.Payment.Payer + "|" + p.Payment.Nonce)
 		paid := b != nil && !u.cancelled
 		switch p.State {
@@ -454,6 +496,9 @@ func (m *model) judge() {
 		return nil
 	})
 	for _, s := range m.sales {
+		if s.most > 0 || s.hold != nil {
+			continue
+		}
 		c, known := claimed[s.payload.key()]
 		if u, b := m.chain.use(s.payload.key()); b != nil && !u.cancelled &&
 			(!known || c.Answered || byID[c.Purchase].State == till.Uncredited) {
@@ -489,9 +534,14 @@ func (m *model) judge() {
 	if len(owed) > 0 {
 		m.t.Errorf("owed for what a purchase credits: %v", owed)
 	}
-	if got := m.chain.received(); got != old+credited+strays {
-		m.t.Errorf("payTo received %d and had %d, the journal credits %d, strangers sent %d", got, old, credited,
-			strays)
+	seen := map[string]int{}
+	m.judgeVouchers(all, seen)
+	captured := m.judgeHolds(all, seen)
+	e := m.chain.head().escrow
+	if got := m.chain.received(); got != old+credited+strays+captured+e.moved || e.held() != m.chain.escrowed() {
+		m.t.Errorf("payTo received %d and had %d, the journal credits %d, strangers sent %d, %d were captured and %d "+
+			"swept; %d are in escrow, %d should be", got, old, credited, strays, captured, e.moved, m.chain.escrowed(),
+			e.held())
 	}
 	// Every number of the relayer's is used up: nothing later can be stuck behind one.
 	var next uint64
@@ -509,12 +559,13 @@ func (m *model) judge() {
 	if lost, reverts, held := m.lost(); held != 0 || lost != reverts {
 		m.t.Errorf("%d settlements hold gas, %d counts as lost; their reverts cost %d", held, lost, reverts)
 	}
-	states := map[till.State]int{}
 	for _, p := range all {
-		states[p.State]++
+		if p.Spent == nil && p.Held == nil {
+			seen[string(p.State)]++
+		}
 	}
-	m.t.Logf("%d starts, %d payments, %d open at most, %v, %d paid for nothing", m.starts, len(m.sales), m.most, states,
-		strays)
+	m.t.Logf("%d starts, %d payments, %d open at most, %s, %d paid for nothing", m.starts, len(m.sales), m.most,
+		tally(seen), strays)
 }
 
 // storm runs the model of one seed, and says how to run it again if it fails.

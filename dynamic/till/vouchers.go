@@ -354,7 +354,11 @@ func (t *Till) voucherRefused(ctx context.Context, o *matched, err error) (*Sale
 	case errors.Is(err, channels.ErrConsent):
 		return refuse("authorizer_address_mismatch")
 	case isAnswer(err), goodsRefused(err):
-		return nil, stockRefusal(gateError(err))
+		err = gateError(err)
+		if e, ok := errors.AsType[*Error](err); ok && e.Payment == nil {
+			err = stockRefusal(err)
+		}
+		return nil, err
 	}
 	if _, out := errors.AsType[*settle.GasOutage](err); out {
 		return t.whileOut(ctx, o, err)

@@ -17,6 +17,8 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/channels"
+	"store.example/agentstore/dynamic/channels/manager"
 	"store.example/agentstore/dynamic/counter"
 	"store.example/agentstore/dynamic/internal/tilltest"
 	"store.example/agentstore/dynamic/ledger"
@@ -47,10 +49,12 @@ type world struct {
 	kills     map[string]int // by place
 	refused   []refusal
 	sales     []*modelSale
-	passes    []string        // that were bought
-	answered  map[string]bool // orders that the keeper was told are completed
-	paid      map[string]int  // debts, by how often the keeper noted that he paid them
-	gone      sync.WaitGroup  // of ended processes
+	passes    []string            // that were bought
+	kept      map[string]keeping  // orders, by what the keeper did about them
+	spenders  map[string]*spender // by payer
+	withdraws bool                // whether some of them withdraw
+	paid      map[string]int      // debts, by how often the keeper noted that he paid them
+	gone      sync.WaitGroup      // of ended processes
 }
 
 // process is one replica of the store. It may be killed anywhere: from then on nothing of it
@@ -141,11 +145,19 @@ func (r mortalRail) Send(ctx context.Context, all ...rail.Signed) error {
 		return errKilled
 	}
 	err := r.fakeRail.Send(ctx, all...)
+	r.p.w.block()
+	return err
+}
+
+// worldDelay is how long a withdrawal from a channel takes, as in a store that says nothing of it.
+const worldDelay = 14 * 24 * time.Hour
+
+// block has blocks sealed for what waits.
+func (w *world) block() {
 	select {
-	case r.p.w.seals <- struct{}{}:
+	case w.seals <- struct{}{}:
 	default:
 	}
-	return err
 }
 
 func newWorld(t *testing.T, seed uint64, replicas int, poll time.Duration) *world {
@@ -156,7 +168,9 @@ func newWorld(t *testing.T, seed uint64, replicas int, poll time.Duration) *worl
 	}
 	w := &world{t: t, dice: newDice(seed), chain: newFakeChain(), db: ledger.NewMem(ledger.MemOptions{Calm: true}),
 		site: site, poll: poll, seals: make(chan struct{}, 1), processes: make([]*process, replicas),
-		kills: map[string]int{}, answered: map[string]bool{}, paid: map[string]int{}}
+		kills: map[string]int{}, kept: map[string]keeping{}, paid: map[string]int{},
+		spenders: spenders(worldDelay, "spender", "another", "code:spender")}
+	w.chain.delay, w.chain.holds, w.chain.wants = worldDelay, true, w.block
 	return w
 }
 
@@ -257,7 +271,7 @@ func (p *process) open(ctx context.Context) error {
 	p.till, err = till.New(till.Config{BaseURL: childBase, Site: w.site, DB: db, Rails: []rail.Rail{r},
 		Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(), Gas: guard, Log: log,
 		Secret: []byte(strings.Repeat("s", 32)), Poll: w.poll, Sweep: 6 * time.Hour, Late: w.late,
-		Kinds: later.Kinds(), Tell: services.Tell,
+		Kinds: later.Kinds(), Tell: services.Tell, Holds: true, Vouchers: &channels.Limits{},
 		AfterStep: func(string) {
 			if p.at("step") {
 				runtime.Goexit()
@@ -270,6 +284,14 @@ func (p *process) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	looks, err := manager.New(manager.Config{DB: db, Rails: []rail.Rail{r}, Settles: p.till.Settles(), Log: log,
+		Every: max(w.poll, 4*time.Hour)})
+	if err == nil {
+		err = looks.Start(ctx)
+	}
+	if err != nil {
+		return err
+	}
 	rows := append(c.Rows(), later.Rows(c)...)
 	p.serve = tilltest.Serve(rows, childBase, func(_ http.ResponseWriter, r *http.Request, err error) {
 		if !p.dead.Load() {
@@ -277,7 +299,8 @@ func (p *process) open(ctx context.Context) error {
 		}
 	})
 	p.runs.Go(func() {
-		if err := p.till.Run(ctx, later.Jobs(p.till)...); err != nil && !p.dead.Load() && ctx.Err() == nil {
+		jobs := append(later.Jobs(p.till), looks.Job())
+		if err := p.till.Run(ctx, jobs...); err != nil && !p.dead.Load() && ctx.Err() == nil {
 			w.t.Errorf("running: %v", err)
 		}
 	})

@@ -63,7 +63,7 @@ func (w *world) judgeMoney(all []till.Purchase, n map[string]int) {
 		if n[string(p.State)]++; !tilltest.Resting(p) || !p.Final {
 			w.t.Errorf("%s of %s is %s, final %v (%s)", p.Item, p.ID, p.State, p.Final, p.Reason)
 		}
-		if p.Proof != nil {
+		if p.Proof != nil && p.Spent == nil {
 			credited += p.Amount
 		}
 		if p.Number != 0 {
@@ -75,8 +75,13 @@ func (w *world) judgeMoney(all []till.Purchase, n map[string]int) {
 	}
 	w.chain.mu.Lock()
 	defer w.chain.mu.Unlock()
-	if got := w.chain.received(); got != credited {
-		w.t.Errorf("payTo received %d, the journal credits %d", got, credited)
+	m := &model{t: w.t, chain: w.chain, db: w.db, spenders: w.spenders, kept: w.kept}
+	m.judgeVouchers(all, n)
+	m.judgeHolds(all, n)
+	e := w.chain.head().escrow
+	if got := w.chain.received(); got != credited+e.moved || e.held() != w.chain.escrowed() {
+		w.t.Errorf("payTo received %d, the journal credits %d, and %d were swept; %d are in escrow, %d should be", got,
+			credited, e.moved, w.chain.escrowed(), e.held())
 	}
 }
 
@@ -124,7 +129,10 @@ func (w *world) judgeOrders(all []till.Purchase, n map[string]int) {
 	for _, o := range orders {
 		listed[o.Purchase.ID] = true
 		n["orders"]++
-		if w.answered[o.ID] && o.Status() != till.OrderCompleted {
+		if o.Purchase.Held != nil {
+			continue // judged with its money, and nothing is owed for it
+		}
+		if w.kept[o.ID] == answered && o.Status() != till.OrderCompleted {
 			w.t.Errorf("order %s was answered and is %s", o.ID, o.Status())
 		}
 		due := o.Purchase.Proof.BlockTime.Truncate(time.Second).Add(168 * time.Hour)
@@ -166,7 +174,7 @@ func (w *world) judgePasses(all []till.Purchase, n map[string]int) {
 		if p.Item != "recurring_patronage" || p.State != till.Delivered {
 			continue
 		}
-		from := p.Proof.BlockTime.UTC().Truncate(time.Second)
+		from := p.SettledAt().UTC().Truncate(time.Second)
 		if end, ok := ends[p.Artifact]; ok {
 			n["extensions"]++
 			if end.After(from) {
@@ -204,7 +212,7 @@ func (w *world) judgeLooks(all []till.Purchase, n map[string]int) {
 		url := p.Inputs["url"]
 		came := w.town.looks[url]
 		n["looks"]++
-		due := p.Proof.BlockTime.Truncate(time.Second).Add(services.VisitAfter)
+		due := p.SettledAt().Truncate(time.Second).Add(services.VisitAfter)
 		var c attest.Look
 		w.view(func(tx ledger.Tx) error {
 			a, err := ledger.GetJSON[till.SignedArtifact](tx, ledger.LaterKey(p.Artifact, p.ID))

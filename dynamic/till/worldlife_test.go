@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"store.example/agentstore/dynamic/internal/tilltest"
+	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/till"
 )
 
@@ -69,6 +72,10 @@ func (w *world) pass(who string) string {
 func (w *world) comes(i int, what wish) {
 	who := fmt.Sprint("buyer ", i)
 	path := "/api/buy/" + what.item + "?" + what.in.Encode()
+	holds := slices.Contains(humanGoods, what.item) && w.dice.chance(who, 50)
+	if holds {
+		path = strings.Replace(path, "buy", "hold", 1)
+	}
 	var terms map[string]any
 	for range 3 {
 		if p := w.some(who); p != nil {
@@ -88,6 +95,10 @@ func (w *world) comes(i int, what wish) {
 	if terms == nil {
 		return
 	}
+	if by := entry(terms, rail.SchemeVouchers); by != nil && w.dice.chance(who, 70) {
+		w.spends(who, path, terms, by)
+		return
+	}
 	key, signs := "", 1
 	if w.dice.chance(who, 50) { // who signs twice without one buys twice
 		key, signs = fmt.Sprintf("the-key-of-an-order-%d", i), 1+w.dice.intN(who, 2)
@@ -95,8 +106,11 @@ func (w *world) comes(i int, what wish) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for n := range signs {
-		s := (&model{t: w.t}).signed(path, fmt.Sprintf("payer-%d", i), fmt.Sprintf("nonce-%d-%d", i, n), terms,
-			2*time.Minute)
+		payer, nonce := fmt.Sprintf("payer-%d", i), fmt.Sprintf("nonce-%d-%d", i, n)
+		s := (&model{t: w.t}).signed(path, payer, nonce, terms, 2*time.Minute)
+		if holds {
+			s = authorized(path, payer, nonce, terms)
+		}
 		s.key = key
 		w.mu.Lock()
 		w.sales = append(w.sales, s)
@@ -125,14 +139,14 @@ func (w *world) presents(who, item string, s *modelSale) {
 		if ok && r.Code() == "sold_out" && r.Str("recovery", "purchase_id") == "" {
 			w.note(refusal{item, k.from, k.to})
 		}
-		k.answered, k.purchase, k.fresh = ok, r.Purchase(), r.Status == 200 && r.Body["idempotent_replay"] == false
+		k.answered, k.purchase, k.fresh = ok, r.Purchase(), r.Status < 300 && r.Body["idempotent_replay"] == false
 		w.mu.Lock()
 		s.calls = append(s.calls, k)
 		if r.Status == 200 && item == "recurring_patronage" && k.fresh {
 			w.passes = append(w.passes, r.Str("artifact", "id"))
 		}
 		w.mu.Unlock()
-		if ok && (r.Status == 200 || r.Status < 500 && r.Str("retry") != "same_payment" && r.Str("retry") != "after") {
+		if ok && (r.Status < 300 || r.Status < 500 && r.Str("retry") != "same_payment" && r.Str("retry") != "after") {
 			return
 		}
 		if ok {
@@ -141,6 +155,38 @@ func (w *world) presents(who, item string, s *modelSale) {
 			}
 		}
 		w.dice.wait(who, 2*time.Minute)
+	}
+}
+
+// spends buys by a voucher, and may withdraw after it, or ask back what is left.
+func (w *world) spends(who, path string, terms, by map[string]any) {
+	s := w.spenders[[]string{"spender", "another", "code:spender"}[w.dice.intN(who, 3)]]
+	m := &model{t: w.t, chain: w.chain, dice: w.dice}
+	sale := m.spend(s, path, terms, by, 0)
+	ask := func(path string, header map[string]string) (tilltest.Reply, bool) {
+		if p := w.some(who); p != nil {
+			return p.ask(path, header)
+		}
+		return tilltest.Reply{}, false
+	}
+	for range 6 {
+		w.dice.wait(who, 20*time.Second)
+		r, ok := ask(path, map[string]string{"PAYMENT-SIGNATURE": sale.header})
+		if ok {
+			if err := tilltest.AnswersPayment(r, true); err != nil {
+				w.t.Errorf("%s: %d %s: %v", path, r.Status, r.Raw, err)
+			}
+			if s.heard(sale, r); r.Status == 200 || r.Status == 402 {
+				break
+			}
+		}
+		w.dice.wait(who, 2*time.Minute)
+	}
+	switch n := w.dice.intN(who, 8); {
+	case n == 0 && w.withdraws:
+		m.withdraws(who, s)
+	case n == 1:
+		m.takesBack(who, s, ask)
 	}
 }
 
@@ -170,13 +216,21 @@ func (w *world) keeps(until time.Time) {
 				w.t.Error(err)
 			}
 			for _, o := range orders {
-				if newDice(w.dice.seed).chance("never "+o.ID, 10) {
+				held := o.Purchase.Held != nil
+				switch fate := newDice(w.dice.seed).intN("fate of "+o.ID, 20); {
+				case fate < 2, held && !time.Now().Before(o.Work.DueAt): // never, or it goes back
+					continue
+				case fate < 6 && held:
+					if _, err := p.till.DeclineOrder(ctx, o.ID, false); err == nil {
+						w.keep(o.ID, declined)
+					} else if !p.dead.Load() {
+						w.t.Errorf("declining %s: %v", o.ID, err)
+					}
 					continue
 				}
+				w.keep(o.ID, answering)
 				if _, err := p.till.AnswerOrder(ctx, o.ID, till.Answer{Text: "Keep the cat."}, false); err == nil {
-					w.mu.Lock()
-					w.answered[o.ID] = true
-					w.mu.Unlock()
+					w.keep(o.ID, answered)
 				} else if !p.dead.Load() {
 					w.t.Errorf("answering %s: %v", o.ID, err)
 				}
@@ -186,6 +240,12 @@ func (w *world) keeps(until time.Time) {
 			}
 		})
 	}
+}
+
+func (w *world) keep(order string, did keeping) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kept[order] = max(did, w.kept[order])
 }
 
 // pays notes most of what is owed as paid.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -45,7 +46,9 @@ func (w *world) year(begin time.Time) map[string]int {
 	for place := range w.processes {
 		all.Go(func() { w.fates(place, last, 16*24*time.Hour, 20*time.Hour) })
 	}
+	w.withdraws = true
 	all.Go(func() { w.keeps(end.Add(-15 * 24 * time.Hour)) })
+	all.Go(func() { w.nights(last) })
 	for i := range buyers {
 		all.Go(func() {
 			who := fmt.Sprint("buyer ", i)
@@ -86,6 +89,30 @@ func (w *world) year(begin time.Time) map[string]int {
 	all.Wait()
 	time.Sleep(time.Until(end))
 	return w.judge()
+}
+
+// nights are times when no node answers, until a time: some a few hours, some a day. Payers take
+// back then what they can.
+func (w *world) nights(until time.Time) {
+	m := &model{t: w.t, chain: w.chain}
+	for time.Now().Before(until) {
+		w.dice.wait("nights", 40*24*time.Hour)
+		w.silence(true)
+		w.dice.wait("nights", 30*time.Hour)
+		w.mu.Lock()
+		sales := slices.Clone(w.sales)
+		w.mu.Unlock()
+		m.reclaims(sales)
+		time.Sleep(time.Minute)
+		w.silence(false)
+	}
+}
+
+// silence has no node answer, or all of them again.
+func (w *world) silence(is bool) {
+	w.chain.mu.Lock()
+	defer w.chain.mu.Unlock()
+	w.chain.silent = is
 }
 
 // A keeper's year: orders in, late, answered, owed and paid; places by ISO week; passes that lapse,

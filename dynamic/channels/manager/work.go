@@ -24,6 +24,9 @@ type work struct {
 	Ended bool `json:"ended,omitzero"`
 }
 
+// prefix is how the ids of members of the store's own transactions for channels begin.
+const prefix = "chn_"
+
 // begin signs and stores a transaction of the store's own with what arrow writes, and drives it.
 func (r *round) begin(ctx context.Context, w work, p *rail.Payment, arrow func(ledger.Tx) error) error {
 	head, err := r.net.Head(ctx)
@@ -31,7 +34,7 @@ func (r *round) begin(ctx context.Context, w work, p *rail.Payment, arrow func(l
 		return err
 	}
 	s, err := r.cfg.Settles.Begin(ctx, settle.Order{
-		Members: []settle.Member{{ID: attest.NewID("chn_"), Payment: *p,
+		Members: []settle.Member{{ID: attest.NewID(prefix), Payment: *p,
 			Verified: rail.Verified{Head: head}}},
 		Arrow: func(tx ledger.Tx, s *settle.Settlement) error {
 			if err := r.check(tx); err != nil {
@@ -72,6 +75,30 @@ func (r *round) goOn(ctx context.Context) error {
 			return err
 		}
 		if err := r.drive(ctx, w, s); err != nil {
+			return err
+		}
+	}
+	return r.fillLeft(ctx)
+}
+
+// fillLeft uses up the numbers of transactions that are no work any more: one that reverted too
+// often is given up, and a reorganisation may open its number again, behind which all later
+// transactions of its account would wait.
+func (r *round) fillLeft(ctx context.Context) error {
+	left, err := r.cfg.Settles.Unfinished(ctx, prefix, r.id)
+	if err != nil {
+		return err
+	}
+	for _, s := range left {
+		var is bool
+		err := r.view(ctx, func(tx ledger.Tx) (err error) {
+			is, err = ledger.Has(tx, ledger.ChannelWorkKey(r.id, s.ID))
+			return err
+		})
+		if err == nil && !is {
+			err = r.cfg.Settles.Abandon(ctx, s)
+		}
+		if err != nil {
 			return err
 		}
 	}
