@@ -129,7 +129,8 @@ func (h *Handler) begin(j *job) (*settle.Settlement, error) {
 
 // admit signs the settlement of a payment as soon as its payer has room for one more.
 func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err error) {
-	if ofSeller(j.p) { // the channels pay for it, whose state was read
+	least := h.cfg.Gas.Least(h.ctx, j.p.Network)
+	if ofSeller(j.p) { // channel or hold pays for it, whose state was read
 		err := h.cfg.Gas.Count(h.ctx, func(tx ledger.Tx) error {
 			_, err := h.cfg.Gas.Admit(tx, j.p.Network, j.p.Payer, "")
 			return err
@@ -138,7 +139,7 @@ func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err erro
 			return nil, err
 		}
 		return h.cfg.Settles.Begin(h.ctx, settle.Order{ID: m.ID, Members: []settle.Member{m},
-			Arrow: func(ledger.Tx, *settle.Settlement) error { return nil }})
+			Arrow: func(tx ledger.Tx, _ *settle.Settlement) error { return j.takeHold(tx, least) }})
 	}
 	a := &settle.Admission{OpenPayment: settle.OpenPaymentOf(m.ID, j.p, m.Verified), Proven: h.cfg.Gas.Proven}
 	err = h.gate.Admit(h.ctx, a, j.rail, openWait, func(ctx context.Context) error {
@@ -161,7 +162,9 @@ func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err erro
 		return nil, err
 	}
 	s, err = h.cfg.Settles.Begin(h.ctx, settle.Order{ID: m.ID, Members: []settle.Member{m},
-		Arrow: func(tx ledger.Tx, _ *settle.Settlement) error { return settle.EnterOpen(tx, a.OpenPayment) }})
+		Arrow: func(tx ledger.Tx, _ *settle.Settlement) error {
+			return errors.Join(settle.EnterOpen(tx, a.OpenPayment), j.takeHold(tx, least))
+		}})
 	if err != nil && !errors.Is(err, ledger.ErrUnknown) { // it may be signed and stored
 		err = errors.Join(err, h.cfg.Gas.Count(h.ctx, func(tx ledger.Tx) error { return leave(tx, m) }))
 	}
@@ -233,13 +236,13 @@ func (o *owner) Heard(ctx context.Context, s *settle.Settlement, m settle.Member
 		}
 		reason := "invalid_transaction_state"
 		if n.Reverted { // the transaction that is named is in a block, and moved nothing
-			reason = o.j.rail.Info().Reverted
+			reason = revertedOf(o.j.rail, &m.Payment)
 		}
 		o.h.conclude(o.j, Settled{Transaction: newest.ID, Reason: reason, Message: n.Reason})
 	case n.Over != nil:
 		a := Settled{Transaction: newest.ID, Reason: n.Over.Reason, Message: "its transaction reverted"}
 		if strings.HasPrefix(a.Reason, "settlement_") { // a word of this store's own
-			a.Reason, a.Message = o.j.rail.Info().Reverted, n.Over.Reason
+			a.Reason, a.Message = revertedOf(o.j.rail, &m.Payment), n.Over.Reason
 		}
 		if err := o.h.cfg.Gas.Count(ctx, func(tx ledger.Tx) error { return leave(tx, m) }); err != nil {
 			return true, err
