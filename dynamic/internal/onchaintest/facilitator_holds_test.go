@@ -22,6 +22,7 @@ import (
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
 	"store.example/agentstore/dynamic/rail/facilitator"
+	"store.example/agentstore/dynamic/settle"
 )
 
 // holdSeller is a seller of the scheme auth-capture with a key of its own, who sells one thing for
@@ -364,8 +365,10 @@ func TestOurFacilitatorServesHolds(t *testing.T) {
 	// Too late: the buyer takes it back alone.
 	h.Pass(time.Until(time.Unix(int64(h.until), 0)) - rail.LastCapture + time.Second)
 	late := h.capture(self, fourth, 300_000, holdPrice, 0)
-	if got := h.ask("/settle", late, nil); got.Reason != prefix+"capture_deadline_expired" {
-		t.Errorf("captured in the last minutes: %+v", got)
+	for _, path := range []string{"/verify", "/settle"} {
+		if got := h.ask(path, late, nil); got.Reason != prefix+"capture_deadline_expired" {
+			t.Errorf("%s of a capture in the last minutes: %+v", path, got)
+		}
 	}
 	h.Pass(rail.LastCapture)
 	tx := h.Send(h.Buyers[3], token.CaptureAddress, token.ReclaimCall(fourth.PaymentInfo))
@@ -386,10 +389,9 @@ func TestHoldsOfStrangersCostADay(t *testing.T) {
 	self := h.authorizer
 	payTo := strings.ToLower(h.PayTo.Hex())
 	day := ledger.BudgetKey("holds-new", h.ID(), payTo, time.Now().UTC().Format(time.DateOnly))
-	spent := func(n int64) {
+	update := func(f func(ledger.Tx) error) {
 		t.Helper()
-		err := h.db.Update(t.Context(), func(tx ledger.Tx) error { return ledger.SetCount(tx, day, n) })
-		if err != nil {
+		if err := h.db.Update(t.Context(), f); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -401,15 +403,32 @@ func TestHoldsOfStrangersCostADay(t *testing.T) {
 	}
 	const over = "invalid_payment_requirements"
 	first, second, third := h.buys(h.Buyers[0], 1), h.buys(h.Buyers[1], 2), h.buys(h.Buyers[2], 3)
-	spent(254)
+	update(func(tx ledger.Tx) error { return ledger.SetCount(tx, day, 254) })
 	settled("the last of the day", first.payload, "")
 	settled("a void after it", h.void(self, first), over)
 	settled("another authorization", second.payload, over)
 	if n := h.relayed(t); n != 1 {
 		t.Errorf("%d transactions were sent, want 1", n)
 	}
-	// What it brings counts by itself, and later orders are paid for by it.
-	settled("a capture", h.capture(self, first, 300_000, holdPrice, 0), "")
+	// One order of a hold is under way at a time: of two one would revert.
+	hash := first.Hash(h.Node.ChainID).Hex()
+	turn := settle.OpenPayment{ID: "fac_0", Network: h.ID(), Payer: hash, Nonce: hash}
+	update(func(tx ledger.Tx) error { return settle.EnterOpen(tx, turn) })
+	capture := h.capture(self, first, 300_000, holdPrice, 0)
+	settled("beside a void that is under way", capture, "invalid_transaction_state")
+	update(func(tx ledger.Tx) error { return settle.LeaveOpen(tx, turn) })
+	// What it brings pays for later orders, and counts once.
+	settled("a capture", capture, "")
+	h.stop()
+	h.start(t)
+	settled("the same again", capture, "")
+	key := ledger.BudgetKey("holds", h.ID(), payTo, strings.ToLower(self.Address.Hex()))
+	update(func(tx ledger.Tx) error {
+		if got, err := ledger.GetJSON[fields](tx, key); fmt.Sprint(got) != "map[brought:300000 taken:2]" {
+			t.Errorf("after a capture of 300,000 its account is %v, %v", got, err)
+		}
+		return nil
+	})
 	settled("a void of one who captured", h.void(self, first), "")
 	settled("an authorization of one who captured", second.payload, "")
 	honest := h.authorizer
@@ -417,13 +436,9 @@ func TestHoldsOfStrangersCostADay(t *testing.T) {
 	settled("a stranger's", h.buys(h.Buyers[3], 4).payload, over)
 	h.authorizer = honest
 	// As much as it brought, and no more.
-	key := ledger.BudgetKey("holds", h.ID(), payTo, strings.ToLower(self.Address.Hex()))
-	err := h.db.Update(t.Context(), func(tx ledger.Tx) error {
+	update(func(tx ledger.Tx) error {
 		return ledger.SetJSON(tx, key, fields{"brought": 300_000, "taken": 300_000})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	settled("more than was brought", third.payload, over)
 	settled("a capture by who took too much", h.capture(self, second, 300_000, holdPrice, 0), "")
 }

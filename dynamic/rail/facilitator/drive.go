@@ -132,6 +132,9 @@ func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err erro
 	least := h.cfg.Gas.Least(h.ctx, j.p.Network)
 	if ofSeller(j.p) { // channel or hold pays for it, whose state was read
 		err := h.cfg.Gas.Count(h.ctx, func(tx ledger.Tx) error {
+			if ordersHold(j.p) {
+				return nil // strangers' reverts never stand in the way of what ends a hold
+			}
 			_, err := h.cfg.Gas.Admit(tx, j.p.Network, j.p.Payer, "")
 			return err
 		})
@@ -139,7 +142,9 @@ func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err erro
 			return nil, err
 		}
 		return h.cfg.Settles.Begin(h.ctx, settle.Order{ID: m.ID, Members: []settle.Member{m},
-			Arrow: func(tx ledger.Tx, _ *settle.Settlement) error { return j.takeHold(tx, least) }})
+			Arrow: func(tx ledger.Tx, _ *settle.Settlement) error {
+				return errors.Join(enterHold(tx, m), j.takeHold(tx, least))
+			}})
 	}
 	a := &settle.Admission{OpenPayment: settle.OpenPaymentOf(m.ID, j.p, m.Verified), Proven: h.cfg.Gas.Proven}
 	err = h.gate.Admit(h.ctx, a, j.rail, openWait, func(ctx context.Context) error {
@@ -173,6 +178,9 @@ func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err erro
 
 // leave counts a payment as open no longer.
 func leave(tx ledger.Tx, m settle.Member) error {
+	if ordersHold(&m.Payment) {
+		return settle.LeaveOpen(tx, turnOf(m))
+	}
 	return settle.LeaveOpen(tx, settle.OpenPaymentOf(m.ID, &m.Payment, m.Verified))
 }
 
@@ -224,7 +232,7 @@ func (o *owner) Heard(ctx context.Context, s *settle.Settlement, m settle.Member
 			return true, err
 		}
 		err = o.h.cfg.Gas.Count(ctx, func(tx ledger.Tx) error {
-			return errors.Join(o.h.cfg.Settles.Landed(tx, s, m.ID), leave(tx, m))
+			return errors.Join(o.h.cfg.Settles.Landed(tx, s, m.ID), bringHold(tx, m), leave(tx, m))
 		})
 		if err != nil {
 			return true, err

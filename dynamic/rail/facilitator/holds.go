@@ -2,11 +2,13 @@ package facilitator
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle"
 )
 
 // holdGas is how many settlements' worth of gas (some 80,000) each order of a hold takes, and is
@@ -26,7 +28,8 @@ var holdGas = map[string]struct{ takes, brings int64 }{
 // gas of ours. So a receiverAuthorizer pays for its authorizations and voids by what it has
 // captured for the account before: as much as the smallest amount that is settled (twice the cost)
 // for each settlement's worth. That money is the seller's for good, so who burns gas here by that
-// way pays the seller twice as much as he burns. Who has captured nothing yet, be it a seller who
+// way pays the seller twice as much as he burns: a capture counts once it has landed. Who has
+// captured nothing yet, be it a seller who
 // just begins or one of any number of keys that a stranger made, shares this many: 128
 // authorizations, or 85 with their voids. With settlements at 0.002 USD a day costs 0.51 USD at
 // most for each account of the list; the payers of what is not voided take it back by reclaim, at
@@ -40,6 +43,10 @@ const strangersHolds = 256
 type settledHolds struct {
 	Brought int64 `json:"brought"` // captured, atomic units
 	Taken   int64 `json:"taken"`   // settlements' worth of gas
+}
+
+func holdsKey(network, account, authorizer string) []byte {
+	return ledger.BudgetKey("holds", network, strings.ToLower(account), strings.ToLower(authorizer))
 }
 
 // readHold reads an order of a hold.
@@ -71,34 +78,24 @@ func holdAsked(n rail.Rail, want rail.Requirement, o *rail.HoldOrder) *asked {
 	return a
 }
 
-// holdKeys are what takeHold reads and writes.
-func (a *asked) holdKeys(now time.Time) (brought, day []byte) {
-	account := strings.ToLower(a.want.PayTo)
-	return ledger.BudgetKey("holds", a.p.Network, account, strings.ToLower(a.authorizer)),
-		ledger.BudgetKey("holds-new", a.p.Network, account, now.UTC().Format(time.DateOnly))
-}
-
-// takeHold counts an order of a hold, in the transaction that stores its settlement, or refuses it.
-// least is the smallest amount that is settled. Captures are never refused, which bring twice what
-// they cost, and they alone write a row that stays.
+// takeHold counts an authorization or a void, in the transaction that stores its settlement, or
+// refuses it. least is the smallest amount that is settled.
 func (a *asked) takeHold(tx ledger.Tx, least int64) error {
-	if a.takes == 0 {
-		return nil // not of a hold
+	if a.takes == 0 || a.p.Method == rail.MethodCapture {
+		return nil // not of a hold, or worth twice what it takes
 	}
-	key, day := a.holdKeys(tx.Now())
-	s, _, err := ledger.FindJSON[settledHolds](tx, key)
+	key := holdsKey(a.p.Network, a.want.PayTo, a.authorizer)
+	s, known, err := ledger.FindJSON[settledHolds](tx, key)
 	if err != nil {
 		return err
 	}
-	captures := a.p.Method == rail.MethodCapture
-	if captures {
-		s.Brought = min(s.Brought, 1<<61) + min(rail.Atomic(a.p.Amount), 1<<61)
-	}
-	if captures || s.Brought/max(1, least) >= s.Taken+a.takes {
+	if known && s.Brought/max(1, least) >= s.Taken+a.takes {
 		s.Taken += a.takes
 		return ledger.SetJSON(tx, key, s)
 	}
-	from, _ := ledger.Prefix(ledger.BudgetKey("holds-new", a.p.Network, strings.ToLower(a.want.PayTo)))
+	strangers := []string{a.p.Network, strings.ToLower(a.want.PayTo)}
+	from, _ := ledger.Prefix(ledger.BudgetKey("holds-new", strangers...))
+	day := ledger.BudgetKey("holds-new", append(strangers, tx.Now().UTC().Format(time.DateOnly))...)
 	if _, err := ledger.Forget(tx, from, day, 0); err != nil {
 		return err
 	}
@@ -114,13 +111,60 @@ func (a *asked) takeHold(tx ledger.Tx, least int64) error {
 	return ledger.SetCount(tx, day, n+a.takes)
 }
 
+// bringHold counts a capture that landed, in the transaction that ends its turn: once, however
+// often it is looked at.
+func bringHold(tx ledger.Tx, m settle.Member) error {
+	p := &m.Payment
+	if p.Method != rail.MethodCapture {
+		return nil
+	}
+	turns, err := settle.OpenNonces(tx, p.Network, turnOf(m).Payer)
+	if err != nil || !slices.Contains(turns, p.Nonce) {
+		return err
+	}
+	key := holdsKey(p.Network, p.PayTo, p.Payer)
+	s, _, err := ledger.FindJSON[settledHolds](tx, key)
+	if err != nil {
+		return err
+	}
+	s.Brought = min(s.Brought, 1<<61) + min(rail.Atomic(p.Amount), 1<<61)
+	s.Taken += holdGas[rail.FormCapture].takes
+	return ledger.SetJSON(tx, key, s)
+}
+
+// turnOf is an order of a hold as it is counted while it is under way.
+func turnOf(m settle.Member) settle.OpenPayment {
+	turn := settle.OpenPaymentOf(m.ID, &m.Payment, m.Verified)
+	turn.Payer, _, _ = strings.Cut(m.Payment.Nonce, "/") // the hold, by its hash
+	return turn
+}
+
+// enterHold has one order of a hold under way at a time. Of a capture and a void together, which
+// one receiverAuthorizer signed, the later would revert, and nobody would have paid for it.
+func enterHold(tx ledger.Tx, m settle.Member) error {
+	if !ordersHold(&m.Payment) {
+		return nil
+	}
+	turn := turnOf(m)
+	turns, err := settle.OpenNonces(tx, turn.Network, turn.Payer)
+	if err != nil {
+		return err
+	}
+	if len(turns) > 0 {
+		return &rail.Refusal{Reason: "invalid_transaction_state", Message: "another order of this hold is under way: " +
+			"send the same again in some seconds"}
+	}
+	return settle.EnterOpen(tx, turn)
+}
+
+// ordersHold reports a payment by which a seller ends a hold, or a part of it.
+func ordersHold(p *rail.Payment) bool {
+	return p.Method == rail.MethodCapture || p.Method == rail.MethodVoid
+}
+
 // ofHold reports a payment into a hold or out of it.
 func ofHold(p *rail.Payment) bool {
-	switch p.Method {
-	case rail.MethodHold, rail.MethodHoldPermit, rail.MethodCapture, rail.MethodVoid:
-		return true
-	}
-	return false
+	return p.Method == rail.MethodHold || p.Method == rail.MethodHoldPermit || ordersHold(p)
 }
 
 // Reasons of the scheme for what went another way on the chain.

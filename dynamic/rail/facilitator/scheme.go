@@ -186,8 +186,8 @@ func ofChannel(p *rail.Payment) bool {
 
 // ofSeller reports one that no buyer pays for: the seller's own call.
 func ofSeller(p *rail.Payment) bool {
-	return slices.Contains([]string{rail.MethodClaims, rail.MethodSweep, rail.MethodRefund, rail.MethodCapture,
-		rail.MethodVoid}, p.Method)
+	return ordersHold(p) || p.Method == rail.MethodClaims || p.Method == rail.MethodSweep ||
+		p.Method == rail.MethodRefund
 }
 
 // same reports one and the same payment, signed alike.
