@@ -444,7 +444,8 @@ func TestHoldsOfStrangersCostADay(t *testing.T) {
 }
 
 // A process dies between signing a capture and sending it, and its seller asks again: the next one
-// has sent it, once.
+// has sent it, once. Another one dies behind a capture that lands, and its seller asks for nothing
+// but the void of the rest: what was under way is over.
 func TestCaptureOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	h := newHoldSeller(t)
@@ -460,20 +461,33 @@ func TestCaptureOfADeadProcess(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(want, &terms)
 	}
-	payload, bad := json.Marshal(order)
-	if err != nil || bad != nil {
-		t.Fatal(err, bad)
+	if err != nil {
+		t.Fatal(err)
 	}
 	relayed := h.rail.(rail.RelayedHolds)
-	o, err := relayed.ReadOrder(payload, terms)
-	if err != nil {
-		t.Fatal(err)
+	dies := func(order fields) *settle.Settlement {
+		t.Helper()
+		payload, err := json.Marshal(order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := relayed.ReadOrder(payload, terms)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, err := relayed.CheckOrder(t.Context(), o, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn := settle.OpenPayment{Network: h.ID(), Payer: o.Hold.Hash, Nonce: o.Settles.Nonce}
+		s := h.begun(t, o.Settles, seen)
+		turn.ID = s.ID
+		if err := h.db.Update(t.Context(), func(tx ledger.Tx) error { return settle.EnterOpen(tx, turn) }); err != nil {
+			t.Fatal(err)
+		}
+		return s
 	}
-	seen, err := relayed.CheckOrder(t.Context(), o, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed := h.begun(t, o.Settles, seen)
+	signed := dies(order)
 	h.start(t)
 	a := h.ask("/settle", order, nil)
 	if again := h.ask("/settle", order, nil); !a.Success || a.Amount != "300000" || again != a ||
@@ -483,5 +497,25 @@ func TestCaptureOfADeadProcess(t *testing.T) {
 	if n, paid, has := h.relayed(t), h.Node.Balance(h.PayTo), h.Node.Balance(x.Payer); n != 3 || paid != 300_000 ||
 		has != had-300_000 {
 		t.Errorf("%d transactions, the seller has %d, the buyer spent %d", n, paid, had-has)
+	}
+
+	x = h.buys(h.Buyers[1], 2)
+	if a := h.ask("/settle", x.payload, nil); !a.Success {
+		t.Fatalf("authorized: %+v", a)
+	}
+	h.stop()
+	signed = dies(h.capture(h.authorizer, x, 300_000, holdPrice, 0))
+	if err := h.rail.Send(t.Context(), signed.Signed(signed.ID)...); err != nil {
+		t.Fatal(err)
+	}
+	h.Await(common.HexToHash(signed.Tx(signed.ID)))
+	h.start(t)
+	void := h.void(h.authorizer, x)
+	a = h.ask("/settle", void, nil)
+	for end := time.Now().Add(time.Minute); a.Reason == "invalid_transaction_state" && time.Now().Before(end); {
+		a = h.ask("/settle", void, nil)
+	}
+	if !a.Success || a.Amount != "600000" {
+		t.Errorf("the void behind a capture whose process died: %+v", a)
 	}
 }

@@ -32,25 +32,30 @@ func (h *Handler) resume(n rail.Rail) {
 		left, err := h.cfg.Settles.Unfinished(h.ctx, idPrefix, network)
 		if err == nil {
 			for _, s := range left {
-				for _, m := range s.Members {
-					p := m.Payment
-					if !strings.HasPrefix(m.ID, idPrefix) {
-						continue
-					}
-					a := asked{rail: n, p: &p, want: n.Requirement(p.Amount.Int64())}
-					if !ofSeller(&p) {
-						a.payer = p.Payer
-					}
-					if j, _ := h.job(&a); j != nil {
-						h.driver(j)
-					}
-				}
+				h.takeUp(n, s)
 			}
 			return
 		}
 		h.cfg.Log.Warn("settlements left on their way not read", "network", network, "err", err)
 		if !h.pause() {
 			return
+		}
+	}
+}
+
+// takeUp drives a settlement that an earlier process may have left.
+func (h *Handler) takeUp(n rail.Rail, s *settle.Settlement) {
+	for _, m := range s.Members {
+		p := m.Payment
+		if !strings.HasPrefix(m.ID, idPrefix) {
+			continue
+		}
+		a := asked{rail: n, p: &p, want: n.Requirement(p.Amount.Int64())}
+		if !ofSeller(&p) {
+			a.payer = p.Payer
+		}
+		if j, _ := h.job(&a); j != nil {
+			h.driver(j)
 		}
 	}
 }
@@ -141,10 +146,14 @@ func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err erro
 		if err != nil {
 			return nil, err
 		}
-		return h.cfg.Settles.Begin(h.ctx, settle.Order{ID: m.ID, Members: []settle.Member{m},
+		s, err := h.cfg.Settles.Begin(h.ctx, settle.Order{ID: m.ID, Members: []settle.Member{m},
 			Arrow: func(tx ledger.Tx, _ *settle.Settlement) error {
 				return errors.Join(enterHold(tx, m), j.takeHold(tx, least))
 			}})
+		if taken, ok := errors.AsType[*turnTaken](err); ok {
+			return nil, h.afterTurn(j, taken)
+		}
+		return s, err
 	}
 	a := &settle.Admission{OpenPayment: settle.OpenPaymentOf(m.ID, j.p, m.Verified), Proven: h.cfg.Gas.Proven}
 	err = h.gate.Admit(h.ctx, a, j.rail, openWait, func(ctx context.Context) error {

@@ -2,6 +2,7 @@ package facilitator
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -151,10 +152,33 @@ func enterHold(tx ledger.Tx, m settle.Member) error {
 		return err
 	}
 	if len(turns) > 0 {
-		return &rail.Refusal{Reason: "invalid_transaction_state", Message: "another order of this hold is under way: " +
-			"send the same again in some seconds"}
+		return &turnTaken{turns[0]}
 	}
 	return settle.EnterOpen(tx, turn)
+}
+
+// turnTaken says that another order of a hold is under way, by its nonce.
+type turnTaken struct{ nonce string }
+
+// Error implements error.
+func (*turnTaken) Error() string { return "another order of the hold is under way" }
+
+// afterTurn refuses an order for as long as another one is under way, and sees to it that this one
+// is driven: the process that sent it may have died before it heard of its end.
+func (h *Handler) afterTurn(j *job, t *turnTaken) error {
+	other := *j.p
+	if other.Method, other.Nonce = rail.MethodVoid, t.nonce; strings.Contains(t.nonce, "/") {
+		other.Method = rail.MethodCapture
+	}
+	s, err := h.cfg.Settles.Load(h.ctx, settlementID(&other))
+	switch {
+	case err == nil:
+		h.takeUp(j.rail, s)
+	case !errors.Is(err, ledger.ErrNotFound):
+		return err
+	}
+	return &rail.Refusal{Reason: "invalid_transaction_state",
+		Message: t.Error() + ": send the same again in some seconds"}
 }
 
 // ordersHold reports a payment by which a seller ends a hold, or a part of it.
