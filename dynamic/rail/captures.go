@@ -58,6 +58,16 @@ const (
 	MethodVoid       = "hold-void"
 )
 
+// Returnable reports a payment whose money may go back to its payer: into a hold or a channel. Who
+// made one has not paid yet.
+func (p *Payment) Returnable() bool {
+	switch p.Method {
+	case MethodHold, MethodHoldPermit, MethodDeposit, MethodDepositPermit:
+		return true
+	}
+	return false
+}
+
 // Reasons of a Finding that is Dead, of a Capture or a Void whose hold ended otherwise.
 const (
 	EndCaptured  = "captured"

@@ -44,3 +44,53 @@ type CallDone struct {
 	Amount int64        // atomic units that moved; 0 of a claim
 	State  ChannelState // of its channel now; zero where it has none or several
 }
+
+// RelayedHolds is a network on which payments to other sellers are held, captured and voided (x402
+// scheme auth-capture, the facilitator's side). The account that sends is the operator of each
+// hold, so nothing on the chain keeps it from capturing or voiding what no seller asked for: the
+// seller's receiverAuthorizer, which the payer's salt commits to, signs each order, and what is not
+// signed by it is not sent. Nothing is signed for sellers.
+type RelayedHolds interface {
+	// RelaysHolds is what the kind of such payments says beside; ok is false where the escrow was
+	// not seen on the chain.
+	RelaysHolds() (extra map[string]any, ok bool)
+	// ReadOrder reads the scheme's payload strictly, without I/O, and holds it against the seller's
+	// terms: the buyer's payload, which authorizes, and the seller's captures and voids. Errors are
+	// *Refusal; what is beside one names the payer.
+	ReadOrder(payload []byte, want Requirement) (*HoldOrder, error)
+	// CheckOrder checks signatures and the chain, and that what settles the order goes through at
+	// present. It completes o. Errors that are a *Refusal are final, and wrap ErrUsed where nothing
+	// is held any more.
+	CheckOrder(ctx context.Context, o *HoldOrder, now time.Time) (Verified, error)
+	// OrderDone is how much a mined transaction moved of a payment that settles an order, in atomic
+	// units, by the events of the escrow alone. The error is a *Refusal where it has none of them:
+	// it moved nothing.
+	OrderDone(ctx context.Context, p *Payment, tx string) (amount int64, err error)
+}
+
+// Forms of a HoldOrder.
+const (
+	FormAuthorize = "authorize" // a buyer's payload, by which all of it is held
+	FormCapture   = "capture"   // moves a part of it to the seller, or all
+	FormVoid      = "void"      // gives back what is left of it
+)
+
+// HoldOrder is what a facilitator is asked to do for a hold.
+type HoldOrder struct {
+	Form       string
+	Terms      Requirement    // the seller's, in their canonical spelling
+	Authorizer string         // the receiverAuthorizer that they name
+	Authorized *Authorization // of FormAuthorize
+	Hold       Hold           // of FormAuthorize once it is checked
+	Expected   HoldState      // what the signer of a capture expects to find, by its amounts
+	// Settles is what settles it, and Then the void that follows a capture at once, nil for none.
+	Settles, Then *Payment
+}
+
+// Payer is the account whose money an order is about.
+func (o *HoldOrder) Payer() string {
+	if o.Authorized != nil {
+		return o.Authorized.Payment.Payer
+	}
+	return o.Hold.Info.Payer
+}

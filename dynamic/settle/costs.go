@@ -149,8 +149,9 @@ func (d *Driver) pay(tx ledger.Tx, s *Settlement, sent Sent, price rail.Price) e
 }
 
 // Landed notes that a member is paid, in the transaction that credits it: what was held for its
-// transactions is given back, and its payer is one who settled. A settlement without a record has
-// nothing to give back.
+// transactions is given back, and its payer is one who settled. What may go back to the payer is
+// not paid yet, and makes up for no reverts. A settlement without a record has nothing to give
+// back.
 func (d *Driver) Landed(tx ledger.Tx, s *Settlement, member string) error {
 	i := s.member(member)
 	m := s.Members[i]
@@ -171,7 +172,11 @@ func (d *Driver) Landed(tx ledger.Tx, s *Settlement, member string) error {
 			}
 		}
 	}
-	return d.cfg.Gas.Settled(tx, GasPayer{s.Network, m.Payment.Payer, m.Verified.Code}, m.Payment.Amount.Int64(), back)
+	paid := m.Payment.Amount.Int64()
+	if m.Payment.Returnable() {
+		paid = 0
+	}
+	return d.cfg.Gas.Settled(tx, GasPayer{s.Network, m.Payment.Payer, m.Verified.Code}, paid, back)
 }
 
 // holds reports whether something is held for a member.

@@ -62,6 +62,32 @@ func (p PaymentInfo) PermitDigest(chainID uint64) common.Hash {
 		"uint256 nonce,uint256 deadline)"+parts), permitted, CapturePermit2Address, p.Nonce(chainID), p.PreApproval)))
 }
 
+// BoundSalt returns the salt by which a payer agrees to who orders captures and voids.
+func BoundSalt(receiverAuthorizer common.Address, nonce common.Hash) *big.Int {
+	kind := crypto.Keccak256Hash([]byte("x402AuthCaptureSaltBinding(address receiverAuthorizer,address policy," +
+		"uint256 saltNonce)"))
+	return crypto.Keccak256Hash(words(kind, receiverAuthorizer, common.Address{}, nonce)).Big()
+}
+
+// CaptureDigest returns what a receiverAuthorizer signs to have amount captured, without a fee, of
+// a payment of which so much can be captured and so much refunded.
+func (p PaymentInfo) CaptureDigest(chainID uint64, amount, capturable, refundable *big.Int) common.Hash {
+	return p.ordered(chainID, "Capture(bytes32 paymentInfoHash,uint256 amount,uint256 feeAmount,address feeReceiver,"+
+		"uint256 expectedCapturableAmount,uint256 expectedRefundableAmount)", amount, uint64(0), common.Address{},
+		capturable, refundable)
+}
+
+// VoidDigest returns what a receiverAuthorizer signs to have a payment voided.
+func (p PaymentInfo) VoidDigest(chainID uint64) common.Hash {
+	return p.ordered(chainID, "Void(bytes32 paymentInfoHash)")
+}
+
+func (p PaymentInfo) ordered(chainID uint64, kind string, parts ...any) common.Hash {
+	domain := Domain("x402 Auth Capture Operator", "1", chainID, p.Operator)
+	all := append([]any{crypto.Keccak256Hash([]byte(kind)), p.Hash(chainID)}, parts...)
+	return typed(domain, crypto.Keccak256(words(all...)))
+}
+
 // AuthorizeCall returns the calldata by which an operator has amount fetched and held. data is for
 // the collector: the payer's signature.
 func AuthorizeCall(p PaymentInfo, amount *big.Int, collector common.Address, data []byte) []byte {

@@ -146,6 +146,7 @@ func TestKnownHold(t *testing.T) {
 	var v struct {
 		Keys    map[string]string
 		Hash    common.Hash
+		Orders  struct{ Capture, Void common.Hash } // 100000 captured of all, and all voided
 		Payload struct {
 			Authorization struct {
 				From, To           common.Address
@@ -153,11 +154,13 @@ func TestKnownHold(t *testing.T) {
 				Nonce              common.Hash
 			}
 			Signature, Salt string
+			SaltNonce       common.Hash
 		}
 		Accepted struct {
 			Asset, PayTo common.Address
 			Extra        struct {
 				CaptureAuthorizer               common.Address
+				ReceiverAuthorizer              common.Address
 				CaptureDeadline, RefundDeadline uint64
 			}
 		}
@@ -179,6 +182,10 @@ func TestKnownHold(t *testing.T) {
 		Salt: common.HexToHash(v.Payload.Salt).Big()}
 	if p.Nonce(8453) != a.Nonce || p.Hash(8453) != v.Hash {
 		t.Errorf("the nonce is %s and the hash %s", p.Nonce(8453), p.Hash(8453))
+	}
+	if got := p.CaptureDigest(8453, big.NewInt(100_000), p.MaxAmount, new(big.Int)); got != v.Orders.Capture ||
+		p.VoidDigest(8453) != v.Orders.Void || BoundSalt(x.ReceiverAuthorizer, v.Payload.SaltNonce).Cmp(p.Salt) != 0 {
+		t.Errorf("a capture is %s, a void %s", got, p.VoidDigest(8453))
 	}
 	key, err := crypto.HexToECDSA(v.Keys["payer"][2:])
 	if err != nil {

@@ -124,7 +124,7 @@ func TestFacilitatorServesChannels(t *testing.T) {
 	if err == nil {
 		kinds, err = client.Supported(t.Context())
 	}
-	if err != nil || len(kinds.Kinds) != 2 || kinds.Kinds[1].Scheme != rail.SchemeVouchers ||
+	if err != nil || len(kinds.Kinds) != 3 || kinds.Kinds[1].Scheme != rail.SchemeVouchers ||
 		kinds.Kinds[1].Extra != nil {
 		t.Fatalf("supported: %+v, %v", kinds, err)
 	}

@@ -26,6 +26,29 @@ func (dead) Check(context.Context) error                      { return errDead }
 func (dead) Standing(context.Context) (rail.Standing, error)  { return rail.Standing{}, errDead }
 func (dead) Accounts(context.Context) ([]rail.Account, error) { return nil, errDead }
 
+// begun is the settlement of a payment that a facilitator has signed, and died before it sent it.
+func (s *service) begun(t *testing.T, p *rail.Payment, seen rail.Verified) *settle.Settlement {
+	t.Helper()
+	rails := []rail.Rail{s.rail}
+	g, err := settle.NewGasGuard(settle.GasConfig{DB: s.db, Rails: rails, Subsidy: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := settle.New(settle.Config{DB: s.db, Rails: rails, Gas: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(p.ClaimKey()))
+	id := "fac_" + hex.EncodeToString(sum[:16])
+	begun, err := d.Begin(t.Context(), settle.Order{ID: id, Members: []settle.Member{{ID: id, Payment: *p,
+		Verified: seen}},
+		Arrow: func(ledger.Tx, *settle.Settlement) error { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return begun
+}
+
 // A process dies between signing for a number and sending it, and its client never asks again. The
 // next one sends it: all later numbers of the account would wait behind it for ever. A network that
 // is dead holds up no other.
@@ -49,22 +72,7 @@ func TestNumberOfADeadProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rails := []rail.Rail{s.rail}
-	g, err := settle.NewGasGuard(settle.GasConfig{DB: s.db, Rails: rails, Subsidy: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := settle.New(settle.Config{DB: s.db, Rails: rails, Gas: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := sha256.Sum256([]byte(p.ClaimKey()))
-	id := "fac_" + hex.EncodeToString(sum[:16])
-	if _, err := d.Begin(t.Context(), settle.Order{ID: id, Members: []settle.Member{{ID: id, Payment: *p,
-		Verified: seen}},
-		Arrow: func(ledger.Tx, *settle.Settlement) error { return nil }}); err != nil {
-		t.Fatal(err)
-	}
+	s.begun(t, p, seen)
 
 	s.more = []rail.Rail{dead{}}
 	s.start(t)

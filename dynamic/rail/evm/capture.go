@@ -2,8 +2,9 @@ package evm
 
 import (
 	"bytes"
-	"fmt"
+	"errors"
 	"maps"
+	"math"
 	"math/big"
 	"time"
 
@@ -146,9 +147,16 @@ func authorizeCall(i *rail.PaymentInfo, p *rail.Payment) []byte {
 // Capture implements rail.Captures.
 func (r *Rail) Capture(h rail.Hold) *rail.Payment {
 	amount, _ := uint256(&h.Info.MaxAmount)
+	return r.capturing(h, amount)
+}
+
+// capturing is Capture of a part.
+func (r *Rail) capturing(h rail.Hold, amount *big.Int) *rail.Payment {
 	zero := make([]byte, 32) // no fee, and nobody who takes one
 	call := bytes.Join([][]byte{selCapture, infoWords(&h.Info), word(amount), zero, zero}, nil)
-	return r.ending(h, rail.MethodCapture, h.Info.Receiver, h.Info.AuthorizationExpiry, call)
+	p := r.ending(h, rail.MethodCapture, h.Info.Receiver, h.Info.AuthorizationExpiry, call)
+	p.Amount = amount
+	return p
 }
 
 // Void implements rail.Captures.
@@ -215,25 +223,32 @@ func captured(reason, format string, args ...any) *rail.Refusal {
 
 // holdOf is the payment that a buyer agreed to, by the terms.
 func (r *Rail) holdOf(a *rail.Authorization, want rail.Requirement) (rail.Hold, error) {
-	number := func(name string) (int64, error) {
-		n, ok := want.Extra[name].(int64)
-		if !ok || n < 0 || n >= 1<<48 {
-			return 0, fmt.Errorf("the terms have no %s", name)
-		}
-		return n, nil
-	}
+	return r.holdBy(want, a.Payment.Payer, a.Payment.ValidBefore, a.Salt)
+}
+
+// holdBy is the hold of a payer by terms, who may have it authorized before a moment.
+func (r *Rail) holdBy(want rail.Requirement, payer string, before int64, salt string) (rail.Hold, error) {
 	text := func(name string) string { s, _ := want.Extra[name].(string); return s }
-	i := rail.PaymentInfo{Operator: text("captureAuthorizer"), Payer: a.Payment.Payer, Receiver: want.PayTo,
-		Token: want.Asset, MaxAmount: want.Amount, PreApprovalExpiry: a.Payment.ValidBefore,
-		FeeReceiver: text("feeRecipient"), Salt: a.Salt}
-	var err error
-	if i.AuthorizationExpiry, err = number("captureDeadline"); err != nil {
-		return rail.Hold{}, err
+	i := rail.PaymentInfo{Operator: text("captureAuthorizer"), Payer: payer, Receiver: want.PayTo,
+		Token: want.Asset, MaxAmount: want.Amount, PreApprovalExpiry: before, FeeReceiver: text("feeRecipient"),
+		Salt: salt}
+	var ok bool
+	if i.AuthorizationExpiry, ok = whole(want.Extra["captureDeadline"]); !ok {
+		return rail.Hold{}, errors.New("the terms have no captureDeadline")
 	}
-	if i.RefundExpiry, err = number("refundDeadline"); err != nil {
-		return rail.Hold{}, err
+	if i.RefundExpiry, ok = whole(want.Extra["refundDeadline"]); !ok {
+		return rail.Hold{}, errors.New("the terms have no refundDeadline")
 	}
 	return rail.Hold{Hash: r.holdHash(infoWords(&i)).Hex(), Info: i}, nil
+}
+
+// whole is a number of the terms that the escrow's fields have room for, as it was written or read.
+func whole(v any) (int64, bool) {
+	n, ok := v.(int64)
+	if f, is := v.(float64); is && f == math.Trunc(f) && math.Abs(f) < 1<<48 {
+		n, ok = int64(f), true
+	}
+	return n, ok && n >= 0 && n < 1<<48
 }
 
 // nonceText is a nonce as the payment's method spells it.

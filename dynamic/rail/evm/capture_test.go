@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math/big"
 	"os"
@@ -406,5 +407,35 @@ func TestHoldHasOneOperator(t *testing.T) {
 	if _, err := newRail(t, cfg).Draft(t.Context(), []*rail.Payment{h.rail.Void(of)}); err == nil ||
 		refused(err) != "" {
 		t.Errorf("without the operator's key: %v", err)
+	}
+}
+
+// Captures that a seller orders are told apart by what they expect to find, and one that another
+// transaction made is not taken for ours, be it of the same amount.
+func TestOrderedCapturesAreToldApart(t *testing.T) {
+	h := openHolds(t, nil)
+	of := h.hold(h.holdPayload(h.info(h.Buyers[0].Address, 1), h.Buyers[0]))
+	order := func(amount, capturable, refundable int64) *rail.Payment {
+		p := h.rail.Capture(of)
+		p.Amount, p.Nonce = big.NewInt(amount), fmt.Sprintf("%s/%d/%d", of.Hash, capturable, refundable)
+		big.NewInt(amount).FillBytes(p.Wire[4+12*32 : 4+13*32])
+		return p
+	}
+	looked := func(p *rail.Payment) string {
+		f, err := h.rail.Status(t.Context(), p, nil, rail.Verified{}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(f.State, f.Reason)
+	}
+	waits, gone := fmt.Sprint(rail.Waiting), fmt.Sprint(rail.Dead, rail.EndCaptured)
+	h.must(order(100_000, held, 0), nil)
+	if a, b := looked(order(100_000, held, 0)), looked(order(100_000, held-100_000, 100_000)); a != gone || b != waits {
+		t.Errorf("after one capture another of its state is %s, and the next %s", a, b)
+	}
+	h.must(order(100_000, held-100_000, 100_000), nil)
+	h.must(order(held-200_000, held-200_000, 200_000), nil)
+	if s := h.state(of); s.Capturable != 0 || s.Refundable != held || h.Node.Balance(h.PayTo) != held {
+		t.Errorf("the hold is %+v", s)
 	}
 }

@@ -57,18 +57,25 @@ func (r *Rail) ParseAuthorization(payload []byte, accepted rail.Requirement) (*r
 	switch {
 	case w.Type != nil:
 		return nil, captured("lifecycle_not_relayed", "this store captures and voids by itself")
-	case (w.Authorization == nil) == (w.Permit == nil):
-		return nil, malformedHold("the payload is by EIP-3009 or by Permit2, and by one of them")
-	case (w.Permit != nil) != (r.cfg.Transfer == methodPermit2):
-		return nil, captured("payload_method_mismatch", "the payload is not by %s", r.cfg.Transfer)
 	case w.SaltNonce != nil:
 		return nil, malformedHold("saltNonce belongs to terms that name a receiverAuthorizer or policy")
+	}
+	return r.readAuthorization(&w, r.cfg.Transfer)
+}
+
+// readAuthorization reads what was signed by a method, and the salt.
+func (r *Rail) readAuthorization(w *wireHold, by string) (*rail.Authorization, error) {
+	switch {
+	case (w.Authorization == nil) == (w.Permit == nil):
+		return nil, malformedHold("the payload is by EIP-3009 or by Permit2, and by one of them")
+	case (w.Permit != nil) != (by == methodPermit2):
+		return nil, captured("payload_method_mismatch", "the payload is not by %s", by)
 	case w.Salt == nil || !isHash(*w.Salt):
 		return nil, malformedHold("salt is not 32 bytes in hex")
 	case w.Signature == nil:
 		return nil, malformedHold("signature is missing")
 	}
-	p, err := r.parseHold(&w)
+	p, err := r.parseHold(w)
 	if err != nil {
 		return nil, err
 	}

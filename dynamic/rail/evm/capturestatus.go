@@ -89,11 +89,18 @@ func (r *Rail) ended(ctx context.Context, s sought, v *view, answer []byte) (*us
 	if err != nil {
 		return nil, err
 	}
+	over := state.Capturable == 0
+	expects, ordered := expected(s.payment)
+	if ordered { // one of several, perhaps
+		over = state.Capturable != expects.Capturable || state.Refundable != expects.Refundable
+	}
 	var u *use
-	if state.Collected && state.Capturable == 0 {
+	if state.Collected && over {
 		if u, err = r.own(ctx, s.payment, s.signed); u == nil && err == nil {
-			u, err = r.searchHold(ctx, s.payment, s.since.Block-min(s.since.Block, lookBack), v.head.Number,
-				topicCaptured, topicVoided, topicReclaimed)
+			u, err = r.searchHold(ctx, s, v.head.Number, topicCaptured, topicVoided, topicReclaimed)
+		}
+		if u != nil && ordered && !ours(s.signed, u.tx) {
+			u.value = nil // another order's, be it of the same amount
 		}
 		if err == nil && u == nil {
 			err = errors.New("a hold is over, but no event says how")
@@ -105,8 +112,10 @@ func (r *Rail) ended(ctx context.Context, s sought, v *view, answer []byte) (*us
 	return u, err
 }
 
-// searchHold finds the last event of a hold among some, and what it did by the receipt that has it.
-func (r *Rail) searchHold(ctx context.Context, p *rail.Payment, from, to uint64, kinds ...common.Hash) (*use, error) {
+// searchHold finds the last event of a hold among some, or rather one of a transaction that was
+// signed for the payment, and what it did by the receipt that has it.
+func (r *Rail) searchHold(ctx context.Context, s sought, to uint64, kinds ...common.Hash) (*use, error) {
+	p, from := s.payment, s.since.Block-min(s.since.Block, lookBack)
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
 		names[i] = k.Hex()
@@ -117,7 +126,7 @@ func (r *Rail) searchHold(ctx context.Context, p *rail.Payment, from, to uint64,
 			return nil, err
 		}
 		for i := range w.logs {
-			if !w.logs[i].Removed {
+			if !w.logs[i].Removed && (last == nil || !ours(s.signed, last.Tx)) {
 				last = &w.logs[i]
 			}
 		}

@@ -50,9 +50,8 @@ func (r *Rail) VerifyAuthorization(ctx context.Context, a *rail.Authorization, w
 	if amount, ok := uint256(&want.Amount); !ok || p.Amount.Cmp(amount) != 0 {
 		return rail.Verified{}, captured("amount_mismatch", "the authorization is for another amount")
 	}
-	if nonceText(p.Method, r.holdNonce(infoWords(&hold.Info))) != p.Nonce {
-		return rail.Verified{}, captured("nonce_mismatch",
-			"the nonce is not that of these terms, payer, expiry and salt")
+	if err := r.checkNonce(p, hold); err != nil {
+		return rail.Verified{}, err
 	}
 	p.Wire = authorizeCall(&hold.Info, p)
 	if seen, err = r.tryHold(ctx, p, seen, now); err != nil {
@@ -61,6 +60,14 @@ func (r *Rail) VerifyAuthorization(ctx context.Context, a *rail.Authorization, w
 	}
 	a.Hold = hold
 	return seen, nil
+}
+
+// checkNonce refuses an authorization that is for anything else than a hold.
+func (r *Rail) checkNonce(p *rail.Payment, h rail.Hold) error {
+	if nonceText(p.Method, r.holdNonce(infoWords(&h.Info))) != p.Nonce {
+		return captured("nonce_mismatch", "the nonce is not that of these terms, payer, expiry and salt")
+	}
+	return nil
 }
 
 // tryHold is the end of VerifyAuthorization: what the chain says of the payer, its signature and

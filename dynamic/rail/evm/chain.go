@@ -128,9 +128,10 @@ func uses(asset common.Address, logs []entry) map[authorization]use {
 	return found
 }
 
-// pays reports whether a use is the payment.
+// pays reports whether a use is the payment. A void gives back what is left, however much that is.
 func (u *use) pays(p *rail.Payment) bool {
-	return u.value != nil && u.to == common.HexToAddress(p.PayTo) && u.value.Cmp(p.Amount) == 0
+	return u.value != nil && u.to == common.HexToAddress(p.PayTo) &&
+		(u.value.Cmp(p.Amount) == 0 || p.Method == rail.MethodVoid)
 }
 
 // headCall reads the newest block.
@@ -225,7 +226,8 @@ func (r *Rail) Check(ctx context.Context) error {
 	}
 	r.several.Store(len(several) > 0)
 	r.escrow.Store(len(several) > 0 && len(escrow) > 0 && len(collector) > 0)
-	r.holdless.Store(len(several) == 0 || len(captures) == 0 || len(holds) == 0)
+	r.holds.Store(len(several) > 0 && len(captures) > 0 && len(holds) > 0)
+	r.holdless.Store(!r.holds.Load())
 	return r.checkWitnesses(ctx)
 }
 

@@ -181,7 +181,8 @@ type Rail struct {
 	nudge    chan struct{} // a Send asks Run to poll now
 	several  atomic.Bool   // Check has seen Multicall3
 	escrow   atomic.Bool   // and the escrow with a collector
-	holdless atomic.Bool   // and that none holds payments; before that they are held
+	holds    atomic.Bool   // and the one that holds payments
+	holdless atomic.Bool   // and that none does; before that they are held
 	alone    atomic.Uint64 // gas of the newest settlement of a payer without code
 
 	mu       sync.Mutex                   // guards what follows

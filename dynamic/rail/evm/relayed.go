@@ -345,22 +345,29 @@ func (r *Rail) refundable(c *rail.ChannelCall, s rail.ChannelState) error {
 	return nil
 }
 
-// tryCall tries a seller's call with as much gas as it is given.
+// tryCall tries a seller's call.
 func (r *Rail) tryCall(ctx context.Context, c *rail.ChannelCall) error {
-	try := ethCall(r.relayer, escrowAddress, c.Settles.Wire)
-	try["gas"] = hexutil.EncodeUint64(gasCap(c.Settles, false))
-	k := &call{method: "eth_call", params: []any{try, "latest"}}
-	if err := r.rpc.batch(ctx, k); err != nil {
-		return fmt.Errorf("trying a call of the escrow: %w", err)
-	}
-	why, err := triedCall(k, nil)
-	if err != nil {
-		return fmt.Errorf("trying a call of the escrow: %w", err)
-	}
-	if why != "" {
+	why, err := r.trySending(ctx, c.Settles)
+	if err == nil && why != "" {
 		return batch(c.Form+"_simulation_failed", "%s", why)
 	}
-	return nil
+	return err
+}
+
+// trySending tries what settles an order of a seller's, with as much gas as it is given: why it
+// would fail.
+func (r *Rail) trySending(ctx context.Context, p *rail.Payment) (why string, err error) {
+	to, data := r.plainCall(p)
+	try := ethCall(r.senderOf(p), to, data)
+	try["gas"] = hexutil.EncodeUint64(gasCap(p, false))
+	k := &call{method: "eth_call", params: []any{try, "latest"}}
+	if err = r.rpc.batch(ctx, k); err == nil {
+		why, err = triedCall(k, nil)
+	}
+	if err != nil {
+		return "", fmt.Errorf("trying a call of the escrow: %w", err)
+	}
+	return why, nil
 }
 
 // CallDone implements rail.Relayed.

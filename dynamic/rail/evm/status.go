@@ -308,7 +308,7 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 	switch {
 	case u != nil || err != nil:
 	case p.Method == rail.MethodHoldPermit:
-		if u, err = r.searchHold(ctx, p, from, v.head.Number, topicHeld); u == nil && err == nil {
+		if u, err = r.searchHold(ctx, sought{p, signed, since}, v.head.Number, topicHeld); u == nil && err == nil {
 			u, err = r.searchPermit(ctx, p, from, v)
 		}
 	case byPermit(p):

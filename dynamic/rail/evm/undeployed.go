@@ -101,8 +101,12 @@ func (r *Rail) deploys(factory common.Address) bool { return slices.Contains(r.f
 // code names the code of a wallet that is not deployed: nobody else's is the same.
 func (e envelope) code() string { return crypto.Keccak256Hash(e.factory[:], e.call).Hex() }
 
-// codeOf names the code of a payer, that which its payment deploys included; empty for none.
+// codeOf names the code of a payer, that which its payment deploys included; empty for none. What
+// ends a hold runs nobody's.
 func codeOf(p *rail.Payment, code []byte) string {
+	if endsHold(p) {
+		return ""
+	}
 	if e, is := unfold(p.Signature); is && len(code) == 0 {
 		return e.code()
 	}

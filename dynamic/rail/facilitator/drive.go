@@ -32,25 +32,30 @@ func (h *Handler) resume(n rail.Rail) {
 		left, err := h.cfg.Settles.Unfinished(h.ctx, idPrefix, network)
 		if err == nil {
 			for _, s := range left {
-				for _, m := range s.Members {
-					p := m.Payment
-					if !strings.HasPrefix(m.ID, idPrefix) {
-						continue
-					}
-					a := asked{rail: n, p: &p, want: n.Requirement(p.Amount.Int64())}
-					if !ofSeller(&p) {
-						a.payer = p.Payer
-					}
-					if j, _ := h.job(&a); j != nil {
-						h.driver(j)
-					}
-				}
+				h.takeUp(n, s)
 			}
 			return
 		}
 		h.cfg.Log.Warn("settlements left on their way not read", "network", network, "err", err)
 		if !h.pause() {
 			return
+		}
+	}
+}
+
+// takeUp drives a settlement that an earlier process may have left.
+func (h *Handler) takeUp(n rail.Rail, s *settle.Settlement) {
+	for _, m := range s.Members {
+		p := m.Payment
+		if !strings.HasPrefix(m.ID, idPrefix) {
+			continue
+		}
+		a := asked{rail: n, p: &p, want: n.Requirement(p.Amount.Int64())}
+		if !ofSeller(&p) {
+			a.payer = p.Payer
+		}
+		if j, _ := h.job(&a); j != nil {
+			h.driver(j)
 		}
 	}
 }
@@ -129,16 +134,26 @@ func (h *Handler) begin(j *job) (*settle.Settlement, error) {
 
 // admit signs the settlement of a payment as soon as its payer has room for one more.
 func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err error) {
-	if ofSeller(j.p) { // the channels pay for it, whose state was read
+	least := h.cfg.Gas.Least(h.ctx, j.p.Network)
+	if ofSeller(j.p) { // channel or hold pays for it, whose state was read
 		err := h.cfg.Gas.Count(h.ctx, func(tx ledger.Tx) error {
+			if ordersHold(j.p) {
+				return nil // strangers' reverts never stand in the way of what ends a hold
+			}
 			_, err := h.cfg.Gas.Admit(tx, j.p.Network, j.p.Payer, "")
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		return h.cfg.Settles.Begin(h.ctx, settle.Order{ID: m.ID, Members: []settle.Member{m},
-			Arrow: func(ledger.Tx, *settle.Settlement) error { return nil }})
+		s, err := h.cfg.Settles.Begin(h.ctx, settle.Order{ID: m.ID, Members: []settle.Member{m},
+			Arrow: func(tx ledger.Tx, _ *settle.Settlement) error {
+				return errors.Join(enterHold(tx, m), j.takeHold(tx, least))
+			}})
+		if taken, ok := errors.AsType[*turnTaken](err); ok {
+			return nil, h.afterTurn(j, taken)
+		}
+		return s, err
 	}
 	a := &settle.Admission{OpenPayment: settle.OpenPaymentOf(m.ID, j.p, m.Verified), Proven: h.cfg.Gas.Proven}
 	err = h.gate.Admit(h.ctx, a, j.rail, openWait, func(ctx context.Context) error {
@@ -161,7 +176,9 @@ func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err erro
 		return nil, err
 	}
 	s, err = h.cfg.Settles.Begin(h.ctx, settle.Order{ID: m.ID, Members: []settle.Member{m},
-		Arrow: func(tx ledger.Tx, _ *settle.Settlement) error { return settle.EnterOpen(tx, a.OpenPayment) }})
+		Arrow: func(tx ledger.Tx, _ *settle.Settlement) error {
+			return errors.Join(settle.EnterOpen(tx, a.OpenPayment), j.takeHold(tx, least))
+		}})
 	if err != nil && !errors.Is(err, ledger.ErrUnknown) { // it may be signed and stored
 		err = errors.Join(err, h.cfg.Gas.Count(h.ctx, func(tx ledger.Tx) error { return leave(tx, m) }))
 	}
@@ -170,6 +187,9 @@ func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err erro
 
 // leave counts a payment as open no longer.
 func leave(tx ledger.Tx, m settle.Member) error {
+	if ordersHold(&m.Payment) {
+		return settle.LeaveOpen(tx, turnOf(m))
+	}
 	return settle.LeaveOpen(tx, settle.OpenPaymentOf(m.ID, &m.Payment, m.Verified))
 }
 
@@ -221,7 +241,7 @@ func (o *owner) Heard(ctx context.Context, s *settle.Settlement, m settle.Member
 			return true, err
 		}
 		err = o.h.cfg.Gas.Count(ctx, func(tx ledger.Tx) error {
-			return errors.Join(o.h.cfg.Settles.Landed(tx, s, m.ID), leave(tx, m))
+			return errors.Join(o.h.cfg.Settles.Landed(tx, s, m.ID), bringHold(tx, m), leave(tx, m))
 		})
 		if err != nil {
 			return true, err
@@ -233,13 +253,13 @@ func (o *owner) Heard(ctx context.Context, s *settle.Settlement, m settle.Member
 		}
 		reason := "invalid_transaction_state"
 		if n.Reverted { // the transaction that is named is in a block, and moved nothing
-			reason = o.j.rail.Info().Reverted
+			reason = revertedOf(o.j.rail, &m.Payment)
 		}
 		o.h.conclude(o.j, Settled{Transaction: newest.ID, Reason: reason, Message: n.Reason})
 	case n.Over != nil:
 		a := Settled{Transaction: newest.ID, Reason: n.Over.Reason, Message: "its transaction reverted"}
 		if strings.HasPrefix(a.Reason, "settlement_") { // a word of this store's own
-			a.Reason, a.Message = o.j.rail.Info().Reverted, n.Over.Reason
+			a.Reason, a.Message = revertedOf(o.j.rail, &m.Payment), n.Over.Reason
 		}
 		if err := o.h.cfg.Gas.Count(ctx, func(tx ledger.Tx) error { return leave(tx, m) }); err != nil {
 			return true, err

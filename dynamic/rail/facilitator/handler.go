@@ -148,6 +148,9 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) (*asked, error) {
 	if read != nil {
 		a = read
 		a.client = h.cfg.Client(r)
+		if a.then != nil {
+			a.then.client = a.client
+		}
 	}
 	if refusal := h.serves(n, s, want, got); refusal != nil {
 		return a, refusal
@@ -272,41 +275,49 @@ func (h *Handler) begins(ctx context.Context, a *asked) error {
 
 func (h *Handler) settle(w http.ResponseWriter, r *http.Request) {
 	q, err := h.read(w, r)
+	var a Settled
 	if err == nil {
-		err = h.begins(r.Context(), q)
+		a, err = h.settled(r.Context(), q, h.cfg.Wait)
+	}
+	if err == nil && a.Success && q.then != nil {
+		err = h.follow(r.Context(), q.then, &a)
+	}
+	if ref, ok := errors.AsType[*rail.Refusal](err); ok {
+		a, err = Settled{Network: q.want.Network, Payer: q.payer, Reason: ref.Reason, Message: ref.Message}, nil
 	}
 	if err != nil {
-		if ref, ok := errors.AsType[*rail.Refusal](err); ok {
-			answer(w, http.StatusOK, Settled{Network: q.want.Network, Payer: q.payer, Reason: ref.Reason,
-				Message: ref.Message})
-			return
-		}
 		h.fail(w, r, q, err)
 		return
 	}
-	p := q.p
-	j, found := h.jobOf(r.Context(), q)
+	answer(w, http.StatusOK, a)
+}
+
+// errFull says that there is no room for another settlement.
+var errFull = errors.New("too many settlements are under way; send the same again")
+
+// settled has a request settled, and waits so long for its end once it was broadcast. The errors
+// that are a *rail.Refusal are about what was asked.
+func (h *Handler) settled(ctx context.Context, q *asked, d time.Duration) (Settled, error) {
+	if err := h.begins(ctx, q); err != nil {
+		return Settled{}, err
+	}
+	j, found := h.jobOf(ctx, q)
 	if j == nil {
-		w.Header().Set("Retry-After", "5")
-		answer(w, http.StatusServiceUnavailable,
-			map[string]string{"error": "too many settlements are under way; send the same again"})
-		return
+		return Settled{}, errFull
 	}
-	if !same(j.p, p) {
-		answer(w, http.StatusOK, Settled{Network: q.want.Network, Payer: q.payer, Reason: "duplicate_settlement"})
-		return
+	if !same(j.p, q.p) {
+		return Settled{}, &rail.Refusal{Reason: "duplicate_settlement"}
 	}
-	d, looked := h.driver(j)
+	run, looked := h.driver(j)
 	if !found {
 		looked = j.sent
 	}
-	wait(r.Context(), d.done, looked, maxBegin)
-	wait(r.Context(), d.done, d.over, h.cfg.Wait)
+	wait(ctx, run.done, looked, maxBegin)
+	wait(ctx, run.done, run.over, d)
 	select {
-	case <-d.done:
-		if d.err != nil {
-			h.fail(w, r, q, d.err)
-			return
+	case <-run.done:
+		if run.err != nil {
+			return Settled{}, run.err
 		}
 	default:
 	}
@@ -315,10 +326,22 @@ func (h *Handler) settle(w http.ResponseWriter, r *http.Request) {
 	j.mu.Unlock()
 	a.Payer = q.payer
 	if !a.Success && a.Reason == "" { // not even broadcast
-		h.fail(w, r, q, errors.New("the settlement takes too long"))
-		return
+		return a, errors.New("the settlement takes too long")
 	}
-	answer(w, http.StatusOK, a)
+	return a, nil
+}
+
+// follow has what is asked behind a settlement that succeeded settled too, also for a caller who is
+// gone, and says in the answer where it is not. The same request again comes here again.
+func (h *Handler) follow(ctx context.Context, then *asked, a *Settled) error {
+	b, err := h.settled(context.WithoutCancel(ctx), then, openWait)
+	if ref, ok := errors.AsType[*rail.Refusal](err); ok {
+		b, err = Settled{Reason: ref.Reason, Message: ref.Message}, nil
+	}
+	if err == nil && !b.Success && b.Reason != Pending && b.Reason != reasonHoldEmpty {
+		a.Message = "this is captured, and what is left is not given back: " + b.Reason + ": " + b.Message
+	}
+	return err
 }
 
 // wait returns when one of the channels is closed, ctx ends or d has passed.
@@ -392,6 +415,11 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, q *asked, err err
 	}
 	if busy, ok := errors.AsType[*settle.ChecksBusy](err); ok {
 		retry(busy.Retry)
+		return
+	}
+	if errors.Is(err, errFull) {
+		w.Header().Set("Retry-After", "5")
+		answer(w, http.StatusServiceUnavailable, map[string]string{"error": err.Error()})
 		return
 	}
 	h.cfg.Log.Error("facilitator request", "path", r.URL.Path, "network", q.want.Network, "err", err)

@@ -40,6 +40,11 @@ type asked struct {
 	rows, brings  int64
 	late, unnamed bool
 	client        string
+	// Of a hold: who ordered it, how many settlements' worth of gas it takes, and what is asked
+	// right behind it, nil for nothing.
+	authorizer string
+	takes      int64
+	then       *asked
 }
 
 // State is a channel on the wire.
@@ -76,6 +81,19 @@ var schemes = []scheme{
 		gate: map[string]gate{"eip155": {"invalid_batch_settlement_evm_scheme",
 			"invalid_batch_settlement_evm_network_mismatch"}},
 		read: readChannel,
+	},
+	{
+		name: rail.SchemeCapture,
+		on: func(n rail.Rail) (map[string]any, bool) {
+			r, ok := n.(rail.RelayedHolds)
+			if !ok {
+				return nil, false
+			}
+			return r.RelaysHolds()
+		},
+		gate: map[string]gate{"eip155": {"invalid_auth_capture_evm_scheme",
+			"invalid_auth_capture_evm_network_mismatch"}},
+		read: readHold,
 	},
 }
 
@@ -168,7 +186,8 @@ func ofChannel(p *rail.Payment) bool {
 
 // ofSeller reports one that no buyer pays for: the seller's own call.
 func ofSeller(p *rail.Payment) bool {
-	return p.Method == rail.MethodClaims || p.Method == rail.MethodSweep || p.Method == rail.MethodRefund
+	return ordersHold(p) || p.Method == rail.MethodClaims || p.Method == rail.MethodSweep ||
+		p.Method == rail.MethodRefund
 }
 
 // same reports one and the same payment, signed alike.
@@ -176,10 +195,15 @@ func same(a, b *rail.Payment) bool {
 	return slices.Equal(a.Signature, b.Signature) && (!ofSeller(a) || slices.Equal(a.Wire, b.Wire))
 }
 
-// paid is the answer for a payment that a mined transaction settled. Of a channel's the events of
-// the escrow say whether it did: a transaction that succeeds can have moved nothing.
+// paid is the answer for a payment that a mined transaction settled. Of a channel's and of a hold's
+// the events of the escrow say whether it did: a transaction that succeeds can have moved nothing.
 func paid(ctx context.Context, n rail.Rail, p *rail.Payment, tx string) (Settled, error) {
 	a := Settled{Success: true, Transaction: tx, Amount: p.Amount.String(), Payer: p.Payer}
+	if r, ok := n.(rail.RelayedHolds); ok && ofHold(p) {
+		amount, err := r.OrderDone(ctx, p, tx)
+		a.Amount = strconv.FormatInt(amount, 10)
+		return a, err
+	}
 	if !ofChannel(p) {
 		return a, nil
 	}
