@@ -135,6 +135,16 @@ func (h *holdSeller) buys(k chaintest.Key, salt byte) aHold {
 	return x
 }
 
+// byPermit is what a buyer signs of a hold by Permit2, which it has allowed to move its money.
+func (h *holdSeller) byPermit(k chaintest.Key, x aHold) fields {
+	h.Await(h.Send(k, h.Asset, token.ApproveCall(token.Permit2Address, big.NewInt(1e12))).Hash())
+	return fields{"permit2Authorization": fields{"from": k.Address.Hex(), "permitted": fields{"token": x.Token.Hex(),
+		"amount": x.MaxAmount.String()}, "spender": token.CapturePermit2Address.Hex(),
+		"nonce": x.Nonce(h.Node.ChainID).Big().String(), "deadline": fmt.Sprint(x.PreApproval)},
+		"signature": hexutil.Encode(h.Node.SignDigest(k, x.PermitDigest(h.Node.ChainID))),
+		"salt":      common.BigToHash(x.Salt).Hex(), "saltNonce": x.nonce.Hex()}
+}
+
 // bought is the hold that a payload of the stock client is for.
 func (h *holdSeller) bought(k chaintest.Key, payload fields) aHold {
 	h.t.Helper()
@@ -249,6 +259,8 @@ func TestOurFacilitatorServesHolds(t *testing.T) {
 		{name: "a policy", payload: none.payload, terms: fields{"policy": h.Asset.Hex()}, reason: "policy"},
 		{name: "charged at once", payload: none.payload, terms: fields{"paymentFlow": "authorization"},
 			reason: "unsupported_payment_flow"},
+		{name: "by another method", payload: none.payload, terms: fields{"assetTransferMethod": "permit2"},
+			reason: "payload_method_mismatch"},
 		{name: "a fee", payload: none.payload, terms: fields{"maxFeeBps": 1}, reason: "extra"},
 		{name: "for years", payload: agreed(years), terms: fields{"captureDeadline": years,
 			"refundDeadline": years + 7200}, reason: "extra"},
@@ -314,7 +326,8 @@ func TestOurFacilitatorServesHolds(t *testing.T) {
 		{name: "both again", payload: with(h.capture(self, third, 200_000, holdPrice, 0),
 			"voidAuthorizerSignature", signed(third)), as: "capture and void"},
 
-		{name: "authorize a fourth", payload: fourth.payload, amount: "900000"},
+		{name: "authorize a fourth", payload: h.byPermit(h.Buyers[3], fourth),
+			terms: fields{"assetTransferMethod": "permit2"}, amount: "900000"},
 	} {
 		want := prefix + step.reason
 		if after, ok := strings.CutPrefix(step.reason, "!"); ok {
