@@ -54,6 +54,9 @@ func serviceWith(t *testing.T, o chaintest.Options, reverts int64) *service {
 	return s
 }
 
+// otherSeller is another account that is settled for.
+const otherSeller = "0x5E11000000000000000000000000000000000002"
+
 // start starts a process of the facilitator; what the one before knew is gone, but for the ledger.
 func (s *service) start(t *testing.T) {
 	t.Helper()
@@ -68,7 +71,7 @@ func (s *service) start(t *testing.T) {
 	}
 	s.outcomes = map[string]int{}
 	h, err := facilitator.NewHandler(facilitator.HandlerConfig{Rails: rails, Gas: g, Settles: d,
-		PayTo: []string{s.PayTo.Hex()},
+		PayTo: []string{s.PayTo.Hex(), otherSeller},
 		Outcome: func(_, outcome string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -316,6 +319,18 @@ func TestFacilitatorAfterARestart(t *testing.T) {
 	if s.post(t, "/settle", s.request(t, other, nil), &forged); forged.Success || forged.Transaction != "" ||
 		forged.Reason != "duplicate_settlement" {
 		t.Errorf("settle = %+v, want duplicate_settlement", forged)
+	}
+	// What paid one seller is no payment to another, and none of another sum.
+	for member, value := range map[string]string{"payTo": otherSeller, "amount": "499999"} {
+		var taken facilitator.Settled
+		body := s.request(t, pay, func(m map[string]any) {
+			m["paymentRequirements"].(map[string]any)[member] = value
+			m["paymentPayload"].(map[string]any)["accepted"].(map[string]any)[member] = value
+		})
+		if s.post(t, "/settle", body, &taken); taken.Success || taken.Reason != "duplicate_settlement" ||
+			!strings.Contains(taken.Message, "not signed for these terms") {
+			t.Errorf("settle for another %s = %+v", member, taken)
+		}
 	}
 	if s.post(t, "/settle", s.request(t, pay, nil), &again); again != a {
 		t.Errorf("settle after a restart = %+v, want %+v", again, a)

@@ -263,6 +263,9 @@ func (h *Handler) begins(ctx context.Context, a *asked) error {
 	}
 	known, err := h.known(ctx, a.p)
 	switch {
+	case err == nil && known && !signedFor(a.p, a.want):
+		return &rail.Refusal{Reason: "duplicate_settlement", Message: "this payment was settled for another seller " +
+			"or amount: it is not signed for these terms"}
 	case err != nil || known:
 		return err
 	case unnamed != nil:

@@ -30,11 +30,10 @@ var holdGas = map[string]struct{ takes, brings int64 }{
 // captured for the account before: as much as the smallest amount that is settled (twice the cost)
 // for each settlement's worth. That money is the seller's for good, so who burns gas here by that
 // way pays the seller twice as much as he burns: a capture counts once it has landed. Who has
-// captured nothing yet, be it a seller who
-// just begins or one of any number of keys that a stranger made, shares this many: 128
-// authorizations, or 85 with their voids. With settlements at 0.002 USD a day costs 0.51 USD at
-// most for each account of the list; the payers of what is not voided take it back by reclaim, at
-// their own gas. Once it is spent, those who have captured go on.
+// captured nothing yet, be it a seller who just begins or one of any number of keys that a stranger
+// made, shares this many: 128 authorizations, or 85 with their voids. With settlements at 0.002 USD
+// a day costs 0.51 USD at most for each account of the list; the payers of what is not voided take
+// it back by reclaim, at their own gas. Once it is spent, those who have captured go on.
 const strangersHolds = 256
 
 // settledHolds is what a receiverAuthorizer brought an account, and took for it.

@@ -190,6 +190,17 @@ func ofSeller(p *rail.Payment) bool {
 		p.Method == rail.MethodRefund
 }
 
+// signedFor reports whether a payment by exact is for a seller's terms. What is settled already is
+// not verified again, and must not pass for a payment to whoever shows it. Of the other schemes the
+// reading says so.
+func signedFor(p *rail.Payment, want rail.Requirement) bool {
+	if ofChannel(p) || ofHold(p) {
+		return true
+	}
+	to := p.PayTo == want.PayTo || strings.HasPrefix(want.PayTo, "0x") && strings.EqualFold(p.PayTo, want.PayTo)
+	return to && p.Amount.String() == want.Amount
+}
+
 // same reports one and the same payment, signed alike.
 func same(a, b *rail.Payment) bool {
 	return slices.Equal(a.Signature, b.Signature) && (!ofSeller(a) || slices.Equal(a.Wire, b.Wire))
