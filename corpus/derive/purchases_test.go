@@ -59,7 +59,8 @@ func TestPurchases(t *testing.T) {
 		v.Newest[0].Observation != PurchasesLimit+7 || v.All.Own.Tried != PurchasesLimit+7 {
 		t.Errorf("of many: %d named, %d left out, %+v", len(v.Newest), v.LeftOut, v.All.Own)
 	}
-	if v := (&Book{}).Purchases(); v.Explanation != NoPurchases || v.All.Rate != nil || v.Weeks == nil || v.Newest == nil {
+	if v := (&Book{}).Purchases(); v.Explanation != NoPurchases || v.All.Rate != nil || v.Weeks == nil ||
+		v.Newest == nil {
 		t.Errorf("of none: %+v", v)
 	}
 }

@@ -207,7 +207,7 @@ func (r *run) whole(ctx context.Context) *buyer.Result {
 	case res == nil:
 		r.fail("goods", "%v", err)
 	case err != nil:
-		r.fail("goods", "%v; billed: %s", err, res.Billed)
+		r.fail("goods", "%v; billed: %s%s", err, res.Billed, passedOn(res))
 	case len(res.Body) == 0:
 		r.fail("goods", "%d with an empty body", res.Status)
 	default:
@@ -244,14 +244,22 @@ func (r *run) settled(res *buyer.Result) {
 	case s == nil:
 		r.fail("settlement", "there is no %s that can be read", said)
 	case !s.Success:
-		r.fail("settlement", "%s says that it failed: %s", said, s.ErrorReason)
+		r.fail("settlement", "%s says that it failed: %s%s", said, s.ErrorReason, passedOn(res))
 	case s.Transaction == "":
 		r.fail("settlement", "%s names no transaction", said)
 	case s.Network != res.Network:
 		r.fail("settlement", "%s names the network %s, and %s was paid on", said, s.Network, res.Network)
 	default:
-		r.pass("settlement", "transaction %s", s.Transaction)
+		r.pass("settlement", "transaction %s%s", s.Transaction, passedOn(res))
 	}
+}
+
+// passedOn is what the door passed on of what its facilitator said.
+func passedOn(res *buyer.Result) (says string) {
+	for _, w := range res.Words {
+		says += fmt.Sprintf("; its facilitator said, in %s: %s", w.Header, w.Text)
+	}
+	return says
 }
 
 // charged asks the chain for the transfer of the purchase without loss.
