@@ -14,6 +14,8 @@ func Budgets() []budget.Limit {
 	return append(append([]budget.Limit{
 		{Name: bounty.BudgetClaims, Window: time.Minute, Client: 10, Process: 120,
 			Doc: "Claims of bounties, right or wrong: each reads a chain."},
+		{Name: bounty.BudgetReports, Window: time.Minute, Client: 3, Process: 20,
+			Doc: "Purchases that are told of, right or wrong: each reads a door and a chain."},
 		{Name: "claims", Window: time.Minute, Client: 30,
 			Doc: "Wallet challenges and claims, right or wrong. By client alone, so that nobody crowds out another."},
 		{Name: "purchase_status", Window: time.Minute, Client: 240, Process: 6000,

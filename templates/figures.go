@@ -106,7 +106,8 @@ func TrajectorySheet(v SheetView, t derive.TrajectoryView) SheetView {
 	v.Sections = []Section{
 		{ID: "verdicts", Title: "Verdicts", Figure: verdictBars(t.Weeks), Table: verdicts},
 		{ID: "later", Title: "What they were reached by, and taken back since", Table: later,
-			Links: []Pointer{{Text: "Our errors, by check and by cause", Href: "/corpus/errors"}}},
+			Links: []Pointer{{Text: "Our errors, by check and by cause", Href: "/corpus/errors"},
+				{Text: "What came of purchases, by week", Href: "/corpus/purchases"}}},
 		{ID: "coverage", Title: "What we reached",
 			Says: []string{"A host that was due and not probed is counted against the store, and by the reason."},
 			Figure: &Figure{SVG: coverage.draw(),

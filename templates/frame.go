@@ -19,10 +19,10 @@ var (
 
 // sections are the ids of sections of sheets, and of shelves of the storefront,
 // that stand below prose.
-var sections = strings.Fields("addresses beside causes chain changed changes clone corrections counter " +
+var sections = strings.Fields("addresses beside bought causes chain changed changes clone corrections counter " +
 	"coverage deserves differences doors drift earlier entries failed goods how keeper later list map " +
-	"networks newest notes pages prices private rails rate reply rules signed standing tiers transitions " +
-	"trend verdicts views vouchers-and-holds week weeks")
+	"networks newest notes own pages prices private rails rate reply rules signed standing tiers told " +
+	"transitions trend verdicts views vouchers-and-holds week weeks")
 
 var (
 	literalID    = regexp.MustCompile(` id="([a-z][a-z0-9-]*)"`)

@@ -43,6 +43,7 @@ type HostView struct {
 	Cite          string // plain text, to be copied
 	Declared      []Fact
 	Badge         string // address of the badge of the host
+	NotPaid       string // in words: the purchases of the store's in which no money moved, "" for none
 	DoorBadge     string // and of the badge of the door that was walked last, empty for none
 	// Left says what of the host's lists and of its row stands in the JSON alone.
 	Left struct{ Rounds, Walks, Refreshes, Notes, Row int }
@@ -120,6 +121,7 @@ func NewHostView(chrome *Chrome, h derive.Host) (HostView, error) {
 	v.address()
 	v.cite()
 	v.declared()
+	v.notPaid()
 	v.shorten()
 	v.Badge = chrome.BaseURL + "/badge/host.svg?host=" + url.QueryEscape(h.Host)
 	for _, w := range slices.Backward(h.Timeline) {
@@ -131,6 +133,15 @@ func NewHostView(chrome *Chrome, h derive.Host) (HostView, error) {
 		}
 	}
 	return v, nil
+}
+
+// notPaid says what became of the purchases in which no money moved.
+func (v *HostView) notPaid() {
+	if n := len(v.Unpaid); n > 0 {
+		last := v.Unpaid[n-1]
+		v.NotPaid = fmt.Sprintf("In %s of the store's own wallet no money moved; the newest, %s: %s.",
+			screen.Count(int64(n), "purchase"), last.At, InWords(derive.Outcome(last.Claim, false)))
+	}
 }
 
 // declared says what doors the host declared.

@@ -45,6 +45,9 @@ var stated = map[string]string{
 	"bitcoin_unchecked":       "the chain not asked",
 	"bitcoin_verified":        "in Bitcoin, verified",
 	"unknown_only":            "by what nobody here reads",
+	"delivered_not_charged":   "delivered, not charged",
+	"charged_not_delivered":   "charged, not delivered",
+	"refused_and_not_charged": "refused, not charged",
 }
 
 // InWords is a state of the record as pages for people say it; what has no words of its own is

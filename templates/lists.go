@@ -108,7 +108,9 @@ func BriefSheet(v SheetView, b derive.BriefView) SheetView {
 		Control: b.Control, Sources: b.Sources})
 	notes := Section{ID: "notes", Title: "Said by hosts",
 		Says: []string{fmt.Sprintf("%d paid walks and %d standing notes came in since the round before.",
-			b.Walks, len(b.Notes))}}
+			b.Walks, len(b.Notes)), fmt.Sprintf("Of %d purchases of our own, %d were answered with the good and %d "+
+			"were charged.", b.Purchases.Tried, b.Purchases.Delivered, b.Purchases.Charged)},
+		Links: []Pointer{{Text: "Purchases at doors", Href: "/corpus/purchases"}}}
 	for _, n := range b.Notes {
 		notes.Links = append(notes.Links, Pointer{Text: n.By, Href: derive.HostPath(n.By),
 			Note: fmt.Sprintf("a note, %s", n.At)})

@@ -12,7 +12,11 @@ import (
 
 	"store.example/agentstore/cmd/devnet/chaintest"
 	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // launchWallet gives the stall a wallet that buys at strangers' doors.
@@ -53,6 +57,18 @@ func (m *market) launches(t *testing.T) {
 			t.Errorf("bought %s", got.raw)
 		}
 		m.launched(t, got)
+	}
+	var told []record.Observation
+	if err := m.db.View(t.Context(), func(tx ledger.Tx) (err error) {
+		told, err = feed.Since(tx, 1, 1000)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	book := derive.Book{Feed: told}
+	if v := book.Purchases(); v.All.Own != (derive.Purchases{Tried: 2, Delivered: 2, Charged: 2}) ||
+		len(v.Newest) != 2 || v.Newest[0].Claim == nil || len(v.Newest[0].Claim.BodySHA256) != 64 {
+		t.Errorf("the series has %+v of %+v", v.All, v.Newest)
 	}
 	if has := m.nodes[0].Balance(m.net.Buyers[4].Address); has != chaintest.BuyerFunds-2*5_000 {
 		t.Errorf("the wallet has %d", has)

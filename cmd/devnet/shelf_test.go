@@ -15,6 +15,7 @@ import (
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // market is a stall with everybody about it whom its goods reach: doors, calendars, a receiver of
@@ -22,6 +23,7 @@ import (
 type market struct {
 	*stall
 	cfg       *shop.Config
+	db        ledger.DB    // by the clock of hours
 	hits      atomic.Int64 // at strangers' doors
 	hours     hours
 	calendars promises
@@ -142,7 +144,10 @@ func openMarket(t *testing.T) *market {
 		m.cfg, m.stall = c, s
 		c.Timestamps.Calendars = []string{"https://calendar-a.example.com", "https://calendar-b.example.com"}
 		s.launchWallet(t, c)
-		s.ledger = m.hours.wrap
+		s.ledger = func(db ledger.DB) ledger.DB {
+			m.db = m.hours.wrap(db)
+			return m.db
+		}
 		s.reach = func(f *fetch.Config) {
 			f.Resolver, f.Dialer, f.Roots = nearby(""), byPort{"443": server, "80": plain}, roots
 			f.Now = m.hours.now

@@ -77,6 +77,22 @@ func TestTwentyWeeksOfErrors(t *testing.T) {
 		if err := correct(last, leaf, rejudge.Ground{Reason: "A note.", Cause: p.cause}); err == nil {
 			t.Error("a note alone corrects a row")
 		}
+		sold := record.PaidWalk{Host: "c.example", URL: "https://c.example/paid", Network: "eip155:8453",
+			Transaction: "0x1", USDC: "0.01", By: record.BoughtBySeller, Claim: &record.WalkClaim{Status: 200}}
+		silent := sold
+		silent.By, silent.Claim = record.BoughtByStore, nil
+		for name, o := range map[string]record.Observation{
+			"the seller's own purchase":        {Kind: record.ObservationPaidWalk, Walk: &sold},
+			"a purchase that was not answered": {Kind: record.ObservationPaidWalk, Walk: &silent},
+			"a purchase in which no money moved": {Kind: record.ObservationUnpaidWalk, Unpaid: &record.UnpaidWalk{
+				Host: sold.Host, URL: sold.URL, Network: sold.Network, USDC: sold.USDC, Claim: sold.Claim}},
+		} {
+			o.At = last.Format(time.RFC3339)
+			if err := correct(last, leaf, rejudge.Ground{Reason: "It sold.", Cause: p.cause,
+				Walk: observe(o).Number}); err == nil {
+				t.Errorf("%s corrects a row", name)
+			}
+		}
 		walk := observe(record.Observation{At: last.Format(time.RFC3339), Kind: record.ObservationPaidWalk,
 			Walk: &record.PaidWalk{Host: "c.example", URL: "https://c.example/paid", Network: "eip155:8453",
 				Transaction: fmt.Sprintf("0x%d", week), USDC: "0.01"}})

@@ -67,6 +67,18 @@ var recordDocuments = []Document{
 		Files:   pages("/corpus/errors.atom", Atom),
 	},
 	{
+		Name: "purchases", Path: "/corpus/purchases",
+		Summary: "What came of purchases at doors, by week: tried, delivered, charged, charged twice.",
+		Description: "Each purchase of the store's own wallet, whatever came of it, with denominators, and apart " +
+			"from them what sellers and strangers told of; the newest with outcome and body digest.",
+		Tags: []string{tagRecord}, Files: pages("/corpus/purchases", JSON, Markdown, HTML),
+	},
+	{
+		Name: "purchases_feed", Path: "/corpus/purchases.atom", Tags: []string{tagRecord},
+		Summary: "Purchases at doors, the newest first, as an Atom feed.",
+		Files:   pages("/corpus/purchases.atom", Atom),
+	},
+	{
 		Name: "corpus_diff_file", Path: "/corpus/diff/{week}.json",
 		Summary: "What changed from a week's round to the newest.",
 		Description: "Doors that appeared or disappeared, changes of verdict, drift in declared terms. The same " +

@@ -16,6 +16,7 @@ type BriefView struct {
 	Changes     *BriefChanges `json:"changes,omitzero"`
 	Notes       []NoteHeld    `json:"standing_notes"` // since the round before
 	Walks       int64         `json:"paid_walks"`     // since the round before
+	Purchases   Purchases     `json:"own_purchases"`  // the same, by the store's own wallet, paid or not
 	Control     *Control      `json:"control,omitzero"`
 	Sources     []SourceRead  `json:"sources"`
 	From        Source        `json:"derived_from"`
@@ -59,9 +60,13 @@ func (b *Book) Brief() BriefView {
 	if n > 1 {
 		since = b.Rounds[n-2].TakenAt
 	}
+	var bought PurchaseWeek
 	for _, o := range b.Feed {
 		if o.At < since {
 			continue
+		}
+		if p, ok := purchaseOf(o); ok {
+			bought.add(p)
 		}
 		switch {
 		case o.Walk != nil:
@@ -71,6 +76,7 @@ func (b *Book) Brief() BriefView {
 				Lane: o.Note.Lane, By: o.Note.Host, At: o.Note.SignedAt})
 		}
 	}
+	v.Purchases = bought.Own
 	return v
 }
 

@@ -49,6 +49,7 @@ type Host struct {
 	Payment     *Payment      `json:"payment_address"`
 	Citation    Citation      `json:"citation"`
 	PaidWalks   []Walked      `json:"paid_walks"`
+	Unpaid      []Unpaid      `json:"unpaid_walks,omitzero"`
 	Refreshes   []Refreshed   `json:"paid_refreshes"`
 	Declaration Declared      `json:"declaration"`
 	Note        *NoteHeld     `json:"standing_note"`
@@ -162,6 +163,13 @@ type Walked struct {
 	record.PaidWalk
 }
 
+// Unpaid is a purchase at a door of the host in which no money moved.
+type Unpaid struct {
+	Observation int64  `json:"observation"`
+	At          string `json:"at"`
+	record.UnpaidWalk
+}
+
 // Refreshed is a walk between rounds that a buyer paid for.
 type Refreshed struct {
 	Observation int64  `json:"observation"`
@@ -271,6 +279,8 @@ func (h *Host) note(o record.Observation) {
 	switch {
 	case o.Walk != nil && o.Walk.Host == h.Host:
 		h.PaidWalks = append(h.PaidWalks, Walked{Observation: o.Number, At: o.At, PaidWalk: *o.Walk})
+	case o.Unpaid != nil && o.Unpaid.Host == h.Host:
+		h.Unpaid = append(h.Unpaid, Unpaid{Observation: o.Number, At: o.At, UnpaidWalk: *o.Unpaid})
 	case o.Refresh != nil && o.Refresh.Host == h.Host:
 		h.Refreshes = append(h.Refreshes, Refreshed{Observation: o.Number, At: o.At, Refresh: *o.Refresh})
 	case o.Declaration != nil && o.Declaration.Host == h.Host:

@@ -80,12 +80,14 @@ func (r *StoredRow) correct(o Amended) {
 
 // RestsOnWalk demands of a paid walk, which an observation tells of, that an erratum of a row,
 // which is dated so and names that observation's digest, may rest on it: the purchase was at the
-// row's door, in its week, and was not answered with a failure.
+// row's door, in its week, not by its seller, and was not answered with a failure.
 func (e Erratum) RestsOnWalk(row Row, o Observation, at string) error {
 	w := o.Walk
 	switch {
 	case w == nil || e.VerdictNow != VerdictReady:
 		return rule.ErratumBasis.Errorf("a paid walk gives no verdict but %s", VerdictReady)
+	case w.By == BoughtBySeller || w.By == BoughtByStore && w.Claim == nil:
+		return rule.ErratumBasis.Errorf("the paid walk is by the seller, or was not answered")
 	case w.Host != row.Host || w.URL != row.URL:
 		return rule.ErratumBasis.Errorf("the row is of %.200q, and the paid walk of %.200q", row.URL, w.URL)
 	case o.At > at || !inWeek(o.At, row.Week):

@@ -19,6 +19,7 @@ const (
 	ObservationRetiredWord     = "retired_word"     // Word and Epitaph: a word put on the public register
 	ObservationPaidRefresh     = "paid_refresh"     // Refresh: a door walked for a buyer
 	ObservationPaidWalk        = "paid_walk"        // Walk: a purchase at a door whose settlement was verified
+	ObservationUnpaidWalk      = "unpaid_walk"      // Unpaid: a purchase at a door in which no money moved
 	ObservationDeclaration     = "declaration"      // Declaration: a host's own list of its doors
 	ObservationStandingNote    = "standing_note"    // Note: a host's own words
 	ObservationPublishedTip    = "published_tip"    // Tip
@@ -46,6 +47,7 @@ type Observation struct {
 
 	Refresh     *Refresh         `json:"refresh,omitzero"`
 	Walk        *PaidWalk        `json:"walk,omitzero"`
+	Unpaid      *UnpaidWalk      `json:"unpaid,omitzero"`
 	Declaration *Declaration     `json:"declaration,omitzero"`
 	Note        *StandingNote    `json:"note,omitzero"`
 	Tip         *Tip             `json:"tip,omitzero"`
@@ -73,6 +75,8 @@ func (o Observation) Subject() string {
 		return o.Refresh.Host
 	case o.Walk != nil:
 		return o.Walk.Host
+	case o.Unpaid != nil:
+		return o.Unpaid.Host
 	case o.Declaration != nil:
 		return o.Declaration.Host
 	case o.Note != nil:

@@ -39,8 +39,8 @@ type Erratum struct {
 	Checks []string `json:"checks,omitempty"`
 }
 
-// PaidWalk is a purchase at a door, by a stranger or by the store's own wallet: the settlement was
-// verified on its network by us; the report is the walker's claim.
+// PaidWalk is a purchase at a door: the settlement was verified on its network by us; what the door
+// answered is the walker's claim.
 type PaidWalk struct {
 	Host        string     `json:"host"`
 	URL         string     `json:"url"`
@@ -48,6 +48,19 @@ type PaidWalk struct {
 	Transaction string     `json:"transaction"`
 	USDC        string     `json:"usdc"` // decimal
 	Claim       *WalkClaim `json:"claim,omitzero"`
+	By          string     `json:"by,omitzero"` // BoughtBy…, a walker's own word; empty before it was told
+	// ChargedTwice is ChargedYes or ChargedNo where the order was made again, as after a loss.
+	ChargedTwice string `json:"charged_twice,omitzero"`
+	Second       string `json:"second_transaction,omitzero"`
+}
+
+// UnpaidWalk is a purchase by the store's own wallet in which no money moved, and can move no more.
+type UnpaidWalk struct {
+	Host    string     `json:"host"`
+	URL     string     `json:"url"`
+	Network string     `json:"network"`
+	USDC    string     `json:"usdc"`           // what was signed for
+	Claim   *WalkClaim `json:"claim,omitzero"` // absent: no answer came
 }
 
 // WalkClaim is what the walker says the door answered.
@@ -58,6 +71,17 @@ type WalkClaim struct {
 	LatencyMS   int64  `json:"latency_ms"`
 	ContentType string `json:"content_type"`
 }
+
+// Who bought at a door, and whether an order that was made again was charged again.
+const (
+	BoughtByStore         = "store"    // its own wallet
+	BoughtBySeller        = "seller"   // who says that the door is theirs
+	BoughtByStranger      = "stranger" // anybody else
+	ChargedYes, ChargedNo = "yes", "no"
+)
+
+// Delivers reports whether a door answered with a status from 200 to 299.
+func (c *WalkClaim) Delivers() bool { return c != nil && c.Status/100 == 2 }
 
 // Declaration is a host's own list of its doors.
 type Declaration struct {
@@ -134,9 +158,9 @@ type IssuedClass struct {
 
 // The bounds of further members.
 const (
-	maxEpitaph     = 1000
-	maxTransaction = 128
-	maxClasses     = 64
+	maxEpitaph = 1000
+	maxTx      = 128 // a transaction
+	maxClasses = 64
 )
 
 // mediaType is type and subtype (RFC 9110, section 8.3.1), in lower case.
@@ -172,6 +196,7 @@ func (o Observation) checkMembers() error {
 		}},
 		{ObservationPaidRefresh, o.Refresh != nil, func() error { return o.Refresh.check(o.At) }},
 		{ObservationPaidWalk, o.Walk != nil, o.Walk.check},
+		{ObservationUnpaidWalk, o.Unpaid != nil, o.Unpaid.check},
 		{ObservationDeclaration, o.Declaration != nil, o.Declaration.check},
 		{ObservationStandingNote, o.Note != nil, o.Note.check},
 		{ObservationPublishedTip, o.Tip != nil, func() error {
@@ -252,23 +277,38 @@ func (e *Erratum) check() error {
 }
 
 func (w *PaidWalk) check() error {
+	told := slices.Contains([]string{BoughtByStore, BoughtBySeller, BoughtByStranger}, w.By)
 	switch {
-	case !isHost(w.Host) || !isDoorOf(w.URL, w.Host) || TextBytes(w.URL) > MaxRowURL ||
-		networks.CAIP2Name(w.Network) != w.Network:
-		return errors.New("a paid walk without host or network, or whose URL is too long or no address of the " +
-			"host over https")
-	case w.Transaction == "" || len(w.Transaction) > maxTransaction || strings.Contains(w.Transaction, " ") ||
-		!printable(w.Transaction) || TextBytes(w.Transaction) != len(w.Transaction):
+	case !isTransaction(w.Transaction):
 		return fmt.Errorf("transaction %.200q", w.Transaction)
-	case !isAmount(w.USDC):
-		return fmt.Errorf("amount %q", w.USDC)
-	case w.Claim != nil && (w.Claim.BodySHA256 != "" && !IsDigest(w.Claim.BodySHA256) || w.Claim.Status < 0 ||
-		w.Claim.Bytes < 0 || w.Claim.LatencyMS < 0):
+	case !told && w.By+w.ChargedTwice != "" || !slices.Contains([]string{"", ChargedYes, ChargedNo}, w.ChargedTwice):
+		return fmt.Errorf("a purchase by %.40q, charged twice %.40q; hint: %w", w.By, w.ChargedTwice, ErrNewer)
+	case (w.ChargedTwice == ChargedYes) != (isTransaction(w.Second) && w.Second != w.Transaction),
+		w.ChargedTwice != ChargedYes && w.Second != "":
+		return fmt.Errorf("charged twice %q, in %.200q and %.200q", w.ChargedTwice, w.Transaction, w.Second)
+	}
+	return checkBought(w.Host, w.URL, w.Network, w.USDC, w.Claim)
+}
+
+func (w *UnpaidWalk) check() error { return checkBought(w.Host, w.URL, w.Network, w.USDC, w.Claim) }
+
+func checkBought(host, url, network, usdc string, claim *WalkClaim) error {
+	switch {
+	case !isHost(host) || !isDoorOf(url, host) || TextBytes(url) > MaxRowURL || networks.CAIP2Name(network) != network:
+		return errors.New("a purchase without host or network, or whose URL is too long or not of the host over https")
+	case !isAmount(usdc):
+		return fmt.Errorf("amount %q", usdc)
+	case claim != nil && (claim.BodySHA256 != "" && !IsDigest(claim.BodySHA256) || claim.Status < 0 ||
+		claim.Bytes < 0 || claim.LatencyMS < 0):
 		return errors.New("a claim that cannot be")
-	case w.Claim != nil && w.Claim.ContentType != ContentType(w.Claim.ContentType):
-		return fmt.Errorf("content type %.200q, where a media type belongs, or %s", w.Claim.ContentType, OtherWord)
+	case claim != nil && claim.ContentType != ContentType(claim.ContentType):
+		return fmt.Errorf("content type %.200q, where a media type belongs, or %s", claim.ContentType, OtherWord)
 	}
 	return nil
+}
+
+func isTransaction(tx string) bool {
+	return tx != "" && len(tx) <= maxTx && !strings.Contains(tx, " ") && printable(tx) && TextBytes(tx) == len(tx)
 }
 
 func (d *Declaration) check() error {

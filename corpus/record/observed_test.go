@@ -70,6 +70,10 @@ func TestKindsOfObservations(t *testing.T) {
 			return record.Observation{Walk: &record.PaidWalk{Host: "a.example", URL: "https://a.example/",
 				Network: "eip155:8453", Transaction: "0x1", USDC: "0.5", Claim: &record.WalkClaim{Status: 200}}}
 		},
+		record.ObservationUnpaidWalk: func() record.Observation {
+			return record.Observation{Unpaid: &record.UnpaidWalk{Host: "a.example", URL: "https://a.example/",
+				Network: "eip155:8453", USDC: "0.5"}}
+		},
 		record.ObservationDeclaration: func() record.Observation {
 			return record.Observation{Declaration: &record.Declaration{Host: "a.example", Shape: "resources",
 				Doors: []string{"https://a.example/"}}}

@@ -79,6 +79,7 @@ var bases = []good{
 	{"observed", "observations and no round", observed, false},
 	{"cut", "the full one without words and evidence, as git brings it", full, false},
 	{"flooded", "one round whose inflows leave out two addresses of a network", flooded, false},
+	{"bought", "purchases at a door with every outcome, and no round", bought, false},
 	{"certified", "two counts of artifacts with the trees of their certificates, and no round", certified, false},
 }
 
@@ -94,6 +95,28 @@ func flooded(f *forge) {
 	r.Inflows.Networks = []record.NetworkInflow{{Network: "eip155:8453", Read: true, Transfers: 3, Addresses: 1,
 		AddressesLeftOut: 2, USDC: "1.5"}}
 	f.round(r, []record.Row{unprobed(ready, "interrupted")})
+}
+
+// bought is a record of purchases alone.
+func bought(f *forge) {
+	f.begin(attest.SpecimenKey(), attest.SpecimenKeyFor(attest.PurposeLog))
+	const at, url, network, usdc = "2026-08-24T00:00:00Z", "https://" + ready + "/paid", "eip155:8453", "0.01"
+	answered := func(status int64) *record.WalkClaim {
+		return &record.WalkClaim{Status: status, BodySHA256: strings.Repeat("ab", 32), Bytes: 9, LatencyMS: 40,
+			ContentType: "application/json"}
+	}
+	paid := func(by string, claim *record.WalkClaim, twice, second string) record.Observation {
+		return record.Observation{At: at, Kind: record.ObservationPaidWalk, Walk: &record.PaidWalk{Host: ready,
+			URL: url, Network: network, Transaction: "0x" + strings.Repeat("ab", 32), USDC: usdc, Claim: claim, By: by,
+			ChargedTwice: twice, Second: second}}
+	}
+	unpaid := func(claim *record.WalkClaim) record.Observation {
+		return record.Observation{At: at, Kind: record.ObservationUnpaidWalk, Unpaid: &record.UnpaidWalk{Host: ready,
+			URL: url, Network: network, USDC: usdc, Claim: claim}}
+	}
+	f.observe(paid(record.BoughtByStore, answered(200), record.ChargedNo, ""),
+		paid(record.BoughtBySeller, answered(200), record.ChargedYes, "0x"+strings.Repeat("cd", 32)),
+		paid(record.BoughtByStore, nil, "", ""), unpaid(answered(200)), unpaid(answered(402)), unpaid(nil))
 }
 
 // certified is a record of two counts of certificates, with the trees of what was delivered.

@@ -85,7 +85,7 @@ func TestFilesAreTheSameForEver(t *testing.T) {
 		fmt.Fprintf(sum, "%s %x\n", f.Path, sha256.Sum256(f.Body))
 		size += len(f.Body)
 	}
-	const want = "deafe8d0f4a08ab4c0154d9d54bd21e8fbad67663b8be4fd42b5c28b8a9f5682"
+	const want = "2b087a5a6fa0de7f1cfd69da012f09c5b10c00e5da31cdb01fc5f835e4d730d3"
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
 		t.Errorf("%d files of %d bytes with the digest %s, want %s", len(files), size, got, want)
 	}

@@ -272,35 +272,42 @@ func (d *Service) judge(ctx context.Context, in *ClaimRequest, b *Bounty) (rail.
 	if err != nil {
 		return settled, down(err)
 	}
+	settled, err = d.settled(ctx, &b.Door, rail.Settlement{Tx: spelledTx(in.TxHash), Payer: in.Payer, PayTo: b.PayTo,
+		Amount: big.NewInt(b.Amount)})
+	if err == nil && settled.Block <= b.OpenedBlock {
+		return settled, refuse("settlement_predates", fmt.Sprintf("The settlement is in block %d, and the bounty was "+
+			"posted at block %d.", settled.Block, b.OpenedBlock), "A purchase counts that was made after the bounty "+
+			"was posted.")
+	}
+	return settled, err
+}
+
+// settled reads what settled a purchase at a door from its chain. Errors are *problem.Error.
+func (d *Service) settled(ctx context.Context, b *Door, of rail.Settlement) (settled rail.Settled, err error) {
 	r, ok := d.nets[b.Network].(rail.Settlements)
-	if !ok {
-		return settled, unread(b.Network, errors.New("it is configured no more"))
+	if !ok || !strings.EqualFold(d.nets[b.Network].Info().Asset, b.Asset) {
+		return settled, unread(b.Network, errors.New("it is not configured, or in another asset"))
 	}
 	if err := d.cfg.Ready(ctx, b.Network); err != nil {
 		return settled, unread(b.Network, err)
 	}
-	settled, err = r.Settled(ctx, rail.Settlement{Tx: spelledTx(in.TxHash), Payer: in.Payer, PayTo: b.PayTo,
-		Amount: big.NewInt(b.Amount)})
+	settled, err = r.Settled(ctx, of)
 	switch {
 	case errors.Is(err, rail.ErrNotFinal):
 		return settled, &problem.Error{Code: "settlement_not_final", Retry: time.Minute,
 			Detail: "Nothing was taken: no final block of " + b.Network + " has this transaction yet.",
 			Next: "If it was sent, wait for finality, up to twenty minutes on some networks, and send the same " +
-				"claim again; the bounty is open until " + b.Expires.Format(time.RFC3339) + "."}
+				"again."}
 	case errors.Is(err, rail.ErrReverted):
 		return settled, refuse("transfer_failed", "The transaction is in a block and failed: it moved no money.",
-			"Buy at the door, and claim with the transaction that settled the purchase.")
+			"Buy at the door, and send the transaction that settled the purchase.")
 	case errors.Is(err, rail.ErrOtherPayment):
 		return settled, refuse("settlement_mismatch", fmt.Sprintf("The transaction is no settlement, by this payer, "+
-			"of exactly %d atomic units of %s to %s on %s.", b.Amount, b.Asset, b.PayTo, b.Network),
-			"Compare the transaction with the bounty's terms: network, asset, pay_to, amount_atomic. A plain transfer "+
-				"is no settlement: the payer's authorization has to be used.")
+			"of exactly %s atomic units of %s to %s on %s.", of.Amount, b.Asset, b.PayTo, b.Network),
+			"Compare the transaction with the door's terms: network, asset, payTo, amount. A plain transfer is no "+
+				"settlement: the payer's authorization has to be used.")
 	case err != nil:
 		return settled, unread(b.Network, err)
-	case settled.Block <= b.OpenedBlock:
-		return settled, refuse("settlement_predates", fmt.Sprintf("The settlement is in block %d, and the bounty was "+
-			"posted at block %d.", settled.Block, b.OpenedBlock), "A purchase counts that was made after the bounty "+
-			"was posted.")
 	}
 	return settled, nil
 }
@@ -310,8 +317,8 @@ func unclaimed(tx ledger.Tx, network, transaction string) error {
 	if paid, err := ledger.Has(tx, settledKey(network, transaction)); err != nil || !paid {
 		return err
 	}
-	return refuse("already_claimed", "A reward was paid out for this settlement already; each is good for one.",
-		"Claim with the transaction of another purchase.")
+	return refuse("already_claimed", "This settlement was claimed or told of already; each counts once.",
+		"Send the transaction of another purchase.")
 }
 
 // screened refuses addresses that nothing is paid to, and all of them while that is not known.
@@ -416,5 +423,5 @@ func (p *Report) claim() *record.WalkClaim {
 // walkOf is the paid walk that a claim becomes.
 func walkOf(b *Bounty, tx string, claim *record.WalkClaim) *record.PaidWalk {
 	return &record.PaidWalk{Host: b.Host, URL: b.URL, Network: b.Network, Transaction: tx,
-		USDC: content.FormatUSDC(b.Amount), Claim: claim}
+		USDC: content.FormatUSDC(b.Amount), Claim: claim, By: record.BoughtByStranger}
 }

@@ -9,6 +9,7 @@ import (
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/buyer"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/templates"
@@ -203,6 +204,9 @@ func amount(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 // BudgetClaims is the budget that claims spend: each reads a chain.
 const BudgetClaims = "bounty_claims"
 
+// BudgetReports is the budget that reports of purchases spend: each reads a door and a chain.
+const BudgetReports = "purchase_reports"
+
 const tag = "bounties"
 
 // maxBody bounds a claim: every field at its longest, each character escaped.
@@ -231,5 +235,17 @@ func (d *Service) Rows() []route.Row {
 			Responses: route.OK[Claimed]("Taken, with the authorization that pays", 400, 403, 404, 409, 410, 413, 415,
 				422, 429, 503),
 			Handle: d.postClaim},
+		{Name: "purchase_report", Method: http.MethodPost, Pattern: "/api/purchase-report",
+			Serve: api.Private, Budget: BudgetReports, Tags: []string{tag},
+			Summary: "Put a purchase at a door on the record, as its seller or anybody",
+			Description: "The payer signs what is told, the door is asked for its terms, and each transaction is " +
+				"read from its chain at finalized depth. It becomes a paid walk, with what the door answered as the " +
+				"walker's word: /corpus/purchases counts such walks apart from the store's own, in no rate. The same " +
+				"report again gets the same answer.",
+			Body: &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[buyer.PurchaseReport](), Limit: maxBody,
+				Description: "url, by, network, tx_hash, payer, payer_signature, and what the door answered"},
+			Responses: route.OK[Reported]("Taken: the number of the observation", 400, 403, 409, 413, 415, 422, 429,
+				503),
+			Handle: d.postReport},
 	}
 }

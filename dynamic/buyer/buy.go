@@ -63,6 +63,8 @@ type Result struct {
 	AnsweredAt  time.Time `json:"answered_at,omitzero"` // zero where there was no answer
 	Journal     string    `json:"journal,omitempty"`    // where the purchase is kept
 	Warnings    []string  `json:"warnings"`
+	// Words are what the door passed on of what its facilitator said: unverified, and bounded.
+	Words []Word `json:"words,omitempty"`
 }
 
 // Buy reads the terms, signs one payment, journals it, presents it, and presents the same payment
@@ -386,7 +388,7 @@ func (b *Buyer) result(ctx context.Context, p *purchase) *Result {
 		return r
 	}
 	r.Status, r.ContentType, r.Body, r.Truncated = a.Status, a.Header.Get("Content-Type"), a.Body, a.Truncated
-	r.AnsweredAt = a.At
+	r.AnsweredAt, r.Words = a.At, a.words()
 	said := a.said()
 	if said.Billed == "yes" || said.Billed == "no" {
 		r.Billed = said.Billed

@@ -165,7 +165,7 @@ type answer struct {
 
 // kept are the headers of an answer that anybody looks at.
 var kept = []string{headerRequired, headerResponse, headerChallenge, headerReceipt, "Content-Type", "Location",
-	"Retry-After", "Idempotent-Replayed", "Allow", headerDelivery}
+	"Retry-After", "Idempotent-Replayed", "Allow", headerDelivery, headerExtensions}
 
 // exchange sends a request once and reads the answer whole. An answer that breaks off is an error.
 func (b *Buyer) exchange(ctx context.Context, r request, limit int64) (*answer, error) {

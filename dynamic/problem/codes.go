@@ -43,7 +43,7 @@ var Codes = []Code{
 	{"method_not_allowed", http.StatusMethodNotAllowed, "Method not allowed"},
 	{"not_acceptable", http.StatusNotAcceptable, "No acceptable representation"},
 	{"request_timeout", http.StatusRequestTimeout, "The request took too long"},
-	{"already_claimed", http.StatusConflict, "The settlement was paid out for already"},
+	{"already_claimed", http.StatusConflict, "The settlement was claimed or told of already"},
 	{"already_signed", http.StatusConflict, "The identity signed this before"},
 	{"credit_ceiling", http.StatusConflict, "The account owes as much as it may"},
 	{"domain_paid_this_week", http.StatusConflict, "A bounty of this domain was paid in this week"},

@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"context"
 	"encoding/json/v2"
 	"net/http"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"store.example/agentstore/corpus/census"
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
 )
@@ -44,6 +47,17 @@ type Answer struct {
 	LastRow     *LastRow `json:"last_row"`
 	NextDue     string   `json:"next_due,omitzero"` // RFC 3339: from then on it is walked
 	HowToWalked []string `json:"how_to_be_walked"`
+	// PassedOn is what a door of the host passed on of what its facilitator said, at the newest
+	// launch check with any; absent for nothing.
+	PassedOn *PassedOn `json:"facilitator_said,omitzero"`
+}
+
+// PassedOn is what a door passed on of its facilitator's words.
+type PassedOn struct {
+	At    string      `json:"at"`
+	Door  string      `json:"door"`
+	Words []feed.Word `json:"words"`
+	Note  string      `json:"note"`
 }
 
 // Source is one source's word about a host.
@@ -116,7 +130,8 @@ func (d *Reasons) Rows() []route.Row {
 		Name: "why", Method: http.MethodGet, Pattern: "/api/why/{host}", Tags: []string{"observatory"},
 		Serve: api.Ledger, Summary: "Why the weekly census walks a host, or does not",
 		Description: "Which source named the host and when, how far it is this week, what stopped the walk, when " +
-			"it is next due, and how it comes to be walked. A host that nobody named is a 200 that says so. " +
+			"it is next due, how it comes to be walked, and what a door of it passed on of its facilitator's words " +
+			"at the newest launch check. A host that nobody named is a 200 that says so. " +
 			"Asking contacts nobody.",
 		Params: []api.Param{{Name: "host", In: api.Path, Type: "string", Required: true, MinLength: 1,
 			MaxLength: 253, Pattern: "^[A-Za-z0-9._-]+$",
@@ -128,6 +143,19 @@ func (d *Reasons) Rows() []route.Row {
 		},
 		Handle: d.why,
 	}}
+}
+
+// passedOn is what a door of a host passed on at the newest launch check with any, nil for nothing.
+func (s *Store) passedOn(ctx context.Context, host string) (out *PassedOn, err error) {
+	err = s.view(ctx, func(tx ledger.Tx) error {
+		p, err := feed.PassedBy(tx, host)
+		if p != nil {
+			out = &PassedOn{At: p.At.UTC().Format(time.RFC3339), Door: p.Door, Words: p.Words, Note: "The door's " +
+				"word for what its facilitator said: this store asked no facilitator, and nothing here is verified."}
+		}
+		return err
+	})
+	return out, err
 }
 
 func (d *Reasons) refused(host string) string {
@@ -144,11 +172,15 @@ func (d *Reasons) why(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	said, err := d.Store.passedOn(r.Context(), host)
+	if err != nil {
+		return err
+	}
 	if err := d.fromRecord(r.Context(), &known); err != nil {
 		return err
 	}
 	out := Answer{Version: "v1", Host: host, Week: known.Week, Known: known.Known, Sources: []Source{},
-		HowToWalked: howToBeWalked,
+		HowToWalked: howToBeWalked, PassedOn: said,
 		ThisWeek: ThisWeek{State: known.ThisWeek.State, Meaning: d.meaning(known.ThisWeek.State),
 			Reason: known.ThisWeek.Reason, WalkedAt: known.ThisWeek.WalkedAt}}
 	for _, s := range known.Sources {

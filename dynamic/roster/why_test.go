@@ -47,6 +47,27 @@ func (w *world) whyAt(host string, hourly bool) roster.Answer {
 	return out
 }
 
+// TestWhyTellsWhatADoorPassedOn: as the door's word, and of its own host alone.
+func TestWhyTellsWhatADoorPassedOn(t *testing.T) {
+	w := newWorld(t)
+	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	word := feed.Word{Header: "EXTENSION-RESPONSES", Text: `{"bazaar":{"status":"rejected"}}`}
+	err := w.db.Update(t.Context(), func(tx ledger.Tx) error {
+		return feed.KeepPassed(tx, "said.example", feed.Passed{At: at, Door: "https://said.example/paid",
+			Words: []feed.Word{word}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := w.why("said.example").PassedOn; p == nil || p.At != "2026-11-20T10:00:00Z" || len(p.Words) != 1 ||
+		p.Words[0] != word || p.Door != "https://said.example/paid" || !strings.Contains(p.Note, "door's word") {
+		t.Errorf("why says %+v", p)
+	}
+	if p := w.why("other.example").PassedOn; p != nil {
+		t.Errorf("why says of another host %+v", p)
+	}
+}
+
 // declares puts a declaration on the feed.
 func (w *world) declares(name string) {
 	w.t.Helper()

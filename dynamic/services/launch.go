@@ -8,6 +8,7 @@ import (
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/dynamic/buyer"
+	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 )
@@ -24,8 +25,9 @@ import (
 // five minutes, and nothing that a door answers makes the store sign another.
 //
 // That money moved is read on its network, at finality, and nowhere else: a door's word for it is
-// told as its word. Until the payment has moved, or can move no more, nothing is reported. A
-// purchase whose money moved is put on the public record as a paid walk.
+// told as its word. Until the payment has moved, or can move no more, nothing is reported. Then the
+// purchase is put on the public record, in the transaction that keeps its report: as a paid walk
+// where its money moved, else as an unpaid one, so that not only what went well is counted there.
 //
 // Where nothing could be signed within launchPatience (the door asks for more now, for another
 // token, or does not answer), the order is completed with the reason. Where the store's wallet
@@ -106,6 +108,8 @@ type Answer struct {
 	Settled  string `json:"says_it_settled"`
 	Verified bool   `json:"receipt_verified"`
 	Receipt  string `json:"receipt"`
+	// Passed is what the door passed on of what its facilitator said.
+	Passed []feed.Word `json:"passed_on,omitzero"`
 }
 
 // Outcome is what came of a purchase, and when.

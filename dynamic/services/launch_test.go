@@ -16,10 +16,12 @@ import (
 	"time"
 
 	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/buyer"
+	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
@@ -199,8 +201,9 @@ func (w *world) walker(db ledger.DB) *Services {
 				MaxValidity: MaxValidity, Timeout: AskFor, Tokens: tokens, Client: &http.Client{Transport: w}})
 		},
 		Observe: func(tx ledger.Tx, o record.Observation) error {
-			o.Format, o.Number, o.At = record.ObservationFormat, 1, stamp(tx.Now())
-			if err := o.Check(); err != nil {
+			n, err := ledger.Next(tx, "test_seen")
+			o.Format, o.Number, o.At = record.ObservationFormat, n, stamp(tx.Now())
+			if err := errors.Join(err, o.Check()); err != nil {
 				return err
 			}
 			return ledger.SetJSON(tx, ledger.GoodsKey("test_seen"), o)
@@ -265,8 +268,9 @@ func (w *world) sold() {
 	}
 }
 
-// came is what a purchase came to; everything that is due must be done.
-func (w *world) came() (rec LaunchRecord, walk *record.PaidWalk) {
+// came is what a purchase came to, and what the record was told of it, once or never; everything
+// that is due must be done.
+func (w *world) came() (rec LaunchRecord, told record.Observation) {
 	w.t.Helper()
 	err := w.db.View(context.Background(), func(tx ledger.Tx) (err error) {
 		if rec, err = ReadLaunch(tx, order); err != nil {
@@ -278,16 +282,13 @@ func (w *world) came() (rec LaunchRecord, walk *record.PaidWalk) {
 		if p, err := ledger.GetJSON[launchPlace](tx, launchedKey(rec.Host)); err != nil || p.Until.IsZero() {
 			w.t.Errorf("its place at the host counts as %+v, %v", p, err)
 		}
-		o, err := ledger.GetJSON[record.Observation](tx, ledger.GoodsKey("test_seen"))
-		if walk = o.Walk; errors.Is(err, ledger.ErrNotFound) {
-			err = nil
-		}
+		told, _, err = ledger.FindJSON[record.Observation](tx, ledger.GoodsKey("test_seen"))
 		return err
 	})
-	if err != nil || !rec.Closed || rec.Outcome == nil {
-		w.t.Fatalf("%+v, %v", rec, err)
+	if err != nil || !rec.Closed || rec.Outcome == nil || told.Number > 1 {
+		w.t.Fatalf("%+v, observed %d times, %v", rec, told.Number, err)
 	}
-	return rec, walk
+	return rec, told
 }
 
 // spent is how much left the wallet; it is never more than the cap, by one payment that was signed.
@@ -334,19 +335,19 @@ func TestWhatADoorDoes(t *testing.T) {
 		verdict string // or why nothing was bought
 		spent   int64
 	}{
-		"sells":                 {func(*world) {}, doorDelivered, 50_000},
+		"sells":                 {func(*world) {}, derive.OutcomeDelivered, 50_000},
 		"asks more in the end":  {func(w *world) { w.price = 50_001 }, "it asks for more than 0.05 USDC", 0},
 		"redirects":             {unpaid(response(302, ""), nil), WhyUnsigned(&buyer.DoorError{}), 0},
 		"gives it away":         {unpaid(response(200, "x"), nil), "it delivers without asking for a payment", 0},
 		"answers nothing":       {unpaid(nil, errLost), WhyUnsigned(errLost), 0},
-		"takes and is silent":   {takes(0, nil, errLost), doorCharged, 50_000},
-		"takes and says no":     {takes(0, response(402, "{}"), nil), doorCharged, 50_000},
-		"refuses":               {takes(never, response(402, "{}"), nil), doorRefused, 0},
-		"delivers, takes none":  {takes(never, response(200, "x"), nil), doorNotCharged, 0},
-		"never answers":         {takes(never, nil, errLost), doorUnanswered, 0},
-		"hangs":                 {func(w *world) { w.hangs = true }, doorUnanswered, 0},
-		"settles at last":       {takes(4*time.Minute, response(403, ""), nil), doorCharged, 50_000},
-		"settles past its time": {takes(6*time.Minute, response(403, ""), nil), doorRefused, 0},
+		"takes and is silent":   {takes(0, nil, errLost), derive.OutcomeCharged, 50_000},
+		"takes and says no":     {takes(0, response(402, "{}"), nil), derive.OutcomeCharged, 50_000},
+		"refuses":               {takes(never, response(402, "{}"), nil), derive.OutcomeRefused, 0},
+		"delivers, takes none":  {takes(never, response(200, "x"), nil), derive.OutcomeNotCharged, 0},
+		"never answers":         {takes(never, nil, errLost), derive.OutcomeUnanswered, 0},
+		"hangs":                 {func(w *world) { w.hangs = true }, derive.OutcomeUnanswered, 0},
+		"settles at last":       {takes(4*time.Minute, response(403, ""), nil), derive.OutcomeCharged, 50_000},
+		"settles past its time": {takes(6*time.Minute, response(403, ""), nil), derive.OutcomeRefused, 0},
 		"our wallet is empty": {func(w *world) { w.chain.balance = 0 },
 			"the store's wallet could pay on no network at the time", 1_000_000},
 	} {
@@ -356,7 +357,8 @@ func TestWhatADoorDoes(t *testing.T) {
 				c.change(w)
 				w.sold()
 				w.run(w.db, 3*time.Hour)
-				rec, walk := w.came()
+				rec, told := w.came()
+				walk, unpaid := told.Walk, told.Unpaid
 				out := rec.Outcome.LaunchOutcome
 				if c.spent <= LaunchCap && w.spent() != c.spent || len(w.closed) != 1 || w.closed[0] != out ||
 					len(w.ended) != 1 {
@@ -365,8 +367,9 @@ func TestWhatADoorDoes(t *testing.T) {
 				if out.Verdict+out.NotWalked != c.verdict {
 					t.Errorf("came to %q, want %q", out.Verdict+out.NotWalked, c.verdict)
 				}
-				if moved := out.Transaction != ""; moved != (c.spent == LaunchCap) || moved != (walk != nil) {
-					t.Errorf("transaction %q, on the record %+v", out.Transaction, walk)
+				if moved := out.Transaction != ""; moved != (c.spent == LaunchCap) || moved != (walk != nil) ||
+					(out.Verdict != "" && !moved) != (unpaid != nil) {
+					t.Errorf("transaction %q, on the record %+v", out.Transaction, told)
 				}
 				if out.Owed() != (name == "our wallet is empty") {
 					t.Errorf("owed: %v", out.Owed())
@@ -383,8 +386,13 @@ func TestWhatADoorDoes(t *testing.T) {
 					t.Errorf("reported %+v", w.reports)
 				}
 				if walk != nil && (walk.URL != "https://door.example.com/paid" || walk.Network != base ||
-					walk.USDC != "0.05" || walk.Transaction != out.Transaction) {
+					walk.USDC != "0.05" || walk.Transaction != out.Transaction || walk.By != record.BoughtByStore ||
+					derive.Outcome(walk.Claim, true) != c.verdict) {
 					t.Errorf("on the record: %+v", walk)
+				}
+				if unpaid != nil && (unpaid.URL != "https://door.example.com/paid" || unpaid.Network != base ||
+					unpaid.USDC != "0.05" || derive.Outcome(unpaid.Claim, false) != c.verdict) {
+					t.Errorf("on the record: %+v", unpaid)
 				}
 			})
 		})
@@ -397,7 +405,7 @@ func TestTheDoorLearnsNothing(t *testing.T) {
 		w := newWorld(t)
 		w.sold()
 		w.run(w.db, time.Hour)
-		rec, walk := w.came()
+		rec, told := w.came()
 		for _, h := range w.said {
 			for name, v := range h {
 				if strings.Contains(strings.Join(v, " "), order) {
@@ -405,9 +413,9 @@ func TestTheDoorLearnsNothing(t *testing.T) {
 				}
 			}
 		}
-		if c := walk.Claim; c == nil || c.Status != 200 || c.Bytes != 8 || c.LatencyMS < 1000 ||
+		if c := told.Walk.Claim; c == nil || c.Status != 200 || c.Bytes != 8 || c.LatencyMS < 1000 ||
 			c.ContentType != "text/plain" {
-			t.Errorf("claim %+v of %+v", walk.Claim, rec.Sent)
+			t.Errorf("claim %+v of %+v", told.Walk.Claim, rec.Sent)
 		}
 	})
 }
@@ -448,10 +456,10 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 				alive++
 			}
 			w.run(w.db, 3*time.Hour)
-			rec, walk := w.came()
-			if rec.Outcome.Verdict != doorDelivered && rec.Outcome.Verdict != doorCharged || walk == nil ||
-				w.spent() != 50_000 {
-				t.Errorf("killed after %d writes: %+v, walk %+v", writes, rec.Outcome, walk)
+			rec, told := w.came()
+			if rec.Outcome.Verdict != derive.OutcomeDelivered && rec.Outcome.Verdict != derive.OutcomeCharged ||
+				told.Walk == nil || w.spent() != 50_000 {
+				t.Errorf("killed after %d writes: %+v, told %+v", writes, rec.Outcome, told)
 			}
 			for _, o := range w.closed { // it may be told twice, and says the same
 				if o.Verdict != rec.Outcome.Verdict || o.AuditID != rec.Outcome.AuditID {
@@ -481,4 +489,65 @@ func TestAPaymentThatWasTakenBack(t *testing.T) {
 			t.Errorf("asked %d times, closed %v", w.asked, w.closed)
 		}
 	})
+}
+
+// What a door passes on of its facilitator's words is kept and reported as its word: bounded,
+// printable, without addresses. What cannot be read is left out, and costs nothing else.
+func TestWhatADoorPassesOn(t *testing.T) {
+	code := func(json string) string { return base64.StdEncoding.EncodeToString([]byte(json)) }
+	const bazaar = `{"bazaar":{"status":"rejected","rejectedReason":"no schema for ` + payTo + `"}}`
+	for name, c := range map[string]struct {
+		header, value string
+		words         []feed.Word
+	}{
+		"extensions": {"EXTENSION-RESPONSES", code(bazaar), []feed.Word{{Header: "EXTENSION-RESPONSES",
+			Text: `{"bazaar":{"status":"rejected","rejectedReason":"no schema for (address)"}}`}}},
+		"reason": {"PAYMENT-RESPONSE", code(`{"success":false,"errorReason":"insufficient_funds","payer":"0x1",
+			"extensions":{"offer-receipt":{"info":1},"a\u001b[2J":{"b":2}}}`), []feed.Word{{Header: "PAYMENT-RESPONSE",
+			Text: `{"errorReason":"insufficient_funds","extensions":{"a\u001b[2J":{"b":2}}}`}}},
+		"nothing said":    {"PAYMENT-RESPONSE", code(`{"success":true,"transaction":"0xabc"}`), nil},
+		"no base64":       {"EXTENSION-RESPONSES", bazaar, nil},
+		"no JSON":         {"EXTENSION-RESPONSES", code(bazaar[1:]), nil},
+		"names twice":     {"EXTENSION-RESPONSES", code(`{"a":1,"a":2}`), nil},
+		"far too long":    {"EXTENSION-RESPONSES", code(`{"a":"` + strings.Repeat("a", 3000) + `"}`), nil},
+		"of a wrong kind": {"PAYMENT-RESPONSE", code(`{"errorReason":["x"]}`), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.answer = func(_ int, payment string) (*http.Response, error) {
+					w.chain.move(payment)
+					r := response(200, "the good")
+					r.Header.Set(c.header, c.value)
+					return r, nil
+				}
+				w.sold()
+				w.run(w.db, time.Hour)
+				rec, told := w.came()
+				if told.Walk == nil || rec.Outcome.Verdict != derive.OutcomeDelivered {
+					t.Errorf("came to %+v", rec.Outcome)
+				}
+				var said struct {
+					Answer struct {
+						Passed []feed.Word `json:"passed_on"`
+					}
+				}
+				if err := json.Unmarshal(w.reports[0].Findings[0].Report, &said); err != nil ||
+					!slices.Equal(said.Answer.Passed, c.words) {
+					t.Errorf("reported %+v, %v", said.Answer.Passed, err)
+				}
+				err := w.db.View(t.Context(), func(tx ledger.Tx) error {
+					p, err := feed.PassedBy(tx, "door.example.com")
+					if (p == nil) != (c.words == nil) || p != nil && (!slices.Equal(p.Words, c.words) ||
+						p.Door != "https://door.example.com/paid") {
+						t.Errorf("kept %+v", p)
+					}
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }

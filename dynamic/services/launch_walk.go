@@ -14,6 +14,7 @@ import (
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic/buyer"
+	"store.example/agentstore/dynamic/feed"
 	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/rail"
@@ -111,6 +112,9 @@ func sent(r *buyer.Result) *Sent {
 		ContentType: record.ContentType(r.ContentType), BodySHA256: hex.EncodeToString(sum[:]), BodyBytes: len(r.Body),
 		Cut: r.Truncated || len(r.Body) >= MaxBody, Settled: r.Billed, Verified: r.Receipt.Verified,
 		Receipt: screen.Text(r.Receipt.Note)}
+	for _, w := range r.Words {
+		p.Answer.Passed = append(p.Answer.Passed, feed.Word(w).Screened())
+	}
 	return p
 }
 
@@ -163,8 +167,12 @@ func (s *Services) settle(ctx context.Context, task schedule.Task, rec LaunchRec
 	rec.Outcome = &Outcome{out, now}
 	return launches.step(ctx, s.cfg.DB, task, func(tx ledger.Tx, r *LaunchRecord) (then, error) {
 		*r = rec
-		if red.Proof != nil {
-			if err := s.cfg.Launches.Observe(tx, walked(rec, red.Proof)); err != nil {
+		if err := s.cfg.Launches.Observe(tx, walked(rec, red.Proof)); err != nil {
+			return underWay, err
+		}
+		if a := p.Answer; a != nil && len(a.Passed) > 0 {
+			err := feed.KeepPassed(tx, rec.Host, feed.Passed{At: a.At, Door: rec.bare(), Words: a.Passed})
+			if err != nil {
 				return underWay, err
 			}
 		}

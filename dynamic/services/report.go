@@ -8,6 +8,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/attest/signable"
 
+	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/screen"
@@ -22,29 +23,14 @@ const MaxBody = fetch.DefaultMaxBytes
 // Checker names the finding of a purchase.
 const Checker = "launch-check/v1"
 
-// The verdicts of a purchase, by whether the door delivered and whether the money moved.
-const (
-	doorDelivered  = "delivered"               // both
-	doorNotCharged = "delivered_not_charged"   // the good, and the money did not move
-	doorCharged    = "charged_not_delivered"   // the money, and no good
-	doorRefused    = "refused_and_not_charged" // an answer that is not the good, and the money did not move
-	doorUnanswered = "unanswered"              // neither
-)
-
-// verdict is that of a purchase.
-func (s *Sent) verdict(moved bool) string {
-	delivered := s.Answer != nil && s.Answer.Status/100 == 2
-	switch {
-	case delivered && moved:
-		return doorDelivered
-	case delivered:
-		return doorNotCharged
-	case moved:
-		return doorCharged
-	case s.Answer != nil:
-		return doorRefused
+// claim is the door's answer as the record has it, nil where none came while the payment was good.
+func (s *Sent) claim() *record.WalkClaim {
+	a := s.Answer
+	if a == nil {
+		return nil
 	}
-	return doorUnanswered
+	return &record.WalkClaim{Status: int64(a.Status), BodySHA256: a.BodySHA256, Bytes: int64(a.BodyBytes),
+		LatencyMS: max(0, a.At.Sub(s.SignedAt).Milliseconds()), ContentType: a.ContentType}
 }
 
 // finding is what a report says of a purchase. What a door says of itself is its word, and told as
@@ -93,7 +79,7 @@ func report(rec LaunchRecord, proof *rail.Proof) (attest.Audit, error) {
 		f.Settlement = &settlement{Transaction: proof.Tx, Block: proof.Block, BlockTime: stamp(proof.BlockTime),
 			Final: true}
 	}
-	verdict := s.verdict(proof != nil)
+	verdict := derive.Outcome(s.claim(), proof != nil)
 	raw, err := signable.Of(f, maxFinding, screen.Text)
 	if err != nil {
 		return attest.Audit{}, fmt.Errorf("reporting a purchase: %w", err)
@@ -113,22 +99,26 @@ func report(rec LaunchRecord, proof *rail.Proof) (attest.Audit, error) {
 // maxFinding bounds what is said of a purchase, in bytes.
 const maxFinding = 16 << 10
 
-// walked is a purchase as the record has it. Of its address the query is left out: it may be the
-// buyer's secret.
-func walked(rec LaunchRecord, proof *rail.Proof) record.Observation {
-	w := &record.PaidWalk{Host: rec.Host, URL: "https://" + rec.Host + "/", Network: rec.Sent.Network,
-		Transaction: proof.Tx, USDC: buyer.USDC(rec.Sent.Amount)}
+// bare is the door's address without its query, which may be the buyer's secret.
+func (rec LaunchRecord) bare() string {
 	if u, err := url.Parse(rec.Door); err == nil {
 		u.RawQuery, u.Fragment = "", ""
 		if bare := screen.Text(u.String()); record.TextBytes(bare) <= record.MaxRowURL {
-			w.URL = bare
+			return bare
 		}
 	}
-	if a := rec.Sent.Answer; a != nil {
-		w.Claim = &record.WalkClaim{Status: int64(a.Status), BodySHA256: a.BodySHA256, Bytes: int64(a.BodyBytes),
-			LatencyMS: max(0, a.At.Sub(rec.Sent.SignedAt).Milliseconds()), ContentType: a.ContentType}
+	return "https://" + rec.Host + "/"
+}
+
+// walked is a purchase as the record has it, proof nil where no money moved.
+func walked(rec LaunchRecord, proof *rail.Proof) record.Observation {
+	door, network, usdc, claim := rec.bare(), rec.Sent.Network, buyer.USDC(rec.Sent.Amount), rec.Sent.claim()
+	if proof == nil {
+		return record.Observation{Kind: record.ObservationUnpaidWalk, Unpaid: &record.UnpaidWalk{Host: rec.Host,
+			URL: door, Network: network, USDC: usdc, Claim: claim}}
 	}
-	return record.Observation{Kind: record.ObservationPaidWalk, Walk: w}
+	return record.Observation{Kind: record.ObservationPaidWalk, Walk: &record.PaidWalk{Host: rec.Host, URL: door,
+		Network: network, Transaction: proof.Tx, USDC: usdc, Claim: claim, By: record.BoughtByStore}}
 }
 
 // DoorHeaders are those of a purchase that the guarded client lets through.

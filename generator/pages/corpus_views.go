@@ -122,6 +122,7 @@ var views = []templates.Pointer{
 	{Text: "The brief", Href: "/corpus/brief", Note: "the newest week on one page"},
 	{Text: "The trajectory", Href: "/corpus/trajectory", Note: "one point a round"},
 	{Text: "Our errors", Href: "/corpus/errors", Note: "verdicts that were corrected, with the rate by week"},
+	{Text: "Purchases at doors", Href: "/corpus/purchases", Note: "what came of them, by week, with denominators"},
 	{Text: "The fresh set", Href: "/fresh-set", Note: "doors that were ready, with their cheapest ask"},
 	{Text: "The registry", Href: "/registry", Note: "rails, schemes and prices, week by week"},
 	{Text: "Inflows", Href: "/inflows", Note: "USDC seen arriving at advertised addresses"},

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -85,6 +86,30 @@ func renderErrorsFeed(s *Source, _ Unit, _ string, _ attest.Digest) ([]byte, err
 	}
 	f := templates.NewFeed(templates.FeedHead{Self: self, Page: s.Base + "/corpus/errors",
 		Title: "Verdicts of the record that were corrected",
+		Began: s.Site.Config.Date.Format(time.RFC3339)}, s.author(), entries)
+	f.Rights = derive.License
+	return f.Atom()
+}
+
+// renderPurchasesFeed has an entry for each purchase at a door that the series names.
+func renderPurchasesFeed(s *Source, _ Unit, _ string, _ attest.Digest) ([]byte, error) {
+	b, err := s.book()
+	if err != nil {
+		return nil, err
+	}
+	self := s.Base + Documents["purchases_feed"].Path
+	var entries []templates.FeedEntry
+	for _, p := range b.Purchases().Newest {
+		outcome := cmp.Or(p.Outcome, "no outcome told")
+		entries = append(entries, templates.FeedEntry{ID: fmt.Sprintf("%s#%d", self, p.Observation), Updated: p.At,
+			Title: fmt.Sprintf("%s: %s", p.Host, outcome),
+			Summary: fmt.Sprintf("%s at %s for %s USDC on %s, by %s. Charged twice: %s.", outcome, p.URL, p.USDC,
+				p.Network, cmp.Or(p.By, "whom is not told"), p.ChargedTwice),
+			Links: []templates.FeedLink{{Rel: "alternate", Type: "text/html",
+				Href: s.Base + derive.HostPath(p.Host)}}})
+	}
+	f := templates.NewFeed(templates.FeedHead{Self: self, Page: s.Base + "/corpus/purchases",
+		Title: "Purchases at doors, and what came of them",
 		Began: s.Site.Config.Date.Format(time.RFC3339)}, s.author(), entries)
 	f.Rights = derive.License
 	return f.Atom()

@@ -35,9 +35,9 @@
   "derived_from": {
     "week": "2026-W46",
     "sequence": 12,
-    "digest": "0c8e293f936043028bc22ee5595ac61dd7ef11b216f808d773f70e7a23169d3a",
+    "digest": "3bdda77d7943e07a8682eb0d35fa01336eb400c731e7ac1b81c1a16e43149dab",
     "rounds": 12,
-    "observations": 34,
+    "observations": 41,
     "index": "https://store.example/corpus.json",
     "license": "CC-BY-4.0",
     "signed": "This view is not signed. It is a function of signed rows, rounds and observations, and anybody can work it out again."

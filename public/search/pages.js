@@ -744,13 +744,13 @@
     },
     {
       "path": "/problems/already_claimed",
-      "title": "The settlement was paid out for already",
-      "summary": "Each settlement is good for one reward.",
+      "title": "The settlement was claimed or told of already",
+      "summary": "Each settlement counts once.",
       "parts": [
         {
           "at": "what-happened",
           "title": "What happened",
-          "text": "A reward was paid out for the transaction that you name, for this bounty or for another."
+          "text": "A reward was paid out for the transaction that you name, or it stands on the record as a purchase that was told of."
         },
         {
           "at": "were-you-billed",
@@ -760,7 +760,7 @@
         {
           "at": "what-to-do-next",
           "title": "What to do next",
-          "text": "Claim with the transaction of another purchase. The same claim as the one that was taken, word for word, gets its answer again."
+          "text": "Send the transaction of another purchase. The same claim as the one that was taken, word for word, gets its answer again."
         }
       ]
     },
@@ -2114,7 +2114,7 @@
         {
           "at": "what-happened",
           "title": "What happened",
-          "text": "A settlement uses an authorization of the payer's and moves exactly amount_atomic of asset to pay_to, on the bounty's network. What you name does not. A plain transfer does not either."
+          "text": "A settlement uses an authorization of the payer's and moves exactly amount_atomic of asset to pay_to, on the bounty's network, or by the door's terms where a purchase is told of without a bounty, within seven days. What you name does not. A plain transfer does not either."
         },
         {
           "at": "were-you-billed",
@@ -3114,7 +3114,7 @@
         {
           "at": "observations",
           "title": "Observations",
-          "text": "store-observation/v1, canonical, signed by an identity key, at most 16,384 bytes: {format, number, at, kind, …, kid, signature}, with the members of its kind between kind and kid and no others. at is a time. Kind Members retired_word word (words), epitaph? 1,000 bytes paid_refresh refresh {host, url, verdict, reached_level, failed, battery, fault, evidence_digest}, in the words and bounds of a row that was probed; its judgement is of that url and battery, and began not after at. Before 2026-09-01 its battery is v1 paid_walk walk {host, url, network, transaction, usdc, claim?}; url as in a row, transaction of 1 to 128 visible characters of ASCII without \\, claim {status, body_sha256, bytes, latency_ms, content_type}, its digest may be empty, its content type is type/subtype in lower case, other, or empty declaration declaration {host, shape, doors, doors_left_out?, foreign}: at most 20 URLs of 12,288 bytes together, each at most 2,560 standing_note note {host, lane, statement, signed_at, pay_to?}; statement is words of at most 500 characters; lane wallet has pay_to {network, digest}, lane host has none published_tip tip {id, title, text, by?}; title, text and by are words; no file holds text, which is sold artifacts_issued issued {total, classes, certificates?}; {class, total} sorted by class, at most 64, which add up to total; certificates {through, size, root}: the Merkle root over the 32-byte digests of what size certificates were signed over, delivered up to the week through, which is over at at and after that of the one before key_event handover, as in the ring withdrawn withdrawn {sha256, reason}: the digest of words or of a judgement; a reason of 1 to 500 bytes roster roster {week, hosts, digest, height?, own}: see the lot erratum erratum {leaf, reason, verdict_now, evidence_digest?, kind?, cause?, checks?}: what the row at a log index should have said. The verdict is a row's; the digest is of what gives it, a judgement or the exact bytes of a paid walk, and is absent exactly where the verdict is not_probed and there is no kind: see the rules. kind instrument_error has a cause, one of these, and says that the verdict was false by a fault of the observer: its judgement has the exchanges of the row's own, byte for byte. checks are those that the row told falsely: of its failed those that are not failed now, or, of a row that was ready, those that are; on a paid walk all of its failed Words. What strangers wrote stands in an observation as {\"sha256\":\"…\"} alone: SHA-256(salt ‖ text), the salt 32 random bytes. The file words/<sha256>.json is {\"format\":\"store-words/v1\",\"salt\":\"<hex>\",\"text\":\"…\"} and a newline, the text of 1 to 8,192 bytes of UTF-8. No two files have one salt."
+          "text": "store-observation/v1, canonical, signed by an identity key, at most 16,384 bytes: {format, number, at, kind, …, kid, signature}, with the members of its kind between kind and kid and no others. at is a time. Kind Members retired_word word (words), epitaph? 1,000 bytes paid_refresh refresh {host, url, verdict, reached_level, failed, battery, fault, evidence_digest}, in the words and bounds of a row that was probed; its judgement is of that url and battery, and began not after at. Before 2026-09-01 its battery is v1 paid_walk walk {host, url, network, transaction, usdc, claim?, by?, charged_twice?, second_transaction?}; url as in a row, transaction of 1 to 128 visible characters of ASCII without \\, claim {status, body_sha256, bytes, latency_ms, content_type}, its digest may be empty, its content type is type/subtype in lower case, other, or empty. by is store, seller or stranger, as the walker says. charged_twice, with by alone, is of an order that was made again: yes, with a second_transaction that is another, or no unpaid_walk unpaid {host, url, network, usdc, claim?}: a purchase of the store's own in which no money moved, of what was signed for; without claim no answer came. What purchases come to declaration declaration {host, shape, doors, doors_left_out?, foreign}: at most 20 URLs of 12,288 bytes together, each at most 2,560 standing_note note {host, lane, statement, signed_at, pay_to?}; statement is words of at most 500 characters; lane wallet has pay_to {network, digest}, lane host has none published_tip tip {id, title, text, by?}; title, text and by are words; no file holds text, which is sold artifacts_issued issued {total, classes, certificates?}; {class, total} sorted by class, at most 64, which add up to total; certificates {through, size, root}: the Merkle root over the 32-byte digests of what size certificates were signed over, delivered up to the week through, which is over at at and after that of the one before key_event handover, as in the ring withdrawn withdrawn {sha256, reason}: the digest of words or of a judgement; a reason of 1 to 500 bytes roster roster {week, hosts, digest, height?, own}: see the lot erratum erratum {leaf, reason, verdict_now, evidence_digest?, kind?, cause?, checks?}: what the row at a log index should have said. The verdict is a row's; the digest is of what gives it, a judgement or the exact bytes of a paid walk, and is absent exactly where the verdict is not_probed and there is no kind: see the rules. kind instrument_error has a cause, one of these, and says that the verdict was false by a fault of the observer: its judgement has the exchanges of the row's own, byte for byte. checks are those that the row told falsely: of its failed those that are not failed now, or, of a row that was ready, those that are; on a paid walk all of its failed Words. What strangers wrote stands in an observation as {\"sha256\":\"…\"} alone: SHA-256(salt ‖ text), the salt 32 random bytes. The file words/<sha256>.json is {\"format\":\"store-words/v1\",\"salt\":\"<hex>\",\"text\":\"…\"} and a newline, the text of 1 to 8,192 bytes of UTF-8. No two files have one salt."
         },
         {
           "at": "keys",
@@ -3191,7 +3191,7 @@
         {
           "at": "before-it-goes-live",
           "title": "Before it goes live",
-          "text": "The same questions are asked from a command line and in a build: store check URL. It writes text, JSON, SARIF or JUnit, keeps what it saw in a file, and judges that file again without a network. store check -local http://localhost:3000/paid reads an endpoint before anybody else can; -discover reads every endpoint that a host's own files name; -method POST -data '{\"city\":\"Lisbon\"}' asks an endpoint of your own with a body, before its files say that it takes one; -baseline fails a build only for what got worse. check -drift URL holds what the host declares of the endpoint against what the endpoint answers: /.well-known/x402, /openapi.json with x-payment-info, the offers of MPP in it, the MCP server card (/.well-known/mcp/server-card.json, else /mcp/server-card) with the tools of the endpoint that it names, and the A2A agent card. It compares network (of MPP, the payment method), price, payTo, method and inputs. Buyers pay by the answer, so where the two disagree the declaration is wrong: one finding for each declaration and member, with both values, the document and its line, in text, JSON, SARIF and JUnit. The exit code is 5 where nothing else was found. What cannot be read is said and held against nobody, and so is a method that was neither tried nor named in the challenge. It takes at most six more requests to a host, one of them a POST of tools/list where a server card names an endpoint of the host, and reads at most 2 MiB; no tool is called. With -facilitator URL it also asks that facilitator what it lists of the addresses that the endpoint is paid at (discovery/merchant), says whether the endpoint is among it, and holds the terms that are listed against the endpoint's own. check -pay wallet.key -max-usd 0.10 URL buys: it signs a payment, takes the good, verifies settlement and receipt, and then loses the answer to a payment in seven ways, one order each. Whoever has paid must get what was paid for when the same payment comes again, and must not be charged twice when asked to pay anew. With -rpc, on Solana -solana-rpc, the chain is asked what was charged. What is signed never adds up to more than the cap. A wallet that holds the cap and nothing else is the right one. Writing a client? store practice, or go run ./cmd/devnet practice in a clone, opens a store that takes payments on local chains, names the key of a buyer with play money, and serves the practice endpoints beside it, with a scoreboard of what your client did at each."
+          "text": "The same questions are asked from a command line and in a build: store check URL. It writes text, JSON, SARIF or JUnit, keeps what it saw in a file, and judges that file again without a network. store check -local http://localhost:3000/paid reads an endpoint before anybody else can; -discover reads every endpoint that a host's own files name; -method POST -data '{\"city\":\"Lisbon\"}' asks an endpoint of your own with a body, before its files say that it takes one; -baseline fails a build only for what got worse. check -drift URL holds what the host declares of the endpoint against what the endpoint answers: /.well-known/x402, /openapi.json with x-payment-info, the offers of MPP in it, the MCP server card (/.well-known/mcp/server-card.json, else /mcp/server-card) with the tools of the endpoint that it names, and the A2A agent card. It compares network (of MPP, the payment method), price, payTo, method and inputs. Buyers pay by the answer, so where the two disagree the declaration is wrong: one finding for each declaration and member, with both values, the document and its line, in text, JSON, SARIF and JUnit. The exit code is 5 where nothing else was found. What cannot be read is said and held against nobody, and so is a method that was neither tried nor named in the challenge. It takes at most six more requests to a host, one of them a POST of tools/list where a server card names an endpoint of the host, and reads at most 2 MiB; no tool is called. With -facilitator URL it also asks that facilitator what it lists of the addresses that the endpoint is paid at (discovery/merchant), says whether the endpoint is among it, and holds the terms that are listed against the endpoint's own. check -pay wallet.key -max-usd 0.10 URL buys: it signs a payment, takes the good, verifies settlement and receipt, and then loses the answer to a payment in seven ways, one order each. Whoever has paid must get what was paid for when the same payment comes again, and must not be charged twice when asked to pay anew. With -rpc, on Solana -solana-rpc, the chain is asked what was charged. What is signed never adds up to more than the cap. A wallet that holds the cap and nothing else is the right one. With -publish https://store.example, the address of a store with a record, one of the purchases is told to it, for everybody to read: first it says what is told. Writing a client? store practice, or go run ./cmd/devnet practice in a clone, opens a store that takes payments on local chains, names the key of a buyer with play money, and serves the practice endpoints beside it, with a scoreboard of what your client did at each."
         }
       ]
     },
@@ -3492,7 +3492,7 @@
         {
           "at": "errata-and-what-is-withdrawn",
           "title": "Errata, and what is withdrawn",
-          "text": "The row stays as it is signed, and of several errata of one row the last counts. One with a verdict rests on what its evidence_digest is of: a judgement, which stands in evidence/observations/ as that of a refresh does, is of the row's url and by its battery or a later one, each exchange of which began in the row's week as a walk does and not after at, and which gives that verdict; or the exact bytes of an observation of kind paid_walk before it, of the row's host and url, dated in the row's week as a walk is, whose claim, if it has one, has a status from 200 to 299: then the verdict is ready. What is derived takes of a corrected row the verdict and that digest, fault door for unreachable and else none, and nothing of level, failed checks, other batteries and vantages; where the verdict is not_probed, neither time nor digest, and the reason erratum. What the door asked for stays as it was seen. The first observation that withdraws a digest counts. What a refresh was judged by is withdrawn in a later week than the refresh is dated in; what an erratum rests on, only where a later erratum of the same row stands. What rows and control walks were judged by, and words, may be withdrawn at any time."
+          "text": "The row stays as it is signed, and of several errata of one row the last counts. One with a verdict rests on what its evidence_digest is of: a judgement, which stands in evidence/observations/ as that of a refresh does, is of the row's url and by its battery or a later one, each exchange of which began in the row's week as a walk does and not after at, and which gives that verdict; or the exact bytes of an observation of kind paid_walk before it, of the row's host and url, dated in the row's week as a walk is, whose claim, if it has one, has a status from 200 to 299, and which is not by the seller, nor by the store without a claim: then the verdict is ready; an unpaid_walk gives none. What is derived takes of a corrected row the verdict and that digest, fault door for unreachable and else none, and nothing of level, failed checks, other batteries and vantages; where the verdict is not_probed, neither time nor digest, and the reason erratum. What the door asked for stays as it was seen. The first observation that withdraws a digest counts. What a refresh was judged by is withdrawn in a later week than the refresh is dated in; what an erratum rests on, only where a later erratum of the same row stands. What rows and control walks were judged by, and words, may be withdrawn at any time."
         },
         {
           "at": "vectors",
@@ -3647,7 +3647,7 @@
         {
           "at": "bounties",
           "title": "Bounties",
-          "text": "GET /api/bounties GET /bounties POST /api/bounty-claim"
+          "text": "GET /api/bounties GET /bounties POST /api/bounty-claim POST /api/purchase-report"
         },
         {
           "at": "free-shelf",
@@ -3710,6 +3710,11 @@
           "text": "GET /corpus/diff.json 24 published files"
         },
         {
+          "at": "record-3",
+          "title": "Record, 3",
+          "text": "2 published files"
+        },
+        {
           "at": "signing",
           "title": "Signing",
           "text": "What is needed to verify what the store signed. GET /.well-known/http-message-signatures-directory 21 published files"
@@ -3750,6 +3755,11 @@
       "path": "/corpus/errors",
       "title": "/corpus/errors",
       "summary": "How often this record was wrong, by week, check and cause."
+    },
+    {
+      "path": "/corpus/purchases",
+      "title": "/corpus/purchases",
+      "summary": "What came of purchases at doors, by week: tried, delivered, charged, charged twice."
     },
     {
       "path": "/corpus/brief",

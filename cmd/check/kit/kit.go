@@ -84,7 +84,7 @@ type asking struct {
 
 // paying is how a purchase is made, where one is.
 type paying struct {
-	pay, maxUSD, rpc, payNetwork, payProtocol, journal, solanaRPC string
+	pay, maxUSD, rpc, payNetwork, payProtocol, journal, solanaRPC, publish string
 }
 
 // told is how the answer is told.
@@ -178,6 +178,9 @@ func (s *settings) flags(name string, stderr io.Writer) *flag.FlagSet {
 			Orders())},
 		{&s.payProtocol, "pay-protocol", "", "the protocol that -pay pays by, x402 or mpp; else x402"},
 		{&s.payNetwork, "pay-network", "", "the network (CAIP-2) that -pay pays on; else the first that it can"},
+		{&s.publish, "publish", "", "address of a store, such as https://store.example: tell it of one purchase of " +
+			"-pay, for its public record, as the seller; what is told is said before anything is bought, and no " +
+			"query, header or body is"},
 		{&s.rpc, "rpc", "", "node of that EVM network, asked what was charged; without one the door's words count"},
 		{&s.solanaRPC, "solana-rpc", "", "your node of Solana, asked for the accounts of an entry there, without " +
 			"which it is not judged; and, with -pay, for a blockhash and what was charged"},
@@ -261,7 +264,7 @@ func (s *settings) check(urls []string) (err error) {
 	case len(s.headers) > 0 && !s.local && s.networks == "":
 		return errors.New("-header is sent to your own networks alone: say them with -local or -allow-network")
 	}
-	if err := errors.Join(s.checkMethod(), s.checkPay(urls)); err != nil {
+	if err := errors.Join(s.checkMethod(), s.checkPay(urls), s.checkPublish()); err != nil {
 		return err
 	}
 	if s.named, err = failOn(s.failOn); err != nil {

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"store.example/agentstore/corpus/drift"
 	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/dynamic/buyer"
 )
 
 // anyPurchase stands in -fail-on for every row of a purchase that failed.
@@ -24,7 +26,7 @@ func (s *settings) checkPay(urls []string) (err error) {
 	switch {
 	case s.pay == "":
 		for _, f := range []struct{ name, value string }{{"-rpc", s.rpc}, {"-pay-network", s.payNetwork},
-			{"-pay-protocol", s.payProtocol}} {
+			{"-pay-protocol", s.payProtocol}, {"-publish", s.publish}} {
 			if f.value != "" {
 				return fmt.Errorf("%s goes with -pay", f.name)
 			}
@@ -68,8 +70,9 @@ func parseUSD(text string) (int64, error) {
 }
 
 // purchases buys at a door that was read. One whose reading says that nothing can be bought there
-// is left alone by the buyer, who says why.
-func (s *settings) purchases(ctx context.Context, f *found) error {
+// is left alone by the buyer, who says why. What is published, and what became of that, is said to
+// stderr.
+func (s *settings) purchases(ctx context.Context, f *found, stderr io.Writer) error {
 	cfg := s.buyer
 	cfg.URL, cfg.Max, cfg.Network, cfg.Protocol = f.report.URL, s.max, s.payNetwork, s.payProtocol
 	cfg.Journal, cfg.Header, cfg.Timeout = s.journal, s.headers, s.timeout
@@ -87,8 +90,20 @@ func (s *settings) purchases(ctx context.Context, f *found) error {
 		cfg.Transport = &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
 			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
 	}
+	var told *buyer.PurchaseReport
+	if s.publish != "" {
+		fmt.Fprintln(stderr, s.publishes(cfg.URL))
+		cfg.Told = func(p *buyer.PurchaseReport) { told = p }
+	}
 	rows, err := RunPurchases(ctx, cfg)
 	f.bought = rows
+	if err != nil || s.publish == "" {
+		return err
+	}
+	answer, err := s.tell(ctx, told)
+	if err == nil {
+		fmt.Fprintf(stderr, "-publish: taken: %s\n", strings.TrimSpace(answer))
+	}
 	return err
 }
 

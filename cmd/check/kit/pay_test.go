@@ -54,6 +54,9 @@ func TestPayRefuses(t *testing.T) {
 		{"does not hold a wallet key", "-pay " + half + " " + url},
 		{"pays by x402", "-pay " + solana + " -pay-protocol mpp " + url},
 		{"that of -solana-rpc", "-pay " + solana + " -rpc http://localhost:1 " + url},
+		{"-publish goes with -pay", "-publish https://store.example " + url},
+		{"https address of a store", "-pay " + key + " -publish http://store.example " + url},
+		{"https address of a store", "-pay " + key + " -publish https://store.example/api?x=y " + url},
 		{"-rpc goes with -pay", "-rpc http://localhost:1 " + url},
 	} {
 		if code, _, errs := run(t, strings.Fields(c.args)...); code != kit.ExitUsage ||

@@ -50,6 +50,8 @@ type PurchaseConfig struct {
 	Transport http.RoundTripper
 	// Timeout bounds one request; 0 is buyer.DefaultTimeout.
 	Timeout time.Duration
+	// Told is given what can be told of one of the purchases, nil where none can be. It may be nil.
+	Told func(*buyer.PurchaseReport)
 }
 
 // The protocols that can be paid by.
@@ -116,7 +118,7 @@ func RunPurchases(ctx context.Context, cfg PurchaseConfig) ([]Row, error) {
 		r.chain = openChain(ctx, e.Network, r.agreed.Payer, cfg.RPC)
 		defer r.chain.close()
 	}
-	r.whole(ctx)
+	whole := r.whole(ctx)
 	var lost []*outcome
 	for _, w := range ways {
 		lost = append(lost, r.lose(ctx, w))
@@ -126,6 +128,9 @@ func RunPurchases(ctx context.Context, cfg PurchaseConfig) ([]Row, error) {
 		if lost[i] != nil {
 			r.judge(ctx, w, lost[i])
 		}
+	}
+	if r.Told != nil {
+		r.Told(r.told(whole, lost))
 	}
 	return inOrder(r.rows), nil
 }
@@ -187,14 +192,14 @@ func (r *run) buy(ctx context.Context, o buyer.Options) (*buyer.Result, error) {
 	return r.buyer.Buy(ctx, r.URL, o)
 }
 
-// whole is the purchase without any loss.
-func (r *run) whole(ctx context.Context) {
+// whole is the purchase without any loss, nil where nothing was presented.
+func (r *run) whole(ctx context.Context) *buyer.Result {
 	rest := []string{"settlement", "receipt", "charged"}
 	if !r.room("goods", 1) {
 		for _, name := range rest {
 			r.blocked(name, "goods", "nothing was bought")
 		}
-		return
+		return nil
 	}
 	r.client.arm(nil)
 	res, err := r.buy(ctx, r.options())
@@ -202,7 +207,7 @@ func (r *run) whole(ctx context.Context) {
 	case res == nil:
 		r.fail("goods", "%v", err)
 	case err != nil:
-		r.fail("goods", "%v; billed: %s", err, res.Billed)
+		r.fail("goods", "%v; billed: %s%s", err, res.Billed, passedOn(res))
 	case len(res.Body) == 0:
 		r.fail("goods", "%d with an empty body", res.Status)
 	default:
@@ -212,7 +217,7 @@ func (r *run) whole(ctx context.Context) {
 		for _, name := range rest {
 			r.blocked(name, "goods", "the purchase was not answered with a good")
 		}
-		return
+		return res
 	}
 	r.settled(res)
 	switch {
@@ -226,6 +231,7 @@ func (r *run) whole(ctx context.Context) {
 		r.fail("receipt", "%s", res.Receipt.Note)
 	}
 	r.charged(ctx)
+	return res
 }
 
 // settled is what the door says of the settlement.
@@ -238,14 +244,22 @@ func (r *run) settled(res *buyer.Result) {
 	case s == nil:
 		r.fail("settlement", "there is no %s that can be read", said)
 	case !s.Success:
-		r.fail("settlement", "%s says that it failed: %s", said, s.ErrorReason)
+		r.fail("settlement", "%s says that it failed: %s%s", said, s.ErrorReason, passedOn(res))
 	case s.Transaction == "":
 		r.fail("settlement", "%s names no transaction", said)
 	case s.Network != res.Network:
 		r.fail("settlement", "%s names the network %s, and %s was paid on", said, s.Network, res.Network)
 	default:
-		r.pass("settlement", "transaction %s", s.Transaction)
+		r.pass("settlement", "transaction %s%s", s.Transaction, passedOn(res))
 	}
+}
+
+// passedOn is what the door passed on of what its facilitator said.
+func passedOn(res *buyer.Result) (says string) {
+	for _, w := range res.Words {
+		says += fmt.Sprintf("; its facilitator said, in %s: %s", w.Header, w.Text)
+	}
+	return says
 }
 
 // charged asks the chain for the transfer of the purchase without loss.

@@ -31,6 +31,7 @@ type door struct {
 	price  func(asked int) int64
 	again  bool // charges for an order again
 	forget bool // knows no payment twice
+	says   bool // passes on what its facilitator said
 	empty  bool // gives nothing
 	mpp    bool // sells by MPP
 
@@ -90,6 +91,10 @@ func (d *door) RoundTrip(r *http.Request) (*http.Response, error) {
 	} else {
 		w.Header().Set("Payment-Response", base64.StdEncoding.EncodeToString(fmt.Appendf(nil,
 			`{"success":true,"transaction":%q,"network":"eip155:8453"}`, tx)))
+	}
+	if d.says {
+		w.Header().Set("Extension-Responses",
+			base64.StdEncoding.EncodeToString([]byte(`{"bazaar":{"status":"rejected"}}`)))
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if !d.empty {
@@ -172,6 +177,21 @@ func TestTheCapHolds(t *testing.T) {
 			t.Errorf("signed %d, %+v, %+v", signed, r, rows["lost-fresh-402"])
 		}
 	})
+}
+
+// What a door passes on of its facilitator's words is told beside the settlement.
+func TestWhatTheFacilitatorSaid(t *testing.T) {
+	for _, says := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDoor(10_000)
+			d.says = says
+			rows, _ := buy(t, d, 10_000, t.TempDir())
+			if told := strings.HasSuffix(rows["settlement"].Detail,
+				`its facilitator said, in EXTENSION-RESPONSES: {"bazaar":{"status":"rejected"}}`); told != says {
+				t.Errorf("says %v: %+v", says, rows["settlement"])
+			}
+		})
+	}
 }
 
 // Nine payments see to everything, and eight are not enough by whatever they lack: a door that

@@ -81,7 +81,7 @@ func (s *settings) read(ctx context.Context, urls []string, stderr io.Writer) ([
 			continue
 		}
 		if s.pay != "" {
-			err = s.purchases(ctx, &f)
+			err = s.purchases(ctx, &f, stderr)
 		}
 		all, failed = append(all, f), append(failed, err)
 	}

@@ -65,15 +65,29 @@ func (m *maker) rest(ctx context.Context, week int) ([]record.Observation, error
 			Walk: &record.PaidWalk{Host: host, URL: "https://" + host + "/paid", Network: "eip155:8453",
 				Transaction: "0x" + attest.Digest(digest("a purchase at "+host)).String(), USDC: usdc, Claim: claim}}
 	}
+	// own is a purchase by the store's own wallet, and told one by a seller or a stranger.
+	own := func(host string, claim *record.WalkClaim) record.Observation {
+		o := walked(host, "0.01", claim)
+		o.Walk.By = record.BoughtByStore
+		return o
+	}
+	told := func(host, by, twice, second string) record.Observation {
+		o := walked(host, "0.01", answered(200))
+		o.Walk.By, o.Walk.ChargedTwice, o.Walk.Second = by, twice, second
+		return o
+	}
+	unpaid := func(host string, claim *record.WalkClaim) record.Observation {
+		return record.Observation{At: at(week, 3, 13), Kind: record.ObservationUnpaidWalk,
+			Unpaid: &record.UnpaidWalk{Host: host, URL: "https://" + host + "/paid", Network: "eip155:8453",
+				USDC: "0.01", Claim: claim}}
+	}
 	switch week {
 	case 35:
 		return []record.Observation{issued(0, 0, 2)}, nil
 	case 37:
 		return []record.Observation{word("frictionless", "It met a table of states and was never seen again.")}, nil
 	case 38:
-		return []record.Observation{walked("almanac.mill.street", "0.01",
-			&record.WalkClaim{Status: 200, BodySHA256: attest.Digest(digest(`{"celsius":21}`)).String(), Bytes: 14,
-				LatencyMS: 840, ContentType: "application/json"})}, nil
+		return []record.Observation{walked("almanac.mill.street", "0.01", answered(200))}, nil
 	case 39:
 		// The text of a tip is sold: whoever keeps it salts it.
 		tip, err := record.Say(&counter{n: 1 << 48},
@@ -111,7 +125,8 @@ func (m *maker) rest(ctx context.Context, week int) ([]record.Observation, error
 	case 45:
 		refreshed, err := m.refresh(ctx, week, "paper.dock.street")
 		return []record.Observation{refreshed,
-			word("revolutionary", "It went round once and came back to where it had been.")}, err
+			word("revolutionary", "It went round once and came back to where it had been."),
+			own("bell.mill.street", answered(200)), unpaid("wick.dock.street", answered(402))}, err
 	case 46:
 		back, err := m.refresh(ctx, week, "vane.dock.street")
 		if err != nil {
@@ -121,9 +136,20 @@ func (m *maker) rest(ctx context.Context, week int) ([]record.Observation, error
 		return []record.Observation{back, issued(3, 8, 34),
 			{At: at(week, 6, 23), Kind: record.ObservationErratum, Erratum: &record.Erratum{Leaf: missed.Leaf,
 				Reason: "The resolver that was asked for this name that morning was the one at fault: nothing was " +
-					"seen of the door.", VerdictNow: record.VerdictNotProbed}}}, err
+					"seen of the door.", VerdictNow: record.VerdictNotProbed}},
+			own("drum.hill.street", answered(500)), own("echo.mill.street", answered(200)),
+			unpaid("knot.hill.street", nil), told("atlas.mill.street", record.BoughtBySeller, record.ChargedNo, ""),
+			told("ladle.hill.street", record.BoughtByStranger, record.ChargedYes,
+				"0x"+attest.Digest(digest("a second purchase at ladle.hill.street")).String())}, err
 	}
 	return nil, nil
+}
+
+// answered is what a door answered to a payment, as its walker tells it.
+func answered(status int64) *record.WalkClaim {
+	body := map[int64]string{200: `{"celsius":21}`, 402: `{}`, 500: `{"error":"later"}`}[status]
+	return &record.WalkClaim{Status: status, BodySHA256: attest.Digest(digest(body)).String(), Bytes: int64(len(body)),
+		LatencyMS: 840, ContentType: "application/json"}
 }
 
 // row is what the record says of a host in a week.

@@ -121,7 +121,7 @@ func TestTheCommittedRecordIsGood(t *testing.T) {
 	for _, o := range observed {
 		kinds[o.Kind]++
 	}
-	if len(kinds) != 10 {
+	if len(kinds) != 11 {
 		t.Errorf("observations of %d kinds: %v", len(kinds), kinds)
 	}
 }

@@ -332,8 +332,9 @@ class Record:
             o, raw = self.json(name, "observation", "observation.form", 16384)
             doors, issued = o.get("declaration", {"doors": []})["doors"], o.get("issued", {"total": 0, "classes": []})
             formed("refresh" not in o or o["at"] >= "2026-09-01" or o["refresh"]["battery"] == "v1", "by a battery before its time")
-            for seen in (o[m] for m in ("refresh", "walk") if m in o):
+            for seen in (o[m] for m in ("refresh", "walk", "unpaid") if m in o):
                 formed(is_door(seen["url"], seen["host"]), "a url that is none of its host's")
+                formed(seen.get("second_transaction") != seen.get("transaction", "none"), "charged twice in one transaction")
                 formed(seen.get("verdict") != "ready" or seen["reached_level"] >= READY[seen["battery"]], "ready at another level")
             formed(sum(len(canonical(d)) - 2 for d in doors) <= 12288, "too many doors")
             formed("certificates" not in issued or issued["certificates"]["through"] < week_of(o["at"]), "a week that is not over")
@@ -577,7 +578,8 @@ class Record:
         for before, raw in zip(self.obs[:o["number"] - 1], self.raw):
             if "walk" in before and sha(raw).hex() == digest:
                 walk = before["walk"]
-                paid = 200 <= walk.get("claim", {"status": 200})["status"] < 300 and said["verdict_now"] == "ready"
+                silent = {"status": 0 if walk.get("by") == "store" else 200}
+                paid = 200 <= walk.get("claim", silent)["status"] < 300 and said["verdict_now"] == "ready" and walk.get("by") != "seller"
                 door = (walk["host"], walk["url"]) == (row["host"], row["url"])
                 need("erratum.basis", paid and door and in_week(before["at"], row["week"]) and before["at"] <= o["at"], "another walk")
                 need("erratum.basis", not error or said.get("checks", []) == row["failed"], "other checks than the row failed")

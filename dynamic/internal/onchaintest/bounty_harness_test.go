@@ -14,6 +14,7 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/wallet"
 	"store.example/agentstore/dynamic/bounty"
+	"store.example/agentstore/dynamic/goods"
 	"store.example/agentstore/dynamic/ledger"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/rail"
@@ -104,7 +105,7 @@ func openTown(t *testing.T, db ledger.DB) *town {
 		Read: func(_ context.Context, url string) (bounty.Door, error) {
 			host, _, _ := strings.Cut(strings.TrimPrefix(url, "https://"), "/")
 			if strings.HasPrefix(host, "closed.") {
-				return bounty.Door{}, errors.New("the host asks not to be read")
+				return bounty.Door{}, &goods.Unread{Code: goods.CodeOptedOut, Detail: "The host asks not to be read."}
 			}
 			return bounty.Door{URL: url, Host: host, Network: r.Info().Network, Asset: r.Info().Asset,
 				PayTo: w.seller.Address.Hex(), Amount: doorCost}, nil

@@ -1,0 +1,158 @@
+package onchaintest_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/wallet"
+	"store.example/agentstore/dynamic/bounty"
+	"store.example/agentstore/dynamic/buyer"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
+)
+
+// told is what a payer tells of a purchase at a door, signed.
+func (w *town) told(by chaintest.Key, host, tx string, change func(*buyer.PurchaseReport)) buyer.PurchaseReport {
+	w.t.Helper()
+	key, err := wallet.ParseKey(by.Hex())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p := buyer.PurchaseReport{URL: "https://" + host + "/paid", By: record.BoughtBySeller, Network: w.ID(), TxHash: tx,
+		Payer: by.Address.Hex(), Status: 200, BodySHA256: strings.Repeat("ab", 32), Bytes: 7,
+		ContentType: "application/json"}
+	if change != nil {
+		change(&p)
+	}
+	p.Sign("store.example", key, nil)
+	return p
+}
+
+// walks are the paid walks on the feed.
+func (w *town) walks() (all []record.Observation) {
+	w.t.Helper()
+	err := w.db.View(w.t.Context(), func(tx ledger.Tx) (err error) {
+		all, err = feed.Since(tx, 1, 500)
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return all
+}
+
+// A purchase that its payer tells of is read from its chain, stands on the record once, as the
+// walker's word, and in no rate. Nobody tells of another's transaction, and none counts twice,
+// neither here nor for a bounty.
+func TestAPurchaseIsToldOf(t *testing.T) {
+	t.Parallel()
+	w := openTown(t, ledger.NewMem(ledger.MemOptions{}))
+	ctx, seller, other := t.Context(), w.Buyers[0], w.Buyers[1]
+	const host = "doors.shop.example"
+	tx, second := w.buy(seller), w.buy(seller)
+	report := func(p buyer.PurchaseReport) (bounty.Reported, string) {
+		t.Helper()
+		out, err := w.desk.Report(ctx, p, "client")
+		e, is := errors.AsType[*problem.Error](err)
+		switch {
+		case err == nil:
+			return out, ""
+		case !is || e.Next == "" && e.Fields == nil:
+			t.Errorf("it does not say what to do next: %v", err)
+			return out, "?"
+		}
+		return out, e.Code
+	}
+	refused := func(name, code string, p buyer.PurchaseReport) {
+		t.Helper()
+		if _, got := report(p); got != code {
+			t.Errorf("%s: %q, want %q", name, got, code)
+		}
+	}
+	unsigned := w.told(seller, host, tx, nil)
+	unsigned.Signature = ""
+	refused("unsigned", "invalid_input", unsigned)
+	stolen := w.told(other, host, tx, func(p *buyer.PurchaseReport) { p.Payer = seller.Address.Hex() })
+	refused("signed by another", "claim_signature_invalid", stolen)
+	refused("paid by another", "settlement_mismatch", w.told(other, host, tx, nil))
+	changed := w.told(seller, host, tx, nil)
+	changed.Status = 500
+	refused("another answer than was signed", "claim_signature_invalid", changed)
+	refused("with a query", "invalid_input",
+		w.told(seller, host, tx, func(p *buyer.PurchaseReport) { p.URL += "?key=private" }))
+	refused("by the store", "invalid_input",
+		w.told(seller, host, tx, func(p *buyer.PurchaseReport) { p.By = record.BoughtByStore }))
+	refused("charged twice in one", "invalid_input", w.told(seller, host, tx, func(p *buyer.PurchaseReport) {
+		p.ChargedTwice, p.SecondTx = record.ChargedYes, tx
+	}))
+	refused("charged again in nothing", "settlement_not_final", w.told(seller, host, tx, func(p *buyer.PurchaseReport) {
+		p.ChargedTwice, p.SecondTx = record.ChargedYes, "0x"+strings.Repeat("ee", 32)
+	}))
+	elsewhere := w.Send(w.Minter, w.Asset, w.SignTransfer(seller, other.Address, doorCost).Call()).Hash().Hex()
+	less := w.Send(w.Minter, w.Asset, w.SignTransfer(seller, w.seller.Address, 1).Call()).Hash().Hex()
+	w.MustSeal()
+	w.finalize()
+	refused("to whom the door does not pay", "settlement_mismatch", w.told(seller, host, elsewhere, nil))
+	refused("less than the door asks", "settlement_mismatch", w.told(seller, host, less, nil))
+	refused("the door pays itself", "settlement_mismatch", w.told(w.seller, host, tx, nil))
+	refused("at a door that is not read", "opted_out", w.told(seller, "closed.example", tx, nil))
+	if all := w.walks(); len(all) != 0 {
+		t.Fatalf("a refusal is on the record: %+v", all)
+	}
+
+	good := w.told(seller, host, tx, func(p *buyer.PurchaseReport) {
+		p.ChargedTwice, p.SecondTx = record.ChargedYes, second
+	})
+	out, code := report(good)
+	if code != "" || out.Observation != "observation_1" || out.By != record.BoughtBySeller {
+		t.Fatalf("told: %+v, %q", out, code)
+	}
+	if again, code := report(good); code != "" || again.Observation != out.Observation {
+		t.Errorf("told again: %+v, %q", again, code)
+	}
+	refused("told otherwise", "already_claimed", w.told(seller, host, tx, nil))
+	refused("told by its second", "already_claimed", w.told(seller, host, second, nil))
+	w.desk = w.replica(w.cfg)
+	if again, _ := report(good); again.Observation != out.Observation {
+		t.Errorf("told to a process that began anew: %+v", again)
+	}
+	b := w.post(host)
+	w.refused("a bounty for what was told of", claimOf(b, second, seller), "already_claimed", 409)
+
+	failed := w.buy(other)
+	if _, code := report(w.told(other, host, failed, func(p *buyer.PurchaseReport) {
+		p.By, p.Status = record.BoughtByStranger, 0
+	})); code != "" {
+		t.Fatalf("a stranger: %s", code)
+	}
+	all := w.walks()
+	book := derive.Book{Feed: all}
+	v := book.Purchases()
+	if len(all) != 2 || v.All.Own != (derive.Purchases{}) || v.All.Rate != nil ||
+		v.All.BySellers != (derive.Purchases{Tried: 1, Delivered: 1, Charged: 1, AskedTwice: 1, ChargedTwice: 1}) ||
+		v.All.ByStrangers != (derive.Purchases{Tried: 1, Charged: 1, NotDelivered: 1}) {
+		t.Errorf("the series has %+v of %+v", v.All, all)
+	}
+	if x := all[0].Walk; x.Transaction != tx || x.Second != second || x.USDC != "0.01" || x.Host != host {
+		t.Errorf("on the record: %+v", x)
+	}
+}
+
+// Nobody fills the record: a domain has ten a week.
+func TestAWeekOfReports(t *testing.T) {
+	t.Parallel()
+	w := openTown(t, ledger.NewMem(ledger.MemOptions{}))
+	for i := range 11 {
+		tx := w.buy(w.Buyers[i%3])
+		_, err := w.desk.Report(t.Context(), w.told(w.Buyers[i%3], "a.shop.example", tx, nil), "client")
+		e, _ := errors.AsType[*problem.Error](err)
+		if full := e != nil && e.Code == "budget_spent" && e.Retry > 0; full != (i == 10) || err != nil && !full {
+			t.Errorf("report %d: %v", i, err)
+		}
+	}
+}
