@@ -359,7 +359,7 @@ const (
 // there from before a window's end until a deadline was.
 func (m *model) evening(site *content.Site) {
 	m.stop()
-	m.poll = time.Minute
+	m.poll = 2 * time.Minute
 	m.start(site)
 	away := m.dice.seed/2%2 == 0
 	m.note("evening, the nodes are away: %v", away)
