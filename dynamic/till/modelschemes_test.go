@@ -221,8 +221,15 @@ func (m *model) withdraws(me string, s *spender) {
 // asks makes a request; false where no answer came.
 type asks func(path string, header map[string]string) (tilltest.Reply, bool)
 
-// takesBack asks the store for what is left in a channel, or a part of it, however small.
+// takesBack asks the store for less than giving it back costs, and then for what is left in a
+// channel, or a part of it.
 func (m *model) takesBack(me string, s *spender, do asks) {
+	for _, amount := range []int64{fakeGas / 2, int64(m.dice.intN(me, 2)) * 300_000} {
+		m.asksBack(me, s, amount, do)
+	}
+}
+
+func (m *model) asksBack(me string, s *spender, amount int64, do asks) {
 	r, ok := do(hello, nil)
 	if !ok || r.Status != 402 {
 		return
@@ -234,7 +241,7 @@ func (m *model) takesBack(me string, s *spender, do asks) {
 	}
 	s.mu.Lock()
 	w := fakeSpend{Form: rail.FormRefund, Channel: s.channel, Voucher: voucher(s.channel, s.spent),
-		Refund: []int64{0, 300_000, fakeGas / 2}[m.dice.intN(me, 3)]}
+		Refund: amount}
 	s.mu.Unlock()
 	r, ok = do(hello, map[string]string{"PAYMENT-SIGNATURE": header(ch, accepted, w)})
 	m.note("%s: asks back: %d %s", me, r.Status, r.Raw)
@@ -359,7 +366,7 @@ const (
 // there from before a window's end until a deadline was.
 func (m *model) evening(site *content.Site) {
 	m.stop()
-	m.poll = time.Minute
+	m.poll = 2 * time.Minute
 	m.start(site)
 	away := m.dice.seed/2%2 == 0
 	m.note("evening, the nodes are away: %v", away)
