@@ -33,8 +33,9 @@ export function checkObservation(raw, keys) {
   const { text, fields: o } = read(raw, "observation", 16_384, "observation.form");
   const formed = (ok, why) => need(ok, `observation: ${why}`, "observation.form");
   formed(!o.refresh || o.at >= "2026-09-01" || o.refresh.battery === "v1", "a battery before its time");
-  for (const seen of [o.refresh, o.walk].filter(Boolean)) {
+  for (const seen of [o.refresh, o.walk, o.unpaid].filter(Boolean)) {
     formed(isDoor(seen.url, seen.host), "a url that is none of its host's");
+    formed(!seen.transaction || seen.second_transaction !== seen.transaction, "charged twice in one transaction");
     formed(seen.verdict !== "ready" || seen.reached_level >= ready[seen.battery], "ready at a level that is not");
   }
   const doors = o.declaration?.doors ?? [];
