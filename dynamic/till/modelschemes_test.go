@@ -176,7 +176,9 @@ func (m *model) spends(me string, s *spender) {
 func (m *model) pays(me string, s *spender, sale *modelSale) {
 	for range 1 + m.dice.intN(me, 5) {
 		m.dice.wait(me, 20*time.Second)
+		m.mu.Lock()
 		n := len(sale.answers)
+		m.mu.Unlock()
 		over := m.present(sale)
 		m.mu.Lock()
 		if len(sale.answers) == n { // lost
