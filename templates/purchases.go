@@ -3,6 +3,7 @@ package templates
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/record"
@@ -25,8 +26,7 @@ func PurchasesSheet(v SheetView, p derive.PurchasesView) SheetView {
 	told := &Table{Caption: "What others told of, the same weeks", Dense: true, Head: heads("Week",
 		"#Sellers: delivered of told", "#Charged twice", "#Strangers: delivered of told", "#Charged twice",
 		"#No outcome told")}
-	for i := len(shown) - 1; i >= 0; i-- {
-		w := shown[i]
+	for _, w := range slices.Backward(shown) {
 		rate := words("–")
 		if w.Rate != nil {
 			rate = num(*w.Rate)
