@@ -25,8 +25,10 @@
 // The newest voucher's answer is given again to whoever sends that voucher again for the same
 // order ([Repeat]), because a client that lost an answer signs the same bytes once more. It is so
 // only while nobody else can know the voucher. Once a transaction of ours may have shown it to
-// everybody ([Show]) it proves nothing any more, and only the exact request that bought finds its
-// purchase (package till, M1).
+// everybody ([Show]), or a block has it claimed ([Row.Public]), it proves nothing any more, and
+// only the exact request that bought finds its purchase (package till, M1): whoever presents it
+// opens no idempotency slot ([Proves]), and is not told the newest voucher by the answer that
+// corrects ([Row.Told]).
 //
 // Who may lose what, and why it is bounded:
 //
@@ -42,6 +44,12 @@
 //     contract that signed a voucher denies it later. The first ends when the deposit is final, the
 //     second never does. What is sold under either risk, by all channels of a network together, is
 //     at most Limits.Day a UTC day.
+//   - Of a withdrawal from a channel with nothing unclaimed its event alone tells, and a node may
+//     leave one out. So a row that was not read for an eighth of the delay is read again before
+//     anything is sold out of it.
+//   - A refund that was signed can be handed in by whoever has seen it until another takes its
+//     nonce, although the store's own transaction reverted: nothing is sold for the money that it
+//     takes ([Signed]).
 //   - A node that lies about a balance is a deposit that is not there: the same two limits hold,
 //     and where two nodes are configured the less of what they say counts (package rail).
 //   - Gas: a deposit is at least twenty times what the channel's transactions cost together, a
@@ -115,6 +123,7 @@ type Row struct {
 	// Shown is the highest voucher that a transaction of ours may have shown to everybody.
 	Shown  int64   `json:"shown,omitzero"`
 	Refund *Refund `json:"refund,omitzero"` // under way
+	Signed *Signed `json:"signed,omitzero"` // of what was given back, or could be
 	// Refunded is when the newest refund was begun, and Returned what came of the last one that was
 	// made.
 	Refunded time.Time `json:"refunded,omitzero"`
@@ -151,6 +160,13 @@ type Refund struct {
 	At     time.Time `json:"at"`
 }
 
+// Signed is a refund that was signed. Who has read it can hand it in for as long as the channel's
+// refund nonce is Nonce, whatever became of the store's own transaction.
+type Signed struct {
+	Amount int64  `json:"amount"`
+	Nonce  uint64 `json:"nonce"`
+}
+
 // Returned is money that went back to the payer.
 type Returned struct {
 	Amount int64  `json:"amount"`
@@ -181,6 +197,11 @@ var (
 	// ErrWithdrawing is a voucher of a channel whose payer withdraws: each sale would have to be
 	// claimed at once, whatever that costs.
 	ErrWithdrawing = errors.New("channels: a withdrawal is under way; finish it, or pay by another scheme")
+	// ErrLeaving is a voucher for money that a refund takes which was signed and did not land:
+	// anybody can hand it in still. Asking for the refund again makes another of it, or a deposit
+	// goes beside it.
+	ErrLeaving = errors.New("channels: a refund of the money was signed, which may land yet; ask for it again, top " +
+		"the channel up, or pay by another scheme")
 	// ErrNothing is a refund of a channel with nothing left, or with less than that costs.
 	ErrNothing = errors.New("channels: nothing is left that is worth giving back")
 	// ErrNotHeld says that a purchase does not hold the channel, or not any more.

@@ -28,7 +28,7 @@ func bid(id string, max, amount int64, seen rail.ChannelState) channels.Bid {
 
 // state is a channel as a block has it.
 func state(id string, block uint64, balance, claimed int64) rail.ChannelState {
-	return rail.ChannelState{ID: id, Block: block, Balance: balance, Claimed: claimed}
+	return rail.ChannelState{ID: id, Block: block, Time: time.Now(), Balance: balance, Claimed: claimed}
 }
 
 // The claim of a voucher is the first that claimed as much, of this channel alone.

@@ -123,6 +123,40 @@ func Show(tx ledger.Tx, network, id string, voucher int64) error {
 	return save(tx, network, r)
 }
 
+// Sign notes that a refund is signed, in the transaction that signs it. Of several by one nonce one
+// can land.
+func Sign(tx ledger.Tx, network, id string, s Signed) error {
+	r, err := Read(tx, network, id)
+	if err != nil {
+		return err
+	}
+	if r.Signed != nil && r.Signed.Nonce == s.Nonce {
+		s.Amount = max(s.Amount, r.Signed.Amount)
+	}
+	r.Signed = &s
+	return save(tx, network, r)
+}
+
+// Proves reports whether a voucher shows that its signer presents it: whether nobody else can know
+// it. The error is ErrUnknown where the chain has to say what was claimed.
+func Proves(tx ledger.Tx, b Bid) (bool, error) {
+	w, err := ReadWatch(tx, b.Network)
+	if err != nil {
+		return false, err
+	}
+	r, err := Read(tx, b.Network, b.Channel.ID)
+	if errors.Is(err, ledger.ErrNotFound) {
+		r, err = new(Row), nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if !r.Agreed.After(w.Restored) && b.Seen.ID == "" {
+		return false, ErrUnknown
+	}
+	return !r.Public(b.Voucher.Max) && b.Voucher.Max > b.Seen.Claimed, nil
+}
+
 // refundEvery is how often a channel is refunded at most.
 const refundEvery = 24 * time.Hour
 

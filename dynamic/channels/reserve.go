@@ -31,7 +31,12 @@ func (l Limits) Reserve(tx ledger.Tx, b Bid) (*Row, error) {
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 		return nil, err
 	}
+	doubted := !known || !r.Agreed.After(w.Restored)
 	if known {
+		if doubted && r.Last != nil && b.Seen.ID == "" {
+			return nil, ErrUnknown // whether a claim that is forgotten showed its vouchers
+		}
+		r.see(b.Seen)
 		if err := r.busy(b.Voucher, b.Print); err != nil {
 			return nil, err
 		}
@@ -41,8 +46,7 @@ func (l Limits) Reserve(tx ledger.Tx, b Bid) (*Row, error) {
 	if IsBlind(w.Time, tx.Now(), b.delay()) {
 		return nil, &Blind{w.Time}
 	}
-	doubted := !known || !r.Agreed.After(w.Restored)
-	if doubted && b.Seen.ID == "" {
+	if (doubted || IsBlind(r.Seen.Time, tx.Now(), b.delay())) && b.Seen.ID == "" {
 		return nil, ErrUnknown
 	}
 	r.see(b.Seen)
@@ -73,6 +77,9 @@ func (l Limits) Reserve(tx ledger.Tx, b Bid) (*Row, error) {
 		}
 		return nil, ErrExceeds
 	}
+	if b.Voucher.Max > r.Seen.Balance+h.Deposit-r.leaving() {
+		return nil, ErrLeaving
+	}
 	if r.AtRisk()+b.Amount > l.Channel {
 		return nil, &Over{Limit: "channel"}
 	}
@@ -95,7 +102,7 @@ func (r *Row) busy(v rail.Voucher, print string) error {
 	case r.Refund != nil:
 		return &Busy{}
 	case r.Last != nil && r.Last.Equal(v) && r.Last.Print == print:
-		return &Repeat{r.Last.Purchase, r.Shown < v.Max}
+		return &Repeat{r.Last.Purchase, !r.Public(v.Max)}
 	}
 	return nil
 }

@@ -117,6 +117,29 @@ func (r *Row) Lost() int64 {
 // Left is what a refund would give back.
 func (r *Row) Left() int64 { return max(0, r.Seen.Balance-r.Charged) }
 
+// leaving is what a refund that was signed takes out of the channel whenever somebody hands it in.
+func (r *Row) leaving() int64 {
+	if r.Signed == nil || r.Seen.RefundNonce > r.Signed.Nonce {
+		return 0
+	}
+	return r.Signed.Amount
+}
+
+// Public reports whether anybody may know a voucher for a sum in all: a transaction of ours has
+// shown as much, or the chain has it claimed. Such a voucher says nothing of who presents it.
+func (r *Row) Public(max int64) bool { return max <= r.Shown || max <= r.Seen.Claimed }
+
+// Told is the row as who presents a voucher for a sum may be told of it: the newest voucher gives
+// whoever has it what it bought, so that only who knows what nobody else does learns it.
+func (r *Row) Told(max int64) *Row {
+	if r == nil || r.Last == nil || !r.Public(max) || r.Public(r.Last.Max) {
+		return r
+	}
+	told := *r
+	told.Last = nil
+	return &told
+}
+
 // Brought is what was sold out of the channel here.
 func (r *Row) Brought() int64 { return r.Charged - r.Believed }
 

@@ -242,6 +242,8 @@ type matched struct {
 func (o *matched) holder() string {
 	if c := o.p.channel; c != nil && c.Channel.Delegated() {
 		return "channel:" + c.Channel.ID // who has its key is not its payer
+	} else if c != nil { // a contract's vouchers are its own, whatever code the payer of a deposit has
+		return settle.Holder(o.p.payment.Network, o.p.payment.Payer, c.Channel.Signer == "")
 	}
 	return settle.Holder(o.p.payment.Network, o.p.payment.Payer, o.local)
 }

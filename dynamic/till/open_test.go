@@ -73,7 +73,11 @@ func (m *model) offered(path, payer, nonce string, valid time.Duration) *modelSa
 func (m *model) begin(s *modelSale) <-chan tilltest.Reply {
 	out := make(chan tilltest.Reply, 1)
 	go func() {
-		r, _ := m.do(s.path, map[string]string{"PAYMENT-SIGNATURE": s.header})
+		h := map[string]string{"PAYMENT-SIGNATURE": s.header}
+		if s.key != "" {
+			h["Idempotency-Key"] = s.key
+		}
+		r, _ := m.do(s.path, h)
 		out <- r
 	}()
 	return out

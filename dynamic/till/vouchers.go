@@ -260,10 +260,7 @@ func (t *Till) claimVoucher(ctx context.Context, o *matched, bid channels.Bid, s
 		if err := isOpen(tx, bid.Network); err != nil {
 			return err
 		}
-		if rep, err = t.slot(tx, o); err != nil || rep != nil {
-			if rep != nil {
-				rep.unspent = true
-			}
+		if rep, err = t.voucherSlot(tx, o, bid); err != nil || rep != nil {
 			return err
 		}
 		if a != nil {
@@ -309,6 +306,23 @@ func (t *Till) claimVoucher(ctx context.Context, o *matched, bid channels.Bid, s
 	return p, rep, nil
 }
 
+// voucherSlot is slot of a payment by voucher, which opens it only where the voucher proves its
+// payer (M1).
+func (t *Till) voucherSlot(tx ledger.Tx, o *matched, bid channels.Bid) (*repeated, error) {
+	if o.key == "" {
+		return nil, nil
+	}
+	proves, err := channels.Proves(tx, bid)
+	if err != nil || !proves {
+		return nil, err
+	}
+	rep, err := t.slot(tx, o)
+	if rep != nil {
+		rep.unspent = true
+	}
+	return rep, err
+}
+
 // voucherRefused answers a voucher that buys nothing.
 func (t *Till) voucherRefused(ctx context.Context, o *matched, err error) (*Sale, error) {
 	_, terms, _ := t.voucherRail()
@@ -325,7 +339,7 @@ func (t *Till) voucherRefused(ctx context.Context, o *matched, err error) (*Sale
 		t.checks.Refused(o.client) // it had the chain read
 		sale, err := refuse(rail.ReasonMismatch)
 		if e, ok := errors.AsType[*Error](err); ok {
-			e.Channel = m.Row
+			e.Channel = m.Row.Told(o.p.channel.Voucher.Max)
 		}
 		return sale, err
 	}
@@ -347,6 +361,8 @@ func (t *Till) voucherRefused(ctx context.Context, o *matched, err error) (*Sale
 		return refuse(rail.ReasonExceeds)
 	case errors.Is(err, channels.ErrWithdrawing):
 		return refuse("withdrawal_pending")
+	case errors.Is(err, channels.ErrLeaving):
+		return refuse("refund_pending")
 	case errors.Is(err, channels.ErrNothing):
 		return refuse("refund_no_balance")
 	case errors.Is(err, channels.ErrUnknown):

@@ -206,7 +206,8 @@ func (r *round) refund(ctx context.Context, row *channels.Row) error {
 	if err == nil {
 		w := work{Kind: rail.MethodRefund, Channels: []string{id}, Totals: []int64{v.Total}}
 		err = r.begin(ctx, w, p, func(tx ledger.Tx) error {
-			return errors.Join(r.cfg.Limits.Spend(tx, r.id, id, cost), channels.Show(tx, r.id, id, v.Voucher.Max))
+			return errors.Join(r.cfg.Limits.Spend(tx, r.id, id, cost), channels.Show(tx, r.id, id, v.Voucher.Max),
+				channels.Sign(tx, r.id, id, channels.Signed{Amount: row.Refund.Amount, Nonce: row.Seen.RefundNonce}))
 		})
 	}
 	_, over := errors.AsType[*channels.Over](err)
