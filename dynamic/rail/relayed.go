@@ -82,7 +82,10 @@ type HoldOrder struct {
 	Authorizer string         // the receiverAuthorizer that they name
 	Authorized *Authorization // of FormAuthorize
 	Hold       Hold           // of FormAuthorize once it is checked
-	Expected   HoldState      // what the signer of a capture expects to find, by its amounts
+	// Of are the names of the payments by which the hold can have come into the escrow, of any other
+	// form: those by whose ClaimKey they are claimed.
+	Of       []Payment
+	Expected HoldState // what the signer of a capture expects to find, by its amounts
 	// Settles is what settles it, and Then the void that follows a capture at once, nil for none.
 	Settles, Then *Payment
 }

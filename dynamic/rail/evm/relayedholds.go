@@ -249,6 +249,11 @@ func (r *Rail) readHold(w *wireOrder, o *rail.HoldOrder) error {
 	if err := checkSalt(is.Salt, o.Authorizer, w.SaltNonce); err != nil {
 		return err
 	}
+	nonce := r.holdNonce(infoWords(is))
+	for _, by := range []string{rail.MethodHold, rail.MethodHoldPermit} {
+		o.Of = append(o.Of, rail.Payment{Network: r.cfg.Network, Asset: r.cfg.Asset, Method: by, Payer: payer,
+			Nonce: nonceText(by, nonce)})
+	}
 	for _, field := range []struct {
 		name string
 		same bool

@@ -112,17 +112,9 @@ func (h *Handler) begin(j *job) (*settle.Settlement, error) {
 	id := settlementID(j.p)
 	s, err := h.cfg.Settles.Load(h.ctx, id)
 	if errors.Is(err, ledger.ErrNotFound) {
-		seen, _, err := h.check(h.ctx, j.asked)
-		if err == nil && j.late {
-			err = h.worth(h.ctx, j.asked)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if s, err = h.admit(j, settle.Member{ID: id, Payment: *j.p, Verified: seen}); err != nil {
-			return nil, err
-		}
-	} else if err != nil {
+		s, err = h.first(j, id)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if stored := s.Member(id).Payment; !same(&stored, j.p) {
@@ -130,6 +122,25 @@ func (h *Handler) begin(j *job) (*settle.Settlement, error) {
 	}
 	h.conclude(j, Settled{Transaction: s.Tx(id), Reason: Pending})
 	return s, nil
+}
+
+// first verifies and signs a payment. One that is refused may be so because another process has
+// settled it since: that one's settlement is its own then.
+func (h *Handler) first(j *job, id string) (*settle.Settlement, error) {
+	seen, _, err := h.check(h.ctx, j.asked)
+	if err == nil && j.late {
+		err = h.worth(h.ctx, j.asked)
+	}
+	var s *settle.Settlement
+	if err == nil {
+		s, err = h.admit(j, settle.Member{ID: id, Payment: *j.p, Verified: seen})
+	}
+	if err != nil {
+		if kept, lookErr := h.cfg.Settles.Load(h.ctx, id); lookErr == nil {
+			return kept, nil
+		}
+	}
+	return s, err
 }
 
 // admit signs the settlement of a payment as soon as its payer has room for one more.
@@ -148,7 +159,7 @@ func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err erro
 		}
 		s, err := h.cfg.Settles.Begin(h.ctx, settle.Order{ID: m.ID, Members: []settle.Member{m},
 			Arrow: func(tx ledger.Tx, _ *settle.Settlement) error {
-				return errors.Join(enterHold(tx, m), j.takeHold(tx, least))
+				return errors.Join(j.notSold(tx), enterHold(tx, m), j.takeHold(tx, least))
 			}})
 		if taken, ok := errors.AsType[*turnTaken](err); ok {
 			return nil, h.afterTurn(j, taken)

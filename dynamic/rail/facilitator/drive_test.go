@@ -64,25 +64,72 @@ func (f *failing) Update(ctx context.Context, fn func(ledger.Tx) error) error {
 	return f.DB.Update(ctx, fn)
 }
 
+// process is a handler over a ledger, as another process has one too.
+func process(t *testing.T, db ledger.DB, n rail.Rail) (h *Handler, stop func()) {
+	t.Helper()
+	g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: []rail.Rail{n}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settles, err := settle.New(settle.Config{DB: db, Rails: []rail.Rail{n}, Gas: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	return &Handler{cfg: HandlerConfig{Rails: []rail.Rail{n}, Settles: settles, Gas: g,
+		Log: slog.New(slog.DiscardHandler)}, ctx: ctx, jobs: make(map[string]*job)}, stop
+}
+
+func plainPayment() *rail.Payment {
+	return &rail.Payment{Network: "test:plain", Payer: "payer", Nonce: "nonce", Amount: big.NewInt(1000),
+		Signature: []byte("signed")}
+}
+
+// A payment that another process settles while this one checks it is refused by the chain for that
+// alone: who asked here is told of the settlement, and not that there is none.
+func TestAnotherProcessSettledItMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, n := ledger.NewMem(ledger.MemOptions{}), &plainRail{}
+		here, stopHere := process(t, db, n)
+		defer stopHere()
+		there, stopThere := process(t, db, n)
+		defer stopThere()
+		ask := func(h *Handler, check func() error) (*settle.Settlement, error) {
+			p := plainPayment()
+			j, _ := h.job(&asked{rail: n, p: p, want: rail.Requirement{Network: "test:plain"}, payer: p.Payer,
+				check: func(context.Context, time.Time) (rail.Verified, *State, error) {
+					return rail.Verified{}, nil, check()
+				}})
+			return h.begin(j)
+		}
+		s, err := ask(here, func() error {
+			if _, err := ask(there, func() error { return nil }); err != nil {
+				return err
+			}
+			return &rail.Refusal{Reason: "used", Err: rail.ErrUsed}
+		})
+		if err != nil || s == nil || s.Tx(settlementID(plainPayment())) != "tx" {
+			t.Errorf("begun: %+v, %v", s, err)
+		}
+		used := &rail.Refusal{Reason: "used", Err: rail.ErrUsed}
+		other := plainPayment()
+		other.Nonce = "another"
+		j, _ := here.job(&asked{rail: n, p: other, want: rail.Requirement{Network: "test:plain"},
+			check: func(context.Context, time.Time) (rail.Verified, *State, error) { return rail.Verified{}, nil, used }})
+		if s, err := here.begin(j); s != nil || !errors.Is(err, rail.ErrUsed) {
+			t.Errorf("what nobody settled: %+v, %v", s, err)
+		}
+	})
+}
+
 // What was signed is pending until the chain was looked at, and a ledger that fails meanwhile
 // leaves no number open: the settlement is driven on.
 func TestASettlementIsDrivenOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, n := &failing{DB: ledger.NewMem(ledger.MemOptions{})}, &plainRail{}
-		g, err := settle.NewGasGuard(settle.GasConfig{DB: db, Rails: []rail.Rail{n}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		settles, err := settle.New(settle.Config{DB: db, Rails: []rail.Rail{n}, Gas: g})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(t.Context())
+		h, stop := process(t, db, n)
 		defer stop()
-		h := &Handler{cfg: HandlerConfig{Rails: []rail.Rail{n}, Settles: settles, Gas: g,
-			Log: slog.New(slog.DiscardHandler)}, ctx: ctx, jobs: make(map[string]*job)}
-		p := &rail.Payment{Network: "test:plain", Payer: "payer", Nonce: "nonce", Amount: big.NewInt(1000),
-			Signature: []byte("signed")}
+		p := plainPayment()
 		j, _ := h.job(&asked{rail: n, p: p, want: rail.Requirement{Network: "test:plain"}, payer: p.Payer,
 			check: func(ctx context.Context, now time.Time) (rail.Verified, *State, error) {
 				seen, err := n.Verify(ctx, p, rail.Requirement{}, now)

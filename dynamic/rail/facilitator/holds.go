@@ -70,12 +70,29 @@ func readHold(n rail.Rail, payload []byte, want rail.Requirement) (*asked, error
 func holdAsked(n rail.Rail, want rail.Requirement, o *rail.HoldOrder) *asked {
 	gas := holdGas[o.Form]
 	a := &asked{rail: n, want: want, p: o.Settles, payer: o.Payer(), rows: gas.brings, takes: gas.takes,
-		authorizer: o.Authorizer}
+		authorizer: o.Authorizer, of: o.Of}
 	a.check = func(ctx context.Context, now time.Time) (rail.Verified, *State, error) {
 		seen, err := n.(rail.RelayedHolds).CheckOrder(ctx, o, now)
 		return seen, nil, err
 	}
 	return a
+}
+
+// notSold refuses an order about a hold for which something was sold here. The salt is the buyer's
+// choice: it may commit to a key of his, by which he would have the store's own money voided while
+// the keeper works for it.
+func (a *asked) notSold(tx ledger.Tx) error {
+	for _, p := range a.of {
+		sold, err := ledger.Has(tx, ledger.AuthKey(p.Network, p.Asset, p.Method, p.Payer, p.Nonce))
+		if err != nil {
+			return err
+		}
+		if sold {
+			return &rail.Refusal{Reason: reasonHoldSold, Message: "this payment is held for an order at the store of " +
+				"this facilitator, which captures and voids by itself"}
+		}
+	}
+	return nil
 }
 
 // takeHold counts an authorization or a void, in the transaction that stores its settlement, or
@@ -194,6 +211,7 @@ func ofHold(p *rail.Payment) bool {
 const (
 	reasonHoldReverted = "invalid_auth_capture_evm_transaction_reverted"
 	reasonHoldEmpty    = "invalid_auth_capture_evm_zero_authorization"
+	reasonHoldSold     = "invalid_auth_capture_evm_lifecycle_not_relayed"
 )
 
 // revertedOf is the reason of a payment whose transaction is in a block and moved nothing.

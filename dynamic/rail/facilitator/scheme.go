@@ -40,9 +40,10 @@ type asked struct {
 	rows, brings  int64
 	late, unnamed bool
 	client        string
-	// Of a hold: who ordered it, how many settlements' worth of gas it takes, and what is asked
-	// right behind it, nil for nothing.
+	// Of a hold: who ordered it, the payments that can have made it, how many settlements' worth of
+	// gas it takes, and what is asked right behind it, nil for nothing.
 	authorizer string
+	of         []rail.Payment
 	takes      int64
 	then       *asked
 }
