@@ -82,8 +82,8 @@ type HoldOrder struct {
 	Authorizer string         // the receiverAuthorizer that they name
 	Authorized *Authorization // of FormAuthorize
 	Hold       Hold           // of FormAuthorize once it is checked
-	// Of are the names of the payments by which the hold can have come into the escrow, of any other
-	// form: those by whose ClaimKey they are claimed.
+	// Of are the payments by which the hold of any other form can have come into the escrow, as far
+	// as they are named by it.
 	Of       []Payment
 	Expected HoldState // what the signer of a capture expects to find, by its amounts
 	// Settles is what settles it, and Then the void that follows a capture at once, nil for none.

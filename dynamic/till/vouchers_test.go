@@ -99,7 +99,8 @@ func TestShownVoucherTellsNothing(t *testing.T) {
 		}
 		unseen := <-m.begin(m.voucherSale(s, "", first+first/2)) // out of step, and nobody else's
 		raw, _ = base64.StdEncoding.DecodeString(unseen.Header.Get("PAYMENT-REQUIRED"))
-		if json.Unmarshal(raw, &ch) != nil || entry(ch, rail.SchemeVouchers)["extra"].(map[string]any)["voucherState"] == nil {
+		if json.Unmarshal(raw, &ch) != nil ||
+			entry(ch, rail.SchemeVouchers)["extra"].(map[string]any)["voucherState"] == nil {
 			t.Errorf("its payer is told %s", raw)
 		}
 	})
@@ -147,7 +148,7 @@ func TestVoucherFindsItsKeyWithoutADeposit(t *testing.T) {
 }
 
 // A refund whose transaction reverted stands signed in its calldata, and its payer may hand it in
-// at the worst moment: nothing that it takes is sold meanwhile, until the refund is asked for again.
+// at the worst moment: nothing that it takes is sold until another takes its nonce.
 func TestRevertedRefundIsNotSold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -195,7 +196,8 @@ func TestRevertedRefundIsNotSold(t *testing.T) {
 			m.seal()
 		}
 		c := m.chain.head().channel(s.channel.ID)
-		if got := row(); got.Lost() > 0 || c.RefundNonce != 1 || signed == nil || signed.Amount != channelDeposit-s.spent {
+		if got := row(); got.Lost() > 0 || c.RefundNonce != 1 || signed == nil ||
+			signed.Amount != channelDeposit-s.spent {
 			t.Errorf("%d are lost, of a refund %+v, and the channel is %+v", got.Lost(), signed, c)
 		}
 		s.balance = c.Balance

@@ -42,7 +42,8 @@ func TestFacilitatorVoidsNothingThatTheStoreSold(t *testing.T) {
 	}
 	p := a.Payment
 	if err := h.db.Update(t.Context(), func(tx ledger.Tx) error { // as package till claims it
-		return ledger.SetJSON(tx, ledger.AuthKey(p.Network, p.Asset, p.Method, p.Payer, p.Nonce), fields{"purchase": "p"})
+		key := ledger.AuthKey(p.Network, p.Asset, p.Method, p.Payer, p.Nonce)
+		return ledger.SetJSON(tx, key, fields{"purchase": "p"})
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,8 @@ func TestFacilitatorVoidsNothingThatTheStoreSold(t *testing.T) {
 	for name, order := range map[string]fields{"a void": h.void(buyer, x),
 		"a capture of a little, and a void": with(h.capture(buyer, x, 1000, holdPrice, 0), "voidAuthorizerSignature",
 			h.void(buyer, x)["authorizerSignature"])} {
-		if a := h.ask("/settle", order, nil); a.Success || a.Reason != "invalid_auth_capture_evm_lifecycle_not_relayed" {
+		if a := h.ask("/settle", order, nil); a.Success ||
+			a.Reason != "invalid_auth_capture_evm_lifecycle_not_relayed" {
 			t.Errorf("%s that the buyer orders: %+v", name, a)
 		}
 	}
@@ -105,7 +107,8 @@ func TestFacilitatorsShareAHold(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); { // what another has in hand is asked for again
+		// What another has in hand is asked for again.
+		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
 			a = facilitator.Settled{}
 			if status := s.post(t, "/settle", b, &a); status == 200 && a.Reason != "invalid_transaction_state" &&
 				a.Reason != facilitator.Pending {
@@ -133,7 +136,8 @@ func TestFacilitatorsShareAHold(t *testing.T) {
 	}
 	got := h.Node.Balance(h.PayTo)
 	switch {
-	case captured.Success && voided.Success && captured.Amount == "300000" && voided.Amount == "600000" && got == 300_000:
+	case captured.Success && voided.Success && captured.Amount == "300000" && voided.Amount == "600000" &&
+		got == 300_000:
 	case !captured.Success && voided.Success && voided.Amount == "900000" && got == 0:
 	default:
 		t.Errorf("captured %+v, voided %+v, and the seller has %d", captured, voided, got)

@@ -115,7 +115,9 @@ func TestAnotherProcessSettledItMeanwhile(t *testing.T) {
 		other := plainPayment()
 		other.Nonce = "another"
 		j, _ := here.job(&asked{rail: n, p: other, want: rail.Requirement{Network: "test:plain"},
-			check: func(context.Context, time.Time) (rail.Verified, *State, error) { return rail.Verified{}, nil, used }})
+			check: func(context.Context, time.Time) (rail.Verified, *State, error) {
+				return rail.Verified{}, nil, used
+			}})
 		if s, err := here.begin(j); s != nil || !errors.Is(err, rail.ErrUsed) {
 			t.Errorf("what nobody settled: %+v, %v", s, err)
 		}
