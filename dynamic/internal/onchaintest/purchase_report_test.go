@@ -160,8 +160,8 @@ func TestAWeekOfReports(t *testing.T) {
 }
 
 // Whoever reads a purchase on its chain may claim its bounty for who paid, and says nothing of the
-// answer: what is published as the payer's word is signed by the payer. Who tells of no status tells
-// of no outcome.
+// answer: what is published as the payer's word is signed by the payer. Who tells of no status
+// tells of no outcome.
 func TestNobodyTellsOfAnothersPurchaseInAClaim(t *testing.T) {
 	t.Parallel()
 	w := openTown(t, ledger.NewMem(ledger.MemOptions{}))
