@@ -2,26 +2,39 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"store.example/agentstore/cmd/check/kit"
+	"store.example/agentstore/cmd/devnet/chain"
 	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/declarations"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/networks"
 	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/verify"
 	"store.example/agentstore/corpus/wallet"
+	"store.example/agentstore/dynamic/bounty"
 	"store.example/agentstore/dynamic/buyer"
 )
 
@@ -206,5 +219,76 @@ func TestCheckPayOnSolana(t *testing.T) {
 				t.Errorf("door %d does not say %q:\n%s", i, want, out.Bytes())
 			}
 		}
+	}
+}
+
+// TestCheckPublishes has a seller buy at his own door and tell the store of it: the door is read by
+// the store under its own name, the purchase from its chain, and it stands on the record that the
+// store publishes, told as by the seller.
+func TestCheckPublishes(t *testing.T) {
+	s := openStall(t)
+	to, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass := httputil.NewSingleHostReverseProxy(to)
+	// The store by https, whose chains go on by the time that it is told.
+	front := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for range chain.DefaultFinalDepth {
+			s.seal()
+		}
+		pass.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	var near fetch.Config
+	s.reach(&near)
+	roots := near.Roots.Clone()
+	roots.AddCert(front.Certificate())
+	way := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots},
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			if address == to.Host {
+				return (&net.Dialer{}).DialContext(ctx, network, front.Listener.Addr().String())
+			}
+			return near.Dialer.DialContext(ctx, network, netip.AddrPortFrom(neighbourhood, 443).String())
+		}}
+	const door = "https://" + exampleShop + "/api/paid"
+	var out, errs bytes.Buffer
+	code := kit.Program{Name: "check", Reach: s.reach, Transport: way}.Run(t.Context(), []string{"-pay",
+		keyFile(t, s.net.Buyers[0]), "-journal", t.TempDir(), "-max-usd", "0.045", "-publish", "https://" + to.Host,
+		"-fail-on", "goods,settlement", // receipts are signed by the store behind the door
+		door + "?agent_name=private"}, &out, &errs)
+	_, answer, taken := strings.Cut(errs.String(), "-publish: taken: ")
+	var got bounty.Reported
+	if err := json.Unmarshal([]byte(answer), &got); err != nil || code != kit.ExitFine || !taken {
+		t.Fatalf("exit %d, %v\n%s%s", code, err, out.Bytes(), errs.Bytes())
+	}
+	if _, err := shop.ExportObservations(t.Context(), s.cfg); err != nil {
+		t.Fatal(err)
+	}
+	ring, err := shop.Ring(s.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed, err := record.ReadObservations(os.DirFS(s.cfg.Record), ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	book := derive.Book{Feed: feed}
+	v := book.Purchases()
+	i := slices.IndexFunc(v.Newest, func(p derive.Purchase) bool {
+		return fmt.Sprintf("observation_%d", p.Observation) == got.Observation
+	})
+	if i < 0 {
+		t.Fatalf("the record has %+v, and not %s", v.Newest, got.Observation)
+	}
+	p := v.Newest[i]
+	if p.URL != door || p.By != record.BoughtBySeller || p.Outcome != derive.OutcomeDelivered || p.USDC != "0.005" ||
+		p.ChargedTwice != record.ChargedNo || p.Claim.Status != http.StatusOK || len(p.Claim.BodySHA256) != 64 ||
+		v.All.BySellers.Delivered != 1 || v.All.BySellers.AskedTwice != 1 {
+		t.Errorf("on the record: %+v, %+v", p, p.Claim)
+	}
+	if r, err := verify.Record(t.Context(), os.DirFS(s.cfg.Record), ring, verify.RecordOptions{}); err != nil ||
+		len(r.Problems) != 0 {
+		t.Errorf("the record does not hold: %+v, %v", r.Problems, err)
 	}
 }

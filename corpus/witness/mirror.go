@@ -25,7 +25,9 @@ const (
 	maxUploadBytes = 8 << 20
 )
 
-// maxStalls is how many answers in a row may bring an upload no further.
+// maxStalls is how many answers in a row may bring an upload no further: to no package that the
+// mirror did not say before that it has. So one that forgets, or takes leaf by leaf, is given a log
+// no more often than it has packages.
 const maxStalls = 3
 
 // held is what a mirror says that it has: how far the head is that it takes entries for, the first
@@ -47,7 +49,7 @@ func (r *Remote) Upload(ctx context.Context, l *tlog.Log) ([]byte, error) {
 	}
 	size := l.Head().Size
 	// With nothing to give, it signs if it lacks nothing, and otherwise says what it lacks.
-	at := held{size: size, next: size}
+	at, most := held{size: size, next: size}, int64(0)
 	for stalls := 0; stalls < maxStalls; {
 		body, err := upload(l, at)
 		if err != nil {
@@ -80,8 +82,9 @@ func (r *Remote) Upload(ctx context.Context, l *tlog.Log) ([]byte, error) {
 			if now.next > size {
 				return fail(fmt.Errorf("%w: it holds %d leaves and this log has %d", ErrSplit, now.next, size))
 			}
-			if stalls++; answer.Status == http.StatusAccepted && now.next > at.next {
-				stalls = 0
+			if stalls++; answer.Status == http.StatusAccepted &&
+				(now.next/tlog.TileWidth > most/tlog.TileWidth || now.next == size && most < size) {
+				stalls, most = 0, now.next
 			}
 			if now.size < size { // it has forgotten the head that it was shown
 				if _, err := r.Ask(ctx, l, 0); err != nil {

@@ -1,6 +1,7 @@
 package witness
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -189,5 +190,43 @@ func TestMirrorsThatMisbehave(t *testing.T) {
 		if asked.Load() > maxStalls {
 			t.Errorf("%s: asked %d times", name, asked.Load())
 		}
+	}
+}
+
+// TestMirrorsThatForget: one that takes leaves and then says that it has none of them, or takes
+// them one by one, is not given the log for ever.
+func TestMirrorsThatForget(t *testing.T) {
+	g := growing(t)
+	log := g.to(t, 700, "leaf")
+	key, err := corpusWitnessKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, says := range map[string]func(n int64) (status int, next int64){
+		"forgets what it took": func(n int64) (int, int64) { return []int{409, 202}[n%2], n % 2 * 256 },
+		"takes leaf by leaf":   func(n int64) (int, int64) { return 202, min(n, 700) },
+		"takes it anew":        func(n int64) (int, int64) { return 202, n % 3 * 256 },
+	} {
+		const most = 40
+		var asked atomic.Int64
+		ctx, stop := context.WithCancel(t.Context())
+		r := mirrorAt(t, key, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/add-checkpoint" {
+				return
+			}
+			n := asked.Add(1) - 1
+			if n == most {
+				stop()
+			}
+			status, next := says(n)
+			rw.Header().Set("Content-Type", "text/x.tlog.mirror-info")
+			rw.WriteHeader(status)
+			fmt.Fprintf(rw, "700\n%d\n\n", next)
+		}))
+		_, err := r.Upload(ctx, log)
+		if n := asked.Load(); err == nil || n >= most || !strings.Contains(err.Error(), "lacks leaf") {
+			t.Errorf("%s: asked %d times, %v", name, n, err)
+		}
+		stop()
 	}
 }

@@ -28,12 +28,13 @@ type ClaimRequest struct {
 	TxHash    string  `json:"tx_hash" jsonschema:"the transaction that settled your purchase at the door"`
 	Payer     string  `json:"payer" jsonschema:"the wallet that paid the door"`
 	PayoutTo  string  `json:"payout_to" jsonschema:"the EVM address that is paid: the payer's, or any with payer_signature"`
-	Signature string  `json:"payer_signature,omitzero" jsonschema:"needed where payout_to is not the payer: the payer's signature over the text that the refusal without it gives"`
+	Signature string  `json:"payer_signature,omitzero" jsonschema:"needed where payout_to is not the payer, or with report: the payer's signature over the text that the refusal without it gives"`
 	Said      string  `json:"observation,omitzero" jsonschema:"what you saw, in your words, at most 500 characters; for the keeper, never published"`
 	Report    *Report `json:"report,omitempty"`
 }
 
-// Report is what the claimant says the door answered. It is published as the claimant's word.
+// Report is what the payer says the door answered. It is published as the payer's word, so that a
+// claim with one is signed.
 type Report struct {
 	Status      int64  `json:"status,omitzero"`
 	BodySHA256  string `json:"body_sha256,omitzero"`
@@ -203,8 +204,8 @@ func mayClaim(b *Bounty, now time.Time) error {
 		"Your purchase stands as it is; choose a bounty that is open before the next one.")
 }
 
-// mayPay demands that the payer wants the reward to go where the claim says, and did not pay
-// himself.
+// mayPay demands that the payer wants the reward to go where the claim says, tells what is
+// published as his word, and did not pay himself. Anybody may claim for him, and says nothing.
 func (d *Service) mayPay(ctx context.Context, in *ClaimRequest, b *Bounty, client string) error {
 	chain, err := wallet.ParseChainID(b.Network)
 	if err != nil {
@@ -224,17 +225,23 @@ func (d *Service) mayPay(ctx context.Context, in *ClaimRequest, b *Bounty, clien
 		return route.Invalid(problem.Field{Field: "payer", Problem: "is who the door pays to: nobody is rewarded for " +
 			"paying himself"})
 	}
-	if chain.Namespace == wallet.NamespaceEVM && strings.EqualFold(in.Payer, in.PayoutTo) {
+	own := chain.Namespace == wallet.NamespaceEVM && strings.EqualFold(in.Payer, in.PayoutTo)
+	if own && in.Report == nil {
 		return nil
 	}
 	text := d.PayoutText(b.ID, in.TxHash, in.PayoutTo)
 	if in.Signature == "" {
+		why := "payout_to is not the payer"
+		if own {
+			why = "report is published as the payer's word"
+		}
 		return &problem.Error{Code: "invalid_input", Fields: []problem.Field{{Field: "payer_signature",
-			Problem: "is required, because payout_to is not the payer"}},
+			Problem: "is required, because " + why}},
 			Detail: "Nothing was taken: a transaction is public, and whoever reads it could claim. The wallet that " +
-				"paid has to say that the reward goes to another address.",
+				"paid has to say that the reward goes to another address, and that the report is its own.",
 			Extra: map[string]any{"text_to_sign": text},
-			Next:  "Sign text_to_sign with the paying wallet and send the claim again with payer_signature."}
+			Next: "Sign text_to_sign with the paying wallet and send the claim again with payer_signature; or name " +
+				"the payer as payout_to and leave the report out."}
 	}
 	_, why, err := d.cfg.Wallets.ProveText(ctx, b.Network+":"+in.Payer, in.Signature, text, client)
 	if err != nil {
@@ -259,7 +266,8 @@ func isTransaction(namespace, tx string) bool {
 	return err == nil && len(raw) == 64
 }
 
-// PayoutText is what a payer signs for whom the reward of a bounty is to go to.
+// PayoutText is what a payer signs whose reward of a bounty is to go to another address, or whose
+// claim tells what the door answered.
 func (d *Service) PayoutText(id, tx, to string) string {
 	return fmt.Sprintf("%s: pay the reward of my purchase to another address.\n\nBounty: %s\nTransaction: %s\nPay to: "+
 		"%s", d.host, id, spelledTx(tx), strings.ToLower(to))
@@ -413,7 +421,7 @@ func monday(t time.Time) time.Time {
 
 // claim is what a claimant says of the answer, as the record has it; nil for nothing.
 func (p *Report) claim() *record.WalkClaim {
-	if p == nil {
+	if p == nil || p.Status == 0 { // that is no outcome
 		return nil
 	}
 	return &record.WalkClaim{Status: p.Status, BodySHA256: p.BodySHA256, Bytes: p.Bytes, LatencyMS: p.LatencyMS,

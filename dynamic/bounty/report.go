@@ -124,6 +124,8 @@ func checkReport(in *buyer.PurchaseReport) error {
 	is(in.Payer != "" && len(in.Payer) <= 64, "payer", "is not an address")
 	is(len(in.Signature) <= 9000, "payer_signature", "is longer than 9000 characters")
 	is(in.Status == 0 || in.Status >= 100 && in.Status <= 599, "status", "is no status of HTTP")
+	is(in.Status != 0 || in.BodySHA256+in.ContentType == "" && in.Bytes == 0, "status",
+		"is 0, which says that no answer came, beside what an answer held")
 	is(in.BodySHA256 == "" || hashForm.MatchString(in.BodySHA256), "body_sha256", "is not 64 lower-case hex digits")
 	is(in.Bytes >= 0 && in.Bytes <= attest.MaxInteger, "bytes", "is no number of bytes")
 	is(in.LatencyMS >= 0 && in.LatencyMS <= attest.MaxInteger, "latency_ms", "is no number of milliseconds")

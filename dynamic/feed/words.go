@@ -22,10 +22,12 @@ type Word struct {
 	Text   string `json:"text"`
 }
 
-// account is an address of an EVM network, and what may be one of Solana.
-var account = regexp.MustCompile(`\b(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})\b`)
+// account is what may hold an address, of an EVM network or of Solana, whatever stands around it; a
+// transaction too, from which its payer can be read.
+var account = regexp.MustCompile(`(0[xX])?[0-9a-fA-F]{40,}|[1-9A-HJ-NP-Za-km-z]{32,}`)
 
-// Screened is a word that anybody may read: printable, and without the addresses of wallets.
+// Screened is a word that anybody may read: printable, and without the addresses of wallets, or of
+// what leads to them.
 func (w Word) Screened() Word {
 	return Word{screen.Text(w.Header), account.ReplaceAllString(screen.Text(w.Text), "(address)")}
 }

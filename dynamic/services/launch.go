@@ -93,6 +93,8 @@ type Sent struct {
 	SignedAt    time.Time `json:"signed_at"`
 	ValidBefore time.Time `json:"valid_before"`
 	Answer      *Answer   `json:"answer,omitzero"` // nil where none came while the payment was good
+	// Took is how long the answer took, in milliseconds; 0 where that was not noted.
+	Took int64 `json:"took_ms,omitzero"`
 }
 
 // Answer is what a door gave for its money, as its report says it.

@@ -404,6 +404,11 @@ func TestTheDoorLearnsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.sold()
+		at := w.answer
+		w.answer = func(n int, payment string) (*http.Response, error) {
+			time.Sleep(700 * time.Millisecond)
+			return at(n, payment)
+		}
 		w.run(w.db, time.Hour)
 		rec, told := w.came()
 		for _, h := range w.said {
@@ -413,7 +418,7 @@ func TestTheDoorLearnsNothing(t *testing.T) {
 				}
 			}
 		}
-		if c := told.Walk.Claim; c == nil || c.Status != 200 || c.Bytes != 8 || c.LatencyMS < 1000 ||
+		if c := told.Walk.Claim; c == nil || c.Status != 200 || c.Bytes != 8 || c.LatencyMS != 2700 ||
 			c.ContentType != "text/plain" {
 			t.Errorf("claim %+v of %+v", told.Walk.Claim, rec.Sent)
 		}

@@ -108,6 +108,7 @@ func sent(r *buyer.Result) *Sent {
 		return p
 	}
 	sum := sha256.Sum256(r.Body)
+	p.Took = max(0, r.AnsweredAt.Sub(r.SignedAt).Milliseconds())
 	p.Answer = &Answer{At: r.AnsweredAt.UTC().Truncate(time.Second), Status: r.Status,
 		ContentType: record.ContentType(r.ContentType), BodySHA256: hex.EncodeToString(sum[:]), BodyBytes: len(r.Body),
 		Cut: r.Truncated || len(r.Body) >= MaxBody, Settled: r.Billed, Verified: r.Receipt.Verified,

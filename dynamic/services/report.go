@@ -1,6 +1,7 @@
 package services
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 
@@ -30,7 +31,7 @@ func (s *Sent) claim() *record.WalkClaim {
 		return nil
 	}
 	return &record.WalkClaim{Status: int64(a.Status), BodySHA256: a.BodySHA256, Bytes: int64(a.BodyBytes),
-		LatencyMS: max(0, a.At.Sub(s.SignedAt).Milliseconds()), ContentType: a.ContentType}
+		LatencyMS: cmp.Or(s.Took, max(0, a.At.Sub(s.SignedAt).Milliseconds())), ContentType: a.ContentType}
 }
 
 // finding is what a report says of a purchase. What a door says of itself is its word, and told as

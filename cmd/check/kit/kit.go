@@ -23,6 +23,7 @@ import (
 	"store.example/agentstore/cmd/args"
 
 	"store.example/agentstore/corpus/drift"
+	"store.example/agentstore/corpus/fetch"
 	"store.example/agentstore/corpus/probe"
 )
 
@@ -55,8 +56,18 @@ their doors.
 // page is where the batteries are explained.
 const page = "https://store.example/try"
 
+// Program is the command as somebody has it run.
+type Program struct {
+	Name string // how it was called
+	// Reach is another way to what is read, and Transport to what is bought at and told of that, as
+	// tests have it; nil is the machine's own.
+	Reach     func(*fetch.Config)
+	Transport http.RoundTripper
+}
+
 // settings are the flags.
 type settings struct {
+	Program
 	asking
 	paying
 	told
@@ -103,7 +114,12 @@ type found struct {
 
 // Run is the whole command; name is how it was called. It returns the exit code.
 func Run(ctx context.Context, name string, words []string, stdout, stderr io.Writer) int {
-	s := settings{headers: http.Header{}, hostsFile: hostsFile}
+	return Program{Name: name}.Run(ctx, words, stdout, stderr)
+}
+
+// Run is the whole command. It returns the exit code.
+func (p Program) Run(ctx context.Context, words []string, stdout, stderr io.Writer) int {
+	s, name := settings{Program: p, headers: http.Header{}, hostsFile: hostsFile}, p.Name
 	fs := s.flags(name, stderr)
 	if err := args.Parse(fs, words); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

@@ -75,7 +75,7 @@ func parseUSD(text string) (int64, error) {
 func (s *settings) purchases(ctx context.Context, f *found, stderr io.Writer) error {
 	cfg := s.buyer
 	cfg.URL, cfg.Max, cfg.Network, cfg.Protocol = f.report.URL, s.max, s.payNetwork, s.payProtocol
-	cfg.Journal, cfg.Header, cfg.Timeout = s.journal, s.headers, s.timeout
+	cfg.Journal, cfg.Header, cfg.Timeout, cfg.Transport = s.journal, s.headers, s.timeout, s.Transport
 	if f.report.ProbeMethod.Used == http.MethodPost {
 		cfg.Method, cfg.Body = http.MethodPost, []byte("{}")
 		if s.body != nil {
@@ -102,7 +102,7 @@ func (s *settings) purchases(ctx context.Context, f *found, stderr io.Writer) er
 	}
 	answer, err := s.tell(ctx, told)
 	if err == nil {
-		fmt.Fprintf(stderr, "-publish: taken: %s\n", strings.TrimSpace(answer))
+		fmt.Fprintf(stderr, "-publish: taken: %s\n", answer)
 	}
 	return err
 }

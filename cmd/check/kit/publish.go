@@ -17,6 +17,7 @@ import (
 
 	"store.example/agentstore/corpus/probe"
 	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/dynamic/buyer"
 )
 
@@ -35,7 +36,12 @@ func (s *settings) checkPublish() error {
 		u.Scheme != "https" && (u.Scheme != "http" || !s.local):
 		return errors.New("-publish takes the https address of a store, such as https://store.example")
 	}
-	s.publish = u.Scheme + "://" + u.Host
+	// The store's host stands in what is signed.
+	host := strings.ToLower(u.Host)
+	if u.Scheme == "https" {
+		host = strings.TrimSuffix(host, ":443")
+	}
+	s.publish = u.Scheme + "://" + host
 	return nil
 }
 
@@ -105,10 +111,15 @@ func (r *run) state(name string) probe.State {
 const (
 	publishEvery = 15 * time.Second
 	publishTries = 100
+	// A store that cannot be reached is tried as often as this, for a minute.
+	unreachedTries = 5
+	// maxTold bounds what is read of what it answers.
+	maxTold = 8 << 10
 )
 
 // tell signs a report and sends it to a store, until that has taken or refused it. It returns the
-// answer as text.
+// answer as text. What was bought is not lost with a store that is away: the error has what was
+// signed, which may be sent again as it stands.
 func (s *settings) tell(ctx context.Context, p *buyer.PurchaseReport) (string, error) {
 	if p == nil {
 		return "", errors.New("-publish: nothing was told: no purchase was answered with its transaction")
@@ -118,38 +129,54 @@ func (s *settings) tell(ctx context.Context, p *buyer.PurchaseReport) (string, e
 	if err != nil {
 		return "", err
 	}
-	client := &http.Client{Timeout: time.Minute}
+	to := s.publish + "/api/purchase-report"
+	unread := func(err error) error {
+		return fmt.Errorf("-publish: %w\n-publish: to tell it later, within seven days of the purchase, POST this "+
+			"to %s: %s", err, to, body)
+	}
+	client, unreached := &http.Client{Timeout: time.Minute, Transport: s.Transport}, 0
 	for range publishTries {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.publish+"/api/purchase-report",
-			bytes.NewReader(body))
-		if err != nil {
-			return "", err
-		}
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := client.Do(req)
-		if err != nil {
-			return "", fmt.Errorf("-publish: %w", err)
-		}
-		raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-		resp.Body.Close()
-		switch {
-		case err != nil:
-			return "", fmt.Errorf("-publish: %w", err)
-		case resp.StatusCode == http.StatusOK:
-			return string(raw), nil
-		case resp.Header.Get("Retry-After") == "" || resp.StatusCode == http.StatusTooManyRequests:
-			return "", fmt.Errorf("-publish: the store answered %d: %.2000s", resp.StatusCode, raw)
-		}
+		status, retry, says, err := post(ctx, client, to, body)
 		wait := publishEvery
-		if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+		switch n, bad := strconv.Atoi(retry); {
+		case err != nil:
+			if unreached++; unreached == unreachedTries {
+				return "", unread(err)
+			}
+		case status == http.StatusOK:
+			return says, nil
+		case status >= 500 && retry == "":
+			return "", unread(fmt.Errorf("the store answered %d: %s", status, says))
+		case status == http.StatusTooManyRequests:
+			return "", unread(fmt.Errorf("the store answered %d, and takes it in %s seconds: %s", status,
+				screen.Text(retry), says))
+		case retry == "":
+			return "", fmt.Errorf("-publish: the store answered %d: %s", status, says)
+		case bad == nil:
 			wait = min(wait, time.Duration(n)*time.Second)
 		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return "", ctx.Err()
+			return "", unread(ctx.Err())
 		}
 	}
-	return "", errors.New("-publish: the network did not make the purchase final in time; the journal has its " +
-		"transaction")
+	return "", unread(errors.New("the network did not make the purchase final in time"))
+}
+
+// post sends a report once. What the store says comes as it may be shown.
+func post(ctx context.Context, client *http.Client, to string, body []byte) (status int, retry, says string,
+	err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	if err != nil {
+		return 0, "", "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, "", "", err
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxTold))
+	return resp.StatusCode, resp.Header.Get("Retry-After"), screen.Text(strings.TrimSpace(string(raw))), err
 }

@@ -2,6 +2,7 @@ package kit_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -101,5 +102,71 @@ func TestPublish(t *testing.T) {
 	if all := strings.Join(told, ""); err != nil || by.String() != p.Payer || p.ChargedTwice != "" ||
 		strings.Contains(all, "private") || strings.Contains(all, "staging") || strings.Contains(all, "rain") {
 		t.Errorf("told %s, signed by %s, %v", all, by, err)
+	}
+}
+
+// stores answers for a store, one after the other: a status, and how long to wait; 0 is no answer.
+type stores struct {
+	answers []int
+	retry   string
+	told    []string // host and body
+}
+
+func (s *stores) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	status := s.answers[min(len(s.told), len(s.answers)-1)]
+	if s.told = append(s.told, r.URL.Host+" "+string(body)); status == 0 {
+		return nil, errors.New("no route to host")
+	}
+	h := http.Header{}
+	if s.retry != "" {
+		h.Set("Retry-After", s.retry)
+	}
+	says := io.NopCloser(strings.NewReader("so\x1b[2J it is\n"))
+	return &http.Response{StatusCode: status, Header: h, Body: says}, nil
+}
+
+// TestAStoreThatIsAway: a purchase that was paid for can still be told of, whatever the store did
+// meanwhile, and what is signed names the store as it names itself.
+func TestAStoreThatIsAway(t *testing.T) {
+	key, err := wallet.ParseKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		stores
+		at, says string
+		times    int
+		later    bool
+	}{
+		"back":        {stores{answers: []int{0, 0, 200}}, "https://store.example", "", 3, false},
+		"spelled":     {stores{answers: []int{200}}, "https://Store.Example:443/", "", 1, false},
+		"gone":        {stores{answers: []int{0}}, "https://store.example", "no route to host", 5, true},
+		"out":         {stores{answers: []int{502}}, "https://store.example", "answered 502", 1, true},
+		"full":        {stores{answers: []int{429}, retry: "300"}, "https://store.example", "300 seconds", 1, true},
+		"not final":   {stores{answers: []int{409}, retry: "60"}, "https://store.example", "in time", 100, true},
+		"not willing": {stores{answers: []int{422}}, "https://store.example", `so\x1b[2J it is`, 1, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := buyer.PurchaseReport{URL: "https://door.example/paid", By: "seller", Network: "eip155:8453",
+				TxHash: "0x" + strings.Repeat("ab", 32), Payer: key.Address().String(), Status: 200}
+			_, err := kit.Program{Transport: &c.stores}.Tell(t.Context(), c.at, key, &p)
+			if (err == nil) != (c.says == "") || err != nil && (!strings.Contains(err.Error(), c.says) ||
+				strings.Contains(err.Error(), "\x1b")) || len(c.told) != c.times {
+				t.Fatalf("%s: told %d times, %v", name, len(c.told), err)
+			}
+			body := c.told[0][len("store.example "):]
+			want := p
+			if want.Sign("store.example", key, nil); !strings.HasPrefix(c.told[0], "store.example ") ||
+				!strings.Contains(body, want.Signature) {
+				t.Errorf("%s: told %s", name, c.told[0])
+			}
+			if err != nil && strings.Contains(err.Error(), body) != c.later {
+				t.Errorf("%s: what to tell later: %v", name, err)
+			}
+		})
 	}
 }

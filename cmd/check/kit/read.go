@@ -181,6 +181,9 @@ func (s *settings) rejudge(stderr io.Writer) (found, error) {
 func (s *settings) client(urls []string, most int64) (*fetch.Client, error) {
 	cfg := fetch.Config{UserAgent: "store-check/1 (+" + s.contact + ")", Unsigned: true, Timeout: s.timeout,
 		MaxBytes: most, Unrecorded: most > 0}
+	if s.Reach != nil {
+		s.Reach(&cfg)
+	}
 	if s.networks == "" && s.ports == "" && s.ca == "" && !s.local {
 		return fetch.New(cfg)
 	}

@@ -37,6 +37,7 @@ func TestAClaimIsPaidOnce(t *testing.T) {
 	in := claimOf(b, w.buy(buyer), buyer)
 	in.Said, in.Report = "It sold me \x1b[2J soup.", &bounty.Report{Status: 200, BodySHA256: strings.Repeat("ab", 32),
 		Bytes: 7, ContentType: "Application/JSON; charset=x"}
+	w.signed(&in, buyer, buyer)
 	first := w.taken(in)
 	if first.Status != bounty.StatusHeld || first.Reward != strconv.Itoa(reward) || first.Payout.Trouble != "" ||
 		first.Payout.Authorization.To != buyer.Address.Hex() {

@@ -87,6 +87,8 @@ func TestAPurchaseIsToldOf(t *testing.T) {
 		w.told(seller, host, tx, func(p *buyer.PurchaseReport) { p.URL += "?key=private" }))
 	refused("by the store", "invalid_input",
 		w.told(seller, host, tx, func(p *buyer.PurchaseReport) { p.By = record.BoughtByStore }))
+	refused("an answer without a status", "invalid_input",
+		w.told(seller, host, tx, func(p *buyer.PurchaseReport) { p.Status = 0 }))
 	refused("charged twice in one", "invalid_input", w.told(seller, host, tx, func(p *buyer.PurchaseReport) {
 		p.ChargedTwice, p.SecondTx = record.ChargedYes, tx
 	}))
@@ -126,7 +128,7 @@ func TestAPurchaseIsToldOf(t *testing.T) {
 
 	failed := w.buy(other)
 	if _, code := report(w.told(other, host, failed, func(p *buyer.PurchaseReport) {
-		p.By, p.Status = record.BoughtByStranger, 0
+		p.By, p.Status, p.BodySHA256, p.Bytes, p.ContentType = record.BoughtByStranger, 0, "", 0, ""
 	})); code != "" {
 		t.Fatalf("a stranger: %s", code)
 	}
@@ -154,5 +156,36 @@ func TestAWeekOfReports(t *testing.T) {
 		if full := e != nil && e.Code == "budget_spent" && e.Retry > 0; full != (i == 10) || err != nil && !full {
 			t.Errorf("report %d: %v", i, err)
 		}
+	}
+}
+
+// Whoever reads a purchase on its chain may claim its bounty for who paid, and says nothing of the
+// answer: what is published as the payer's word is signed by the payer. Who tells of no status
+// tells of no outcome.
+func TestNobodyTellsOfAnothersPurchaseInAClaim(t *testing.T) {
+	t.Parallel()
+	w := openTown(t, ledger.NewMem(ledger.MemOptions{}))
+	b, payer := w.post("doors.shop.example"), w.Buyers[0]
+	in := claimOf(b, w.buy(payer), payer)
+	in.Report = &bounty.Report{Status: 500}
+	w.refused("told by who read the chain", in, "invalid_input", 400)
+	w.signed(&in, w.Buyers[1], payer)
+	w.refused("signed by another", in, "claim_signature_invalid", 403)
+	in.Report = nil
+	w.taken(in)
+	other := w.post("a.example")
+	second := claimOf(other, w.buy(payer), payer)
+	second.Report = &bounty.Report{BodySHA256: strings.Repeat("ab", 32), Bytes: 7}
+	w.signed(&second, payer, payer)
+	w.taken(second)
+	third := w.post("b.example")
+	last := claimOf(third, w.buy(payer), payer)
+	last.Report = &bounty.Report{Status: 500}
+	w.signed(&last, payer, payer)
+	w.taken(last)
+	book := derive.Book{Feed: w.walks()}
+	if v := book.Purchases(); v.All.Untold != 2 ||
+		v.All.ByStrangers != (derive.Purchases{Tried: 1, Charged: 1, NotDelivered: 1}) {
+		t.Errorf("the series has %+v", v.All)
 	}
 }
