@@ -92,6 +92,7 @@ func (d *Service) board(r *http.Request) (Board, error) {
 				OpenFor/(24*time.Hour)),
 			"payout_to is the payer, or an address that the payer signed for. A payer on Solana names an EVM address " +
 				"and signs for it.",
+			"A report is published as the payer's word, so that a claim with one is signed by the payer.",
 			"Nothing is paid to addresses on the keeper's lists, and nothing at all while they cannot be read.",
 			"A refusal holds nothing: the same claim may be sent again.",
 		}}
