@@ -323,7 +323,7 @@ func (m *model) weather() {
 }
 
 // past is what happened on the chain before the store was there: payTo has been somebody's wallet.
-// The node may be slow to name a final block, while the store begins.
+// The node may be slow to name a final block while the store begins, and its first buyers come.
 func (m *model) past() {
 	const me = "past"
 	for i := range 1 + m.dice.intN(me, 8) {
@@ -370,6 +370,11 @@ func (m *model) run() {
 	const me = "driver"
 	for i := range 60 {
 		m.dice.wait(me, 4*time.Second/time.Duration(max(1, m.rush)))
+		if i == 6 { // what was slow to begin has begun: a store that sells nothing shows nothing
+			m.chain.mu.Lock()
+			m.chain.vague, m.chain.silent = false, false
+			m.chain.mu.Unlock()
+		}
 		clients.Go(func() { m.client(i) })
 		if m.rush == 0 || i%m.rush == 0 {
 			m.weather()
