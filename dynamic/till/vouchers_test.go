@@ -25,7 +25,7 @@ func vouching(t *testing.T) *model {
 	m := &model{t: t, both: true, age: time.Minute, chain: newFakeChain(),
 		db: ledger.NewMem(ledger.MemOptions{Calm: true})}
 	m.calm.Store(true)
-	m.chain.delay = modelDelay
+	m.chain.delay, m.chain.holds = modelDelay, true
 	m.start(site)
 	time.Sleep(5 * time.Second) // withdrawals are seen
 	return m
