@@ -56,6 +56,8 @@
 //     refund is made once a day and for no less than it costs, and both are paid out of a budget of
 //     the day ([Limits.Gas]) unless the channel has brought more than they cost. Whoever deposits
 //     and takes back again costs the store that budget, and is then told to withdraw by itself.
+//   - A contract that denies in the block what it accepts while it is tried makes claims revert.
+//     Each that does is followed by a longer pause, up to an eighth of the delay ([Row.ClaimFrom]).
 //   - Somebody can name another as payer of a channel and fund it, with a collector of its own.
 //     Vouchers by another key than the payer's are taken only where the payer itself signed for
 //     this channel before us ([Row.Consented]), and whoever has such a key is not the payer: its
@@ -124,6 +126,7 @@ type Row struct {
 	Shown  int64   `json:"shown,omitzero"`
 	Refund *Refund `json:"refund,omitzero"` // under way
 	Signed *Signed `json:"signed,omitzero"` // of what was given back, or could be
+	Denied *Denied `json:"denied,omitzero"` // of its newest claims
 	// Refunded is when the newest refund was begun, and Returned what came of the last one that was
 	// made.
 	Refunded time.Time `json:"refunded,omitzero"`
@@ -165,6 +168,14 @@ type Refund struct {
 type Signed struct {
 	Amount int64  `json:"amount"`
 	Nonce  uint64 `json:"nonce"`
+}
+
+// Denied are claims that reverted one after the other, though each went through when it was tried:
+// a contract may deny in a block what it signed.
+type Denied struct {
+	Times   int       `json:"times"`
+	At      time.Time `json:"at"`      // of the newest
+	Claimed int64     `json:"claimed"` // of the channel then; any more of it ends them
 }
 
 // Returned is money that went back to the payer.

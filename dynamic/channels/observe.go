@@ -157,6 +157,21 @@ func Proves(tx ledger.Tx, b Bid) (bool, error) {
 	return !r.Public(b.Voucher.Max) && b.Voucher.Max > b.Seen.Claimed, nil
 }
 
+// Deny notes that a transaction which claimed a channel reverted. One that claimed others too may
+// have failed by them: then nothing is known but that it goes alone from now on.
+func Deny(tx ledger.Tx, network, id string, alone bool) error {
+	r, err := Read(tx, network, id)
+	if err != nil {
+		return err
+	}
+	d := &Denied{Times: r.Denials(), At: tx.Now(), Claimed: r.Seen.Claimed}
+	if alone || d.Times == 0 {
+		d.Times++
+	}
+	r.Denied = d
+	return save(tx, network, r)
+}
+
 // refundEvery is how often a channel is refunded at most.
 const refundEvery = 24 * time.Hour
 

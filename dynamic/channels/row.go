@@ -150,6 +150,28 @@ func (r *Row) Claim() rail.VoucherClaim {
 		Total: min(r.Charged, r.Last.Max, r.Seen.Balance)}
 }
 
+// Denials is how many claims of it reverted since one landed.
+func (r *Row) Denials() int {
+	if r.Denied == nil || r.Denied.Claimed != r.Seen.Claimed {
+		return 0
+	}
+	return r.Denied.Times
+}
+
+// doublings is how often the pause behind a claim that reverted doubles, up to an eighth of the
+// delay.
+const doublings = 6
+
+// ClaimFrom is from when on it is claimed again; zero where none reverted.
+func (r *Row) ClaimFrom() time.Time {
+	n := r.Denials()
+	if n == 0 {
+		return time.Time{}
+	}
+	longest := time.Duration(r.Channel.Delay) * time.Second / blindness
+	return r.Denied.At.Add(longest >> max(0, doublings-n))
+}
+
 // Opened is a channel that has something to be claimed, by its record of that.
 type Opened struct {
 	ID string

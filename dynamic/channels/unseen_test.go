@@ -134,3 +134,37 @@ func TestForgottenClaimShowedItsVoucher(t *testing.T) {
 		}
 	})
 }
+
+// Behind each claim that reverts is a longer pause, up to an eighth of the delay; one that failed
+// with others tells less, and one that lands ends it.
+func TestDeniedClaimsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShop(t)
+		if err := s.buy(100, state("a", 1, 1000, 0)); err != nil {
+			t.Fatal(err)
+		}
+		row := func() (r *channels.Row) {
+			s.does(func(tx ledger.Tx) (err error) { r, err = channels.Read(tx, network, "a"); return err })
+			return r
+		}
+		if r := row(); r.Denials() != 0 || !r.ClaimFrom().IsZero() {
+			t.Errorf("before any: %d, %v", r.Denials(), r.ClaimFrom())
+		}
+		const eighth = 10 * time.Second
+		for i, c := range []struct {
+			alone bool
+			times int
+			wait  time.Duration
+		}{{false, 1, eighth / 32}, {false, 1, eighth / 32}, {true, 2, eighth / 16}, {true, 3, eighth / 8},
+			{true, 4, eighth / 4}, {true, 5, eighth / 2}, {true, 6, eighth}, {true, 7, eighth}} {
+			s.does(func(tx ledger.Tx) error { return channels.Deny(tx, network, "a", c.alone) })
+			if r := row(); r.Denials() != c.times || time.Until(r.ClaimFrom()) != c.wait {
+				t.Errorf("after %d: %d, and claimed in %v", i, r.Denials(), time.Until(r.ClaimFrom()))
+			}
+		}
+		s.does(func(tx ledger.Tx) error { return channels.Observe(tx, network, state("a", 2, 1000, 100), false) })
+		if r := row(); r.Denials() != 0 || !r.ClaimFrom().IsZero() {
+			t.Errorf("after one that landed: %d, %v", r.Denials(), r.ClaimFrom())
+		}
+	})
+}

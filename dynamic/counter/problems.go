@@ -161,7 +161,12 @@ var problems = []row{
 		detail: plain("This authorization was used or presented before and this request does not prove to come from " +
 			"its sender. This request charged nothing. If the wallet is yours, everything bought with it is at POST " +
 			"/api/claims."),
-		next: func(_ *Counter, e *till.Error) string { return usedNext[e.Payment.Billed] },
+		next: func(c *Counter, e *till.Error) string {
+			if e.Escrowed {
+				return c.escrowed()
+			}
+			return usedNext[e.Payment.Billed]
+		},
 		extra: func(*Counter, *till.Error) map[string]any {
 			return map[string]any{"charged_now": false}
 		}},
@@ -328,6 +333,14 @@ var usedNext = map[string]string{
 		"payment for a new purchase.",
 	"unknown": "It may have paid: do not sign another one for the same order. Prove the wallet at POST " +
 		"/api/claims/challenge and POST /api/claims, which tell.",
+}
+
+// escrowed says how a payment comes back that an escrow holds for no order that is known.
+func (c *Counter) escrowed() string {
+	return "It went into the escrow, and no order here is known to have it, as after the loss of a ledger: do not " +
+		"sign another one for the same order. What nobody captures is yours: from captureDeadline of its terms " +
+		"on the wallet that paid takes it back, alone, by reclaim, with the payment's information as the event " +
+		"PaymentAuthorized of its transaction has it. " + c.BaseURL + "/holds has the call."
 }
 
 func noRoom(why func(*till.Error) string) text {

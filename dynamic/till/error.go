@@ -35,6 +35,9 @@ type Error struct {
 	Reason  string               // why the network takes no payment
 	// Elsewhere says that other networks take payments for the same.
 	Elsewhere bool
+	// Escrowed says of a payment that was used before that it went into an escrow, and that no
+	// order here is known to have it.
+	Escrowed bool
 	// OfClient says of a budget that the client's own part is spent and there is some for others.
 	OfClient bool
 	LeftOut  []LeftOut // every network, where none takes a payment

@@ -138,6 +138,9 @@ func (t *Till) claimedBy(ctx context.Context, c Claim, p *rail.Payment) (string,
 	} else if bought.Spent != nil {
 		return "no", nil
 	}
+	if bought.InEscrow() || bought.State == Released { // as the escrow's events say, not the payment's
+		return bought.Billed(), nil
+	}
 	return t.charged(ctx, readUsed, &bought.Payment, bought.settling().Signed(bought.ID), bought.Verified), nil
 }
 
@@ -153,8 +156,10 @@ func (t *Till) alreadyUsed(ctx context.Context, p *rail.Payment) error {
 		if billed, err = t.claimedBy(ctx, c, p); err != nil {
 			return err
 		}
-	} else {
-		billed = t.charged(ctx, readUsed, p, nil, rail.Verified{})
+	} else if billed = t.charged(ctx, readUsed, p, nil, rail.Verified{}); billed == "yes" && p.Returnable() {
+		// The store was restored from before its order: nobody completes it, and it was paid into
+		// an escrow, not to the store.
+		return (&Error{Code: CodeAlreadyUsed, Escrowed: true}).paid("unknown", "never")
 	}
 	return usedError(billed)
 }

@@ -25,7 +25,7 @@ func vouching(t *testing.T) *model {
 	m := &model{t: t, both: true, age: time.Minute, chain: newFakeChain(),
 		db: ledger.NewMem(ledger.MemOptions{Calm: true})}
 	m.calm.Store(true)
-	m.chain.delay = modelDelay
+	m.chain.delay, m.chain.holds = modelDelay, true
 	m.start(site)
 	time.Sleep(5 * time.Second) // withdrawals are seen
 	return m
@@ -202,5 +202,33 @@ func TestRevertedRefundIsNotSold(t *testing.T) {
 		}
 		s.balance = c.Balance
 		m.buys(s, "") // with a deposit
+	})
+}
+
+// A contract that denies each time in the block what it accepted before has few claims reverted by
+// it in a day, and others are claimed and sold to meanwhile.
+func TestDeniedClaimsAreFew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := vouching(t)
+		defer func() { m.stop() }()
+		m.chain.gasPrice = 20
+		s := newSpender("code:spender", modelDelay)
+		m.buys(s, "")
+		traps := func(is bool) { fakeHarness{t, m.chain}.with(func(c *fakeChain) { c.traps["code:spender"] = is }) }
+		traps(true)
+		for range 6 * 360 {
+			time.Sleep(8 * time.Second)
+			m.seal()
+		}
+		// An eighth of an hour is the longest pause.
+		if n := len(m.chain.reverted); n < 4 || n > 2*(6*8+6) {
+			t.Errorf("in six hours %d claims reverted", n)
+		}
+		other := newSpender("spender", modelDelay)
+		m.buys(other, "")
+		m.claimed(other, other.spent)
+		traps(false)
+		m.claimed(s, s.spent)
 	})
 }

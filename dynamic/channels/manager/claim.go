@@ -19,6 +19,7 @@ type due struct {
 	rail.VoucherClaim
 	brings int64
 	urgent bool // its payer withdraws
+	alone  bool // others are not to fail by it
 }
 
 // claims claims what is worth it.
@@ -50,7 +51,7 @@ func (r *round) claims(ctx context.Context) error {
 	}
 	for len(all) > 0 {
 		n := 1
-		for n < len(all) && n < rows && all[n-1].Channel.Signer != "" && all[n].Channel.Signer != "" {
+		for n < len(all) && n < rows && !all[n-1].alone && !all[n].alone {
 			n++
 		}
 		if err := r.claim(ctx, all[:n]); err != nil {
@@ -63,7 +64,8 @@ func (r *round) claims(ctx context.Context) error {
 
 // due is what is to be claimed of a channel at present, if it is to be.
 func (r *round) due(row *channels.Row, o channels.Opened, now time.Time) (due, bool) {
-	d := due{VoucherClaim: row.Claim(), urgent: row.Seen.Withdrawing > 0}
+	d := due{VoucherClaim: row.Claim(), urgent: row.Seen.Withdrawing > 0,
+		alone: row.Channel.Signer == "" || row.Denials() > 0}
 	d.brings = d.Total - row.Seen.Claimed
 	if row.Lost() > 0 {
 		r.cfg.Log.Error("a channel holds less than was sold out of it", "network", r.id, "channel", o.ID, "payer",
@@ -75,7 +77,7 @@ func (r *round) due(row *channels.Row, o channels.Opened, now time.Time) (due, b
 	}
 	full := 2*row.AtRisk() >= most
 	switch {
-	case r.busy[o.ID], d.brings <= 0, row.Refund != nil:
+	case r.busy[o.ID], d.brings <= 0, row.Refund != nil, now.Before(row.ClaimFrom()):
 		return d, false
 	case d.urgent, full:
 		return d, true

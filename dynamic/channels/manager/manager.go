@@ -23,7 +23,8 @@
 //
 // One row that reverts would undo a whole claim. So every row is tried alone before, those that
 // fail are left out and told, and vouchers that a contract signs go each by itself: what a contract
-// accepts while it is tried it may refuse in the block.
+// accepts while it is tried it may refuse in the block. A channel whose claim reverted goes by
+// itself too, and after a pause that grows with each that does.
 package manager
 
 import (

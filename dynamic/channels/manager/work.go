@@ -49,8 +49,12 @@ func (r *round) begin(ctx context.Context, w work, p *rail.Payment, arrow func(l
 	return r.drive(ctx, w, s)
 }
 
-// goOn drives what is under way, and notes which channels it is of.
+// goOn drives what is under way, and notes which channels it is of. What it would wait behind is
+// out of the way before.
 func (r *round) goOn(ctx context.Context) error {
+	if err := r.fillLeft(ctx); err != nil {
+		return err
+	}
 	var all []work
 	err := r.view(ctx, func(tx ledger.Tx) error {
 		all = nil
@@ -78,7 +82,7 @@ func (r *round) goOn(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.fillLeft(ctx)
+	return nil
 }
 
 // fillLeft uses up the numbers of transactions that are no work any more: one that reverted too
@@ -144,10 +148,14 @@ func (r *round) drive(ctx context.Context, w work, s *settle.Settlement) error {
 	if landed && o.news.Final || over {
 		return r.write(ctx, func(tx ledger.Tx) error {
 			for i, total := range w.Totals {
-				if !landed || total == 0 {
-					continue
+				var err error
+				switch {
+				case landed && total > 0:
+					err = channels.Claimed(tx, r.id, w.Channels[i], total, o.news.Proof.Tx)
+				case over && w.Kind == rail.MethodClaims:
+					err = channels.Deny(tx, r.id, w.Channels[i], len(w.Channels) == 1)
 				}
-				if err := channels.Claimed(tx, r.id, w.Channels[i], total, o.news.Proof.Tx); err != nil {
+				if err != nil {
 					return err
 				}
 			}
