@@ -1,6 +1,7 @@
 package onchaintest_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -145,10 +146,16 @@ func TestAPurchaseIsToldOf(t *testing.T) {
 	}
 }
 
-// Nobody fills the record: a domain has ten a week.
+// Nobody fills the record: a domain has ten a week, and what is beyond them costs no look.
 func TestAWeekOfReports(t *testing.T) {
 	t.Parallel()
 	w := openTown(t, ledger.NewMem(ledger.MemOptions{}))
+	read, reads := w.cfg.Read, 0
+	w.cfg.Read = func(ctx context.Context, url string) (bounty.Door, error) {
+		reads++
+		return read(ctx, url)
+	}
+	w.desk = w.replica(w.cfg)
 	for i := range 11 {
 		tx := w.buy(w.Buyers[i%3])
 		_, err := w.desk.Report(t.Context(), w.told(w.Buyers[i%3], "a.shop.example", tx, nil), "client")
@@ -156,6 +163,9 @@ func TestAWeekOfReports(t *testing.T) {
 		if full := e != nil && e.Code == "budget_spent" && e.Retry > 0; full != (i == 10) || err != nil && !full {
 			t.Errorf("report %d: %v", i, err)
 		}
+	}
+	if reads != 10 {
+		t.Errorf("the door was read %d times for ten reports that were taken", reads)
 	}
 }
 
