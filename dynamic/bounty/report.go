@@ -167,6 +167,9 @@ func (d *Service) signedBy(ctx context.Context, in *buyer.PurchaseReport, client
 	if err != nil {
 		return route.Invalid(problem.Field{Field: "payer", Problem: "is not an address of " + in.Network})
 	}
+	if err := d.notOwn(who.Address); err != nil {
+		return err
+	}
 	text := in.Text(d.host)
 	if in.Signature == "" {
 		return &problem.Error{Code: "invalid_input", Fields: []problem.Field{{Field: "payer_signature",

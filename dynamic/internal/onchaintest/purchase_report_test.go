@@ -146,6 +146,26 @@ func TestAPurchaseIsToldOf(t *testing.T) {
 	}
 }
 
+// What the store's own wallet bought is on the record as that: nobody claims a bounty with it, and
+// it is told of no second time.
+func TestTheStoresOwnPurchaseIsNotClaimed(t *testing.T) {
+	t.Parallel()
+	w := openTown(t, ledger.NewMem(ledger.MemOptions{}))
+	own := w.Buyers[0]
+	w.cfg.Own = []string{strings.ToLower(own.Address.Hex())}
+	w.desk = w.replica(w.cfg)
+	b := w.post("doors.shop.example")
+	tx := w.buy(own)
+	w.refused("claimed by who read the chain", claimOf(b, tx, own), "invalid_input", 400)
+	_, err := w.desk.Report(t.Context(), w.told(own, "doors.shop.example", tx, nil), "client")
+	if e, is := errors.AsType[*problem.Error](err); !is || e.Code != "invalid_input" {
+		t.Errorf("told of: %v", err)
+	}
+	if all := w.walks(); len(all) != 0 || w.status(b.ID) != bounty.StatusOpen {
+		t.Errorf("on the record: %+v, the bounty is %s", all, w.status(b.ID))
+	}
+}
+
 // Nobody fills the record: a domain has ten a week, and what is beyond them costs no look.
 func TestAWeekOfReports(t *testing.T) {
 	t.Parallel()
