@@ -145,9 +145,9 @@ func TestTwentyWeeksOfErrors(t *testing.T) {
 	}
 }
 
-// TestAnErrorOfALookThatIsGone has a keeper withdraw what an honest row was judged by, and then call
-// it an error of the instrument on a look that he made up: nobody can hold that against the row's
-// own any more, and it is refused. Withdrawn behind the erratum it is not.
+// TestAnErrorOfALookThatIsGone has a keeper withdraw what an honest row was judged by, and then
+// call it an error of the instrument on a look that he made up: nobody can hold that against the
+// row's own any more, and it is refused. Withdrawn behind the erratum it is not.
 func TestAnErrorOfALookThatIsGone(t *testing.T) {
 	trees := map[string]fstest.MapFS{}
 	for _, before := range []bool{true, false} {

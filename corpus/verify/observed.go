@@ -123,8 +123,8 @@ func (c *checker) basis(n int, row record.Row, round record.Round) (string, erro
 	return RestsOnAgain, err
 }
 
-// ownLook is what the row of an instrument_error was judged by, nil where that is not kept. What was
-// gone before showed nobody that the row was false.
+// ownLook is what the row of an instrument_error was judged by, nil where that is not kept. What
+// was gone before showed nobody that the row was false.
 func (c *checker) ownLook(o record.Observation, row record.Row, round record.Round) ([]byte, error) {
 	switch by, gone := c.withdrawn[row.EvidenceDigest]; {
 	case gone && by < o.Number && o.Erratum.Kind != "":

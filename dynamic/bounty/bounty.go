@@ -148,8 +148,8 @@ type Config struct {
 	// believed.
 	Ready   func(ctx context.Context, network string) error
 	Account Account // nil: no rewards are paid
-	// Own are the addresses of the store's own wallets that buy: what they bought is on the record as
-	// the store's, once.
+	// Own are the addresses of the store's own wallets that buy: what they bought is on the record
+	// as the store's, once.
 	Own     []string
 	Wallets Wallets
 	Screen  *Screen // nil: no rewards are paid
@@ -193,8 +193,8 @@ func (d *Service) notOwn(payer string) error {
 	if !slices.ContainsFunc(d.cfg.Own, func(own string) bool { return spelled(own) == spelled(payer) }) {
 		return nil
 	}
-	return route.Invalid(problem.Field{Field: "payer", Problem: "is a wallet of this store's, whose purchases it puts " +
-		"on the record itself"})
+	return route.Invalid(problem.Field{Field: "payer", Problem: "is a wallet of this store's, whose purchases it " +
+		"puts on the record itself"})
 }
 
 // ErrNone says that no bounty has an id.

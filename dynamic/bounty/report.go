@@ -99,7 +99,7 @@ func (d *Service) Report(ctx context.Context, in buyer.PurchaseReport, client st
 		if err = errors.Join(err, d.uncredited(tx, &in)); err != nil {
 			return err
 		}
-		// The door is named as it will be but for its port and case: what is beyond the week costs no
+		// The door is named as it will be but for port and case: what is beyond the week costs no
 		// look at it.
 		door, err := url.Parse(in.URL)
 		if err != nil {
@@ -281,7 +281,8 @@ type reportCount struct {
 	n   int64
 }
 
-// roomFor are the counts of this week that a walk of a host is in. It is an error where one is full.
+// roomFor are the counts of this week that a walk of a host is in. It is an error where one is
+// full.
 func roomFor(tx ledger.Tx, host string) (counts []reportCount, err error) {
 	now := tx.Now().UTC()
 	week := record.ISOWeek(now)
