@@ -8,6 +8,7 @@ import (
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/corpus/networks"
 
+	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/screen"
 	"store.example/agentstore/corpus/tier"
 )
@@ -151,7 +152,9 @@ func weekSections(b derive.WeekView) []Section {
 		line("Not ready", func(w *derive.Week) int64 { return w.NotReady }, probed),
 		line("Unreachable", func(w *derive.Week) int64 { return w.Unreachable }, probed),
 		line("Our instrument's fault", func(w *derive.Week) int64 { return w.Degraded }, probed),
-		line("Missed by us", func(w *derive.Week) int64 { return w.NotProbed - w.NotExercised }, due),
+		line("Missed by us", (*derive.Week).Missed, due),
+		line("Turned away at the door", func(w *derive.Week) int64 { return w.Gap(record.ReasonChallenged) }, due),
+		line("Asked not to be checked", func(w *derive.Week) int64 { return w.Gap(record.ReasonOptedOut) }, due),
 		line("Not exercised", func(w *derive.Week) int64 { return w.NotExercised }, due),
 		line("Verdicts corrected since", func(w *derive.Week) int64 { return w.Errors.Corrected },
 			func(w *derive.Week) int64 { return w.Errors.Verdicts }),

@@ -208,7 +208,7 @@ func overview(p CorpusParts) []Section {
 			{Name: "Ready", Value: fmt.Sprintf("%d of %d probed", w.Ready, w.HostsProbed)},
 			{Name: "Not ready", Value: fmt.Sprintf("%d of %d probed", w.NotReady, w.HostsProbed)},
 			{Name: "Unreachable", Value: fmt.Sprintf("%d of %d probed", w.Unreachable, w.HostsProbed)},
-			{Name: "Missed by us", Value: fmt.Sprintf("%d of %d due", w.NotProbed-w.NotExercised, w.HostsDue)},
+			{Name: "Missed by us", Value: fmt.Sprintf("%d of %d due", w.Missed(), w.HostsDue)},
 			{Name: "Coverage", Value: caution(w.CoverageSuspect)},
 		}},
 	}

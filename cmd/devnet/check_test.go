@@ -104,7 +104,7 @@ func (s *stall) passesCheck(t *testing.T) {
 // it: a calendar, a door, and the wallet that buys there.
 func (s *stall) sellsWhatNeedsOthers(t *testing.T) {
 	t.Parallel()
-	key, err := wallet.ParseKey(s.net.Buyers[4].Hex())
+	key, err := wallet.ParseKey(s.net.Buyers[2].Hex())
 	if err != nil {
 		t.Fatal(err)
 	}

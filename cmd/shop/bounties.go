@@ -93,7 +93,11 @@ func (s *Shop) openBounties(key *attest.Key, ready func(context.Context, string)
 	if account != nil {
 		screen = &bounty.Screen{Sources: s.Config.Bounties.Screen, Load: s.loadScreen, Log: s.Log}
 	}
-	s.Bounties, err = bounty.New(bounty.Config{BaseURL: s.Config.BaseURL, DB: s.DB, Key: key, Rails: s.Rails,
+	var own []string
+	if s.launch.purse != nil {
+		own = append(own, s.launch.purse.Account)
+	}
+	s.Bounties, err = bounty.New(bounty.Config{BaseURL: s.Config.BaseURL, Own: own, DB: s.DB, Key: key, Rails: s.Rails,
 		Ready:   ready,
 		Account: account, Wallets: s.Till, Screen: screen, Chrome: s.chrome, Log: s.Log,
 		Read: func(ctx context.Context, raw string) (bounty.Door, error) {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json/v2"
 	"errors"
 	"fmt"
@@ -10,7 +12,9 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"store.example/agentstore/corpus/derive"
@@ -20,6 +24,7 @@ import (
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/corpus/record/recordtest"
 	"store.example/agentstore/corpus/rejudge"
+	"store.example/agentstore/corpus/rule"
 	"store.example/agentstore/corpus/seal"
 	"store.example/agentstore/corpus/verify"
 )
@@ -137,6 +142,66 @@ func TestTwentyWeeksOfErrors(t *testing.T) {
 	report, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: rejudge.Batteries{}})
 	if err != nil || len(report.Problems) > 0 || len(report.Errata) != 9 {
 		t.Errorf("%v %v %+v", err, report.Problems, report.Errata)
+	}
+}
+
+// TestAnErrorOfALookThatIsGone has a keeper withdraw what an honest row was judged by, and then
+// call it an error of the instrument on a look that he made up: nobody can hold that against the
+// row's own any more, and it is refused. Withdrawn behind the erratum it is not.
+func TestAnErrorOfALookThatIsGone(t *testing.T) {
+	trees := map[string]fstest.MapFS{}
+	for _, before := range []bool{true, false} {
+		w := recordtest.Writer(t)
+		d := yearOf(t, 5, wall, true)
+		d.Sequence = 1
+		round, at := recordtest.Seal(t, w, d), d.TakenAt.Add(time.Hour).Format(time.RFC3339)
+		raw, err := recordtest.Open(t, w).Log.Entry(round.FirstLeaf + 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, err := record.ParseRow(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, j := recordtest.LookBy(t, probe.V2, row.URL, recordtest.Answered{Answer: doorOf(t, "ready", row.URL)},
+			d.TakenAt.Add(-time.Hour))
+		if raw, err = j.Encode(); err != nil {
+			t.Fatal(err)
+		}
+		gone := record.Observation{At: at, Kind: record.ObservationWithdrawn,
+			Withdrawn: &record.Withdrawn{SHA256: row.EvidenceDigest, Reason: "The host asked for it."}}
+		sum := sha256.Sum256(raw)
+		lie := record.Observation{At: at, Kind: record.ObservationErratum, Judgement: string(raw),
+			Erratum: &record.Erratum{Leaf: round.FirstLeaf + 2, Reason: "A wall.", VerdictNow: record.VerdictReady,
+				Kind: record.ErratumError, Cause: record.CauseBotWall, EvidenceDigest: hex.EncodeToString(sum[:]),
+				Checks: row.Failed}}
+		if !before {
+			_, e, again, err := rejudge.Correct(recordtest.Open(t, w), round.FirstLeaf+2, rejudge.Ground{
+				Reason: "A wall.", Cause: record.CauseBotWall, Battery: probe.V2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			lie.Erratum, lie.Judgement = &e, string(again)
+		}
+		all := []record.Observation{gone, lie}
+		if !before {
+			all = []record.Observation{lie, gone}
+		}
+		for _, o := range all {
+			if _, err := w.Observe(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := verify.Record(t.Context(), os.DirFS(w.Dir), w.Ring, verify.RecordOptions{Judge: rejudge.Batteries{}})
+		if err != nil || (len(r.Problems) == 1 && r.Problems[0].Rule == rule.ErratumBasis) != before ||
+			!before && len(r.Problems) > 0 {
+			t.Errorf("withdrawn before it %v: %v, %+v", before, err, r.Problems)
+		}
+		trees[fmt.Sprint(before)] = recordtest.MapFS(t, w.Dir)
+	}
+	needsPython(t)
+	if says := verdicts(t, t.TempDir(), trees); len(says) != 1 || !strings.Contains(says["true"], "erratum.basis") {
+		t.Errorf("the verifier from the page says %q", says)
 	}
 }
 

@@ -93,6 +93,23 @@ func (w *Week) add(r *record.Round, row *record.Row) {
 	}
 }
 
+// Gap counts the rows that are no observation for a reason.
+func (w *Week) Gap(reason string) (n int64) {
+	for _, c := range w.Gaps {
+		if c.Name == reason {
+			n = c.Count
+		}
+	}
+	return n
+}
+
+// Missed counts the hosts that were not probed and might have been: no bot wall answered, the
+// host's own file did not ask to be left alone, and the door was not asked in a way that is not its
+// own.
+func (w *Week) Missed() int64 {
+	return w.NotProbed - w.NotExercised - w.Gap(record.ReasonChallenged) - w.Gap(record.ReasonOptedOut)
+}
+
 func distinct(names []string) []string {
 	out := slices.Clone(names)
 	slices.Sort(out)

@@ -105,12 +105,10 @@ func (o Observation) Keeps(w Observation, counts bool) error {
 	switch {
 	case o.Erratum != nil && counts:
 		return rule.WithdrawnBasis.Errorf("the erratum of observation %d, which counts, rests on what is "+
-			"withdrawn; hint: "+
-			"another erratum of its row takes its place first", o.Number)
+			"withdrawn; hint: another erratum of its row takes its place first", o.Number)
 	case o.Refresh != nil && ISOWeek(moment(w.At)) <= ISOWeek(moment(o.At)):
 		return rule.WithdrawnBasis.Errorf("the refresh of observation %d rests on what is withdrawn in its own "+
-			"week; hint: "+
-			"withdraw it in the week after %s", o.Number, ISOWeek(moment(o.At)))
+			"week; hint: withdraw it in the week after %s", o.Number, ISOWeek(moment(o.At)))
 	}
 	return nil
 }

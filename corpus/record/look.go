@@ -107,8 +107,7 @@ func (l Look) Of(row Row, elsewhere bool) error {
 		return rule.JudgementDoor.Errorf("of %s it is of the url %.200q by battery %s", row.Host, l.URL, l.Battery)
 	case !elsewhere && !slices.Contains(l.Started, row.ObservedAt):
 		return rule.JudgementDoor.Errorf("of %s observed_at is %s, and the look began at %.200s", row.Host,
-			row.ObservedAt,
-			strings.Join(l.Started, ", "))
+			row.ObservedAt, strings.Join(l.Started, ", "))
 	}
 	return nil
 }
@@ -140,8 +139,7 @@ func (l Look) Corrects(row Row, at string) error {
 	for _, began := range l.Started {
 		if began > at || !IsSecond(began) || !inWeek(began, row.Week) {
 			return rule.ErratumBasis.Errorf("the row is of %s, and what the erratum of %s rests on began at %.40s",
-				row.Week,
-				at, began)
+				row.Week, at, began)
 		}
 	}
 	return nil

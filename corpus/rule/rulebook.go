@@ -125,7 +125,8 @@ func RuleTable() []RuleEntry {
 			"an older battery, or on a paid walk " +
 			"of another door or week, or one that failed, or gives another verdict than `ready`. An " +
 			"`instrument_error` of a row without a verdict or with the same one, whose checks are not those that " +
-			"were told falsely, or that rests on a look which is not the row's own."},
+			"were told falsely, or that rests on a look which is not the row's own, or of a row whose own was " +
+			"withdrawn before it."},
 		{WordsMissing, "Words that are not there although none withdrew them."},
 		{WordsWithdrawn, "Words that are there although an observation withdrew them."},
 		{WordsForm, "A file of words that is not of its form."},

@@ -101,9 +101,7 @@ func (c *checker) basis(n int, row record.Row, round record.Round) (string, erro
 	}
 	own, err := c.ownLook(o, row, round)
 	look, fault := record.ReadLook(raw)
-	if err == nil {
-		err = fault
-	}
+	err = cmp.Or(err, fault)
 	if err == nil {
 		err = cmp.Or(look.Corrects(row, o.At), o.Erratum.Errs(row, nil), o.Erratum.ErrsOn(row, raw, own))
 	}
@@ -125,16 +123,17 @@ func (c *checker) basis(n int, row record.Row, round record.Round) (string, erro
 	return RestsOnAgain, err
 }
 
-// ownLook is what the row of an instrument_error was judged by, nil where that is not kept.
+// ownLook is what the row of an instrument_error was judged by, nil where that is not kept. What
+// was gone before showed nobody that the row was false.
 func (c *checker) ownLook(o record.Observation, row record.Row, round record.Round) ([]byte, error) {
-	if o.Erratum.Kind == "" || row.EvidenceDigest == "" || c.withdrawn[row.EvidenceDigest] > 0 {
+	switch by, gone := c.withdrawn[row.EvidenceDigest]; {
+	case gone && by < o.Number && o.Erratum.Kind != "":
+		return nil, rule.ErratumBasis.Errorf("what the row was judged by was withdrawn by observation %d before it", by)
+	case gone || o.Erratum.Kind == "" || row.EvidenceDigest == "":
 		return nil, nil
 	}
 	part := int((o.Erratum.Leaf - round.FirstLeaf) / record.MaxPartRows)
-	raw, err := c.packs.Judgement(round.Sequence, part, row)
-	if err != nil { // the pack's own fault is told where packs are checked
-		return nil, nil
-	}
+	raw, _ := c.packs.Judgement(round.Sequence, part, row) // its own fault is told where packs are checked
 	return raw, nil
 }
 
@@ -151,8 +150,7 @@ func (c *checker) looked(o record.Observation) (raw []byte, gone bool, err error
 	switch {
 	case there && gone:
 		return nil, false, rule.EvidenceWithdrawn.Errorf("what it was judged by is there, and observation %d "+
-			"withdrew it",
-			by)
+			"withdrew it", by)
 	case gone:
 		return nil, true, nil
 	case !there && !c.holds("evidence"):
@@ -160,8 +158,7 @@ func (c *checker) looked(o record.Observation) (raw []byte, gone bool, err error
 		return nil, false, nil
 	case !there:
 		return nil, false, rule.EvidenceMissing.Errorf("%s is not there, by which it was judged, and nothing "+
-			"withdrew it",
-			name)
+			"withdrew it", name)
 	}
 	member, err := fs.ReadFile(c.fsys, name)
 	if err == nil {

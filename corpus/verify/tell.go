@@ -32,8 +32,7 @@ func (s *step) tell() error {
 		s.out.Hosts = append(s.out.Hosts, now)
 		if f.old != nil && f.old.Tier != now.Tier && f.old.Tier != "" {
 			s.out.Changes = append(s.out.Changes, FollowedChange{Kind: "tier", Host: f.name, From: f.old.Tier,
-				To:     now.Tier,
-				Detail: now.Line})
+				To: now.Tier, Detail: now.Line})
 		}
 	}
 	return nil
@@ -87,8 +86,7 @@ func (s *step) tellNews(o record.Observation) error {
 		round, ok := s.roundAt(leaf)
 		if !ok || round.TakenAt > o.At {
 			return followAt("observations/"+o.File(), rule.ErratumRow,
-				fmt.Errorf("it corrects leaf %d, which is no row "+
-					"of a round before it", leaf))
+				fmt.Errorf("it corrects leaf %d, which is no row of a round before it", leaf))
 		}
 		raw, err := s.log.Entry(leaf)
 		if err != nil {

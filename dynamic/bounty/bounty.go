@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,7 +33,9 @@ import (
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/corpus/record"
 	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/route"
 	"store.example/agentstore/templates"
 )
 
@@ -145,6 +148,9 @@ type Config struct {
 	// believed.
 	Ready   func(ctx context.Context, network string) error
 	Account Account // nil: no rewards are paid
+	// Own are the addresses of the store's own wallets that buy: what they bought is on the record
+	// as the store's, once.
+	Own     []string
 	Wallets Wallets
 	Screen  *Screen // nil: no rewards are paid
 	// Read reads the terms of a door. What its guard, or the host itself, refuses is an error of
@@ -180,6 +186,15 @@ func New(cfg Config) (*Service, error) {
 		d.nets[r.Info().Network] = r
 	}
 	return d, nil
+}
+
+// notOwn refuses a payer that is a wallet of the store's.
+func (d *Service) notOwn(payer string) error {
+	if !slices.ContainsFunc(d.cfg.Own, func(own string) bool { return spelled(own) == spelled(payer) }) {
+		return nil
+	}
+	return route.Invalid(problem.Field{Field: "payer", Problem: "is a wallet of this store's, whose purchases it " +
+		"puts on the record itself"})
 }
 
 // ErrNone says that no bounty has an id.

@@ -217,6 +217,9 @@ func (d *Service) mayPay(ctx context.Context, in *ClaimRequest, b *Bounty, clien
 			", where the door is paid"})
 	}
 	in.Payer = who.Address
+	if err := d.notOwn(in.Payer); err != nil {
+		return err
+	}
 	if !isTransaction(chain.Namespace, in.TxHash) {
 		return route.Invalid(problem.Field{Field: "tx_hash", Problem: "is not the hash of a transaction on " +
 			b.Network})

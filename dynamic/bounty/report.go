@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -95,7 +96,17 @@ func (d *Service) Report(ctx context.Context, in buyer.PurchaseReport, client st
 			return err
 		}
 		found = false
-		return errors.Join(err, d.uncredited(tx, &in))
+		if err = errors.Join(err, d.uncredited(tx, &in)); err != nil {
+			return err
+		}
+		// The door is named as it will be but for port and case: what is beyond the week costs no
+		// look at it.
+		door, err := url.Parse(in.URL)
+		if err != nil {
+			return route.Invalid(problem.Field{Field: "url", Problem: "is no address"})
+		}
+		_, err = roomFor(tx, strings.ToLower(door.Hostname()))
+		return err
 	})
 	if err != nil || found {
 		return d.reported(done), down(err)
@@ -155,6 +166,9 @@ func (d *Service) signedBy(ctx context.Context, in *buyer.PurchaseReport, client
 	who, err := wallet.NewAccount(chain, in.Payer)
 	if err != nil {
 		return route.Invalid(problem.Field{Field: "payer", Problem: "is not an address of " + in.Network})
+	}
+	if err := d.notOwn(who.Address); err != nil {
+		return err
 	}
 	text := in.Text(d.host)
 	if in.Signature == "" {
@@ -238,27 +252,16 @@ func (d *Service) keepReport(tx ledger.Tx, in *buyer.PurchaseReport, done *repor
 	if err := d.uncredited(tx, in); err != nil {
 		return err
 	}
-	now := tx.Now().UTC()
-	week := record.ISOWeek(now)
-	domain := census.Registrable(done.Walk.Host)
-	for _, of := range []struct {
-		key  []byte
-		most int64
-	}{{reportsKey(week, domain), maxReportsOfDomain}, {reportsKey(week), maxReports}} {
-		n, err := ledger.Count(tx, of.key)
-		if err != nil {
-			return err
-		}
-		if n >= of.most {
-			return &problem.Error{Code: "budget_spent", Retry: monday(now).AddDate(0, 0, 7).Sub(now),
-				Detail: fmt.Sprintf("Nothing was taken: %d purchases are told of in a week, %d of one domain.",
-					maxReports, maxReportsOfDomain), Next: "Tell of a purchase of next week."}
-		}
-		if err := ledger.SetCount(tx, of.key, n+1); err != nil {
+	counts, err := roomFor(tx, done.Walk.Host)
+	if err != nil {
+		return err
+	}
+	for _, c := range counts {
+		if err := ledger.SetCount(tx, c.key, c.n+1); err != nil {
 			return err
 		}
 	}
-	err := feed.Observe(tx, record.Observation{Kind: record.ObservationPaidWalk, Walk: done.Walk})
+	err = feed.Observe(tx, record.Observation{Kind: record.ObservationPaidWalk, Walk: done.Walk})
 	if err != nil {
 		return err
 	}
@@ -270,6 +273,35 @@ func (d *Service) keepReport(tx ledger.Tx, in *buyer.PurchaseReport, done *repor
 		err = errors.Join(err, tx.Set(settledKey(in.Network, one), name))
 	}
 	return errors.Join(err, ledger.SetJSON(tx, reportedKey(in.TxHash), done))
+}
+
+// reportCount is how many reports of a week there are, of all or of a domain.
+type reportCount struct {
+	key []byte
+	n   int64
+}
+
+// roomFor are the counts of this week that a walk of a host is in. It is an error where one is
+// full.
+func roomFor(tx ledger.Tx, host string) (counts []reportCount, err error) {
+	now := tx.Now().UTC()
+	week := record.ISOWeek(now)
+	for _, of := range []struct {
+		key  []byte
+		most int64
+	}{{reportsKey(week, census.Registrable(host)), maxReportsOfDomain}, {reportsKey(week), maxReports}} {
+		n, err := ledger.Count(tx, of.key)
+		if err != nil {
+			return nil, err
+		}
+		if n >= of.most {
+			return nil, &problem.Error{Code: "budget_spent", Retry: monday(now).AddDate(0, 0, 7).Sub(now),
+				Detail: fmt.Sprintf("Nothing was taken: %d purchases are told of in a week, %d of one domain.",
+					maxReports, maxReportsOfDomain), Next: "Tell of a purchase of next week."}
+		}
+		counts = append(counts, reportCount{of.key, n})
+	}
+	return counts, nil
 }
 
 // reported is the answer to a report that was taken.

@@ -27,6 +27,9 @@ const (
 	maxRemembered = 64 << 20    // bytes
 )
 
+// mirrorsTime leaves a step the time for the record itself, whatever mirrors do. Tests have less.
+var mirrorsTime = 2 * time.Minute
+
 // followFlags are the flags of -follow.
 func (s *settings) followFlags(flags *flag.FlagSet) {
 	flags.StringVar(&s.follow, "follow", "", "address of a published record, such as https://store.example/corpus, or "+
@@ -90,8 +93,10 @@ func (s *settings) step(ctx context.Context, stdout, stderr io.Writer) (code int
 		return ExitTrouble, fmt.Errorf("%s: %w", s.remember, err)
 	}
 	asked := []*verify.LogSource{source}
+	mirrored, done := context.WithTimeout(ctx, mirrorsTime)
+	defer done()
 	for _, address := range s.mirrors {
-		files, err := verify.OpenMirror(ctx, address)
+		files, err := verify.OpenMirror(mirrored, address)
 		if err != nil {
 			return ExitTrouble, err
 		}

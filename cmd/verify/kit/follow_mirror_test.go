@@ -87,6 +87,32 @@ func copied(t *testing.T, w *seal.Writer) *seal.Writer {
 	return &other
 }
 
+// TestMirrorsThatAreSlow: mirrors that do not answer are told of, and leave a step the time for the
+// record itself.
+func TestMirrorsThatAreSlow(t *testing.T) {
+	was := mirrorsTime
+	mirrorsTime = 200 * time.Millisecond
+	t.Cleanup(func() { mirrorsTime = was })
+	s := serve(t, watched(t))
+	ends := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-ends:
+		}
+	}))
+	t.Cleanup(slow.Close)
+	t.Cleanup(func() { close(ends) })
+	stop := time.AfterFunc(20*time.Second, func() { slow.CloseClientConnections() })
+	defer stop.Stop()
+	began := time.Now()
+	code, out := s.follow("-mirror", slow.URL, "-mirror", slow.URL+"/b", "-mirror", slow.URL+"/c")
+	if code != ExitUnproven || strings.Count(out, "sees the same log") != 3 || s.remembered() == "" ||
+		time.Since(began) > 10*time.Second {
+		t.Errorf("exit %d after %v: %s", code, time.Since(began), out)
+	}
+}
+
 // TestMirrorsOfTheLog: two mirrors stay consistent through a handover of the log's key, and a
 // history that one of them was shown and nobody else is cried out, whichever of the two is longer.
 // What a mirror says without the log's own signature counts for nothing.

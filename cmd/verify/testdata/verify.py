@@ -592,6 +592,8 @@ class Record:
             need("erratum.basis", not j or order(j["battery"]) >= order(row["battery"]), "rests on an older battery")
             need("erratum.basis", all(s <= o["at"] and in_week(s, row["week"]) for s in started), "rests on a look of another time")
             need("erratum.basis", not error or all(v["verdict"] == row["verdict"] for v in row.get("vantages", [])), "gainsays a vantage")
+            gone = self.withdrawn.get(row.get("evidence_digest"))
+            need("erratum.basis", not error or not j or not gone or gone["number"] > o["number"], "rests on what was gone before")
             own = self.seen.get(row.get("evidence_digest"), seen)
             need("erratum.basis", not error or not seen or own == seen, "rests on another look than the row's own")
 

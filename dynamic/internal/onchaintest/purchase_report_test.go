@@ -1,6 +1,7 @@
 package onchaintest_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -145,10 +146,36 @@ func TestAPurchaseIsToldOf(t *testing.T) {
 	}
 }
 
-// Nobody fills the record: a domain has ten a week.
+// What the store's own wallet bought is on the record as that: nobody claims a bounty with it, and
+// it is told of no second time.
+func TestTheStoresOwnPurchaseIsNotClaimed(t *testing.T) {
+	t.Parallel()
+	w := openTown(t, ledger.NewMem(ledger.MemOptions{}))
+	own := w.Buyers[0]
+	w.cfg.Own = []string{strings.ToLower(own.Address.Hex())}
+	w.desk = w.replica(w.cfg)
+	b := w.post("doors.shop.example")
+	tx := w.buy(own)
+	w.refused("claimed by who read the chain", claimOf(b, tx, own), "invalid_input", 400)
+	_, err := w.desk.Report(t.Context(), w.told(own, "doors.shop.example", tx, nil), "client")
+	if e, is := errors.AsType[*problem.Error](err); !is || e.Code != "invalid_input" {
+		t.Errorf("told of: %v", err)
+	}
+	if all := w.walks(); len(all) != 0 || w.status(b.ID) != bounty.StatusOpen {
+		t.Errorf("on the record: %+v, the bounty is %s", all, w.status(b.ID))
+	}
+}
+
+// Nobody fills the record: a domain has ten a week, and what is beyond them costs no look.
 func TestAWeekOfReports(t *testing.T) {
 	t.Parallel()
 	w := openTown(t, ledger.NewMem(ledger.MemOptions{}))
+	read, reads := w.cfg.Read, 0
+	w.cfg.Read = func(ctx context.Context, url string) (bounty.Door, error) {
+		reads++
+		return read(ctx, url)
+	}
+	w.desk = w.replica(w.cfg)
 	for i := range 11 {
 		tx := w.buy(w.Buyers[i%3])
 		_, err := w.desk.Report(t.Context(), w.told(w.Buyers[i%3], "a.shop.example", tx, nil), "client")
@@ -156,6 +183,9 @@ func TestAWeekOfReports(t *testing.T) {
 		if full := e != nil && e.Code == "budget_spent" && e.Retry > 0; full != (i == 10) || err != nil && !full {
 			t.Errorf("report %d: %v", i, err)
 		}
+	}
+	if reads != 10 {
+		t.Errorf("the door was read %d times for ten reports that were taken", reads)
 	}
 }
 
