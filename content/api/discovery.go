@@ -90,20 +90,8 @@ var discoveryDocuments = []Document{
 			"`/discovery/resources`, with their terms; the API description is the fuller source.",
 		Tags: []string{tagAgents}, Files: []Representation{{MediaType: JSON, Path: ".well-known/x402"}},
 	},
-	{
-		Name: "listing_mcp", Path: "/listings/server.json", Summary: "The store's entry for the MCP Registry.",
-		Files: pages("/listings/server.json", JSON), Hidden: true,
-	},
-	{
-		Name: "listing_mpp", Path: "/listings/mpp.json", Summary: "The store's entry for the directory of mpp.dev.",
-		Files: pages("/listings/mpp.json", JSON), Hidden: true,
-	},
-	{
-		Name: "listing_pay", Path: "/listings/PAY.md", Summary: "The store's entry for pay-skills.",
-		Files: pages("/listings/PAY.md", Markdown), Hidden: true,
-	},
-	{
-		Name: "listing_a2a", Path: "/listings/a2a-directory.md", Summary: "The store's line for the A2A Directory.",
-		Files: pages("/listings/a2a-directory.md", Markdown), Hidden: true,
-	},
+	asset("listing_mcp", "/listings/server.json", JSON, "The store's entry for the MCP Registry."),
+	asset("listing_mpp", "/listings/mpp.json", JSON, "The store's entry for the directory of mpp.dev."),
+	asset("listing_pay", "/listings/PAY.md", Markdown, "The store's entry for pay-skills."),
+	asset("listing_a2a", "/listings/a2a-directory.md", Markdown, "The store's line for the A2A Directory."),
 }

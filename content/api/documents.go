@@ -183,6 +183,11 @@ func pages(urlPath string, mediaTypes ...string) []Representation {
 	return files
 }
 
+// asset is a file that a page needs and nobody asks for by itself.
+func asset(name, path, mediaType, summary string) Document {
+	return Document{Name: name, Path: path, Summary: summary, Files: pages(path, mediaType), Hidden: true}
+}
+
 // feed is the Atom feed of the page of a name.
 func feed(name, summary, tag string) Document {
 	at := "/" + name + ".atom"

@@ -79,10 +79,7 @@ var mcpDocuments = []Document{
 			"nothing in a browser without document.modelContext. It signs nothing.",
 		Tags: []string{tagAgents}, Files: pages("/webmcp.js", JavaScript),
 	},
-	{
-		Name: "webmcp_demo", Path: "/webmcp-demo.js", Summary: "Shows those tools at work on /mcp.",
-		Files: pages("/webmcp-demo.js", JavaScript), Hidden: true,
-	},
+	asset("webmcp_demo", "/webmcp-demo.js", JavaScript, "Shows those tools at work on /mcp."),
 	{
 		Name: "mcp_locator", Path: "/.well-known/mcp", Summary: "Where the MCP doors are, and what each is for.",
 		Tags: []string{tagAgents}, Files: []Representation{{MediaType: JSON, Path: ".well-known/mcp"}},

@@ -287,24 +287,15 @@ var storeDocuments = []Document{
 		Name: "find_index_script", Summary: "The index as a script, for a folder that is opened without a server.",
 		Files: []Representation{{MediaType: JavaScript, Path: "search/pages.js"}}, Hidden: true,
 	},
-	{
-		Name: "verify_papers", Path: "/verify/papers.js", Summary: "The script of /verify.",
-		Files: pages("/verify/papers.js", JavaScript), Hidden: true,
-	},
+	asset("verify_papers", "/verify/papers.js", JavaScript, "The script of /verify."),
 	{
 		Name: "verify_run", Path: "/verify/run", Summary: "Check a bundle or a clone in the browser.",
 		Description: "The page for people: the verifier runs in the reader's browser and sends nothing. The same " +
 			"check is a program, cmd/verify.",
 		Tags: []string{tagSigning}, Files: pages("/verify/run", HTML, Markdown),
 	},
-	{
-		Name: "verify_script", Path: "/verify/run.js", Summary: "The script of /verify/run.",
-		Files: pages("/verify/run.js", JavaScript), Hidden: true,
-	},
-	{
-		Name: "verify_worker", Path: "/verify/worker.js", Summary: "The script of its worker.",
-		Files: pages("/verify/worker.js", JavaScript), Hidden: true,
-	},
+	asset("verify_script", "/verify/run.js", JavaScript, "The script of /verify/run."),
+	asset("verify_worker", "/verify/worker.js", JavaScript, "The script of its worker."),
 	{
 		Name: "try", Path: "/try", Summary: "Paste a URL and read the report.",
 		Description: "The form for people. Works without a script; what it posts is described at POST /try.",
@@ -403,30 +394,12 @@ var storeDocuments = []Document{
 		Summary: "Where to report a security problem (RFC 9116).", Tags: []string{tagAgents},
 		Files: pages("/.well-known/security.txt", PlainText),
 	},
-	{
-		Name: "style", Path: "/style.css", Summary: "The one style sheet.",
-		Files: pages("/style.css", CSS), Hidden: true,
-	},
-	{
-		Name: "copy_script", Path: "/copy.js", Summary: "The script of every page: it adds buttons that copy.",
-		Files: pages("/copy.js", JavaScript), Hidden: true,
-	},
-	{
-		Name: "try_script", Path: "/try.js", Summary: "It adds to /try and is needed for nothing.",
-		Files: pages("/try.js", JavaScript), Hidden: true,
-	},
-	{
-		Name: "docs_style", Path: "/docs.css", Summary: "What a page with contents beside it adds to the style sheet.",
-		Files: pages("/docs.css", CSS), Hidden: true,
-	},
-	{
-		Name: "door_style", Path: "/door.css", Summary: "What a paid door's page adds to the style sheet.",
-		Files: pages("/door.css", CSS), Hidden: true,
-	},
-	{
-		Name: "door_script", Path: "/door.js", Summary: "Pays at a paid door with a wallet of the browser.",
-		Files: pages("/door.js", JavaScript), Hidden: true,
-	},
+	asset("style", "/style.css", CSS, "The one style sheet."),
+	asset("copy_script", "/copy.js", JavaScript, "The script of every page: it adds buttons that copy."),
+	asset("try_script", "/try.js", JavaScript, "It adds to /try and is needed for nothing."),
+	asset("docs_style", "/docs.css", CSS, "What a page with contents beside it adds to the style sheet."),
+	asset("door_style", "/door.css", CSS, "What a paid door's page adds to the style sheet."),
+	asset("door_script", "/door.js", JavaScript, "Pays at a paid door with a wallet of the browser."),
 	{
 		Name: "holds", Path: "/holds",
 		Summary: "Where money is that is held for an order, and how its payer takes it back.",
@@ -434,35 +407,14 @@ var storeDocuments = []Document{
 			"contract by what the order says.",
 		Tags: []string{tagStorefront}, Files: pages("/holds", HTML, Markdown),
 	},
-	{
-		Name: "reclaim_script", Path: "/reclaim.js", Summary: "Takes back what is held, with a wallet of the browser.",
-		Files: pages("/reclaim.js", JavaScript), Hidden: true,
-	},
-	{
-		Name: "wallet_script", Path: "/wallet.js", Summary: "Has a wallet of the browser sign, for the pages that pay.",
-		Files: pages("/wallet.js", JavaScript), Hidden: true,
-	},
-	{
-		Name: "favicon", Path: "/favicon.svg", Summary: "The stamp.",
-		Files: pages("/favicon.svg", SVG), Hidden: true,
-	},
-	{
-		Name: "old_favicon", Path: "/favicon.ico", Summary: "The icon that browsers ask for unasked.",
-		Files: pages("/favicon.ico", ICO), Hidden: true,
-	},
-	{
-		Name: "touch_icon", Path: "/apple-touch-icon.png", Summary: "The icon of a home screen.",
-		Files: pages("/apple-touch-icon.png", PNG), Hidden: true,
-	},
-	{
-		Name: "web_manifest", Path: "/site.webmanifest",
-		Summary: "Name, colours and icons of the site, for who puts it on a home screen.",
-		Files:   pages("/site.webmanifest", WebManifest), Hidden: true,
-	},
-	{
-		Name: "preview_store", Path: "/preview/store.png", Summary: "The picture beside links to the site.",
-		Files: pages("/preview/store.png", PNG), Hidden: true,
-	},
+	asset("reclaim_script", "/reclaim.js", JavaScript, "Takes back what is held, with a wallet of the browser."),
+	asset("wallet_script", "/wallet.js", JavaScript, "Has a wallet of the browser sign, for the pages that pay."),
+	asset("favicon", "/favicon.svg", SVG, "The stamp."),
+	asset("old_favicon", "/favicon.ico", ICO, "The icon that browsers ask for unasked."),
+	asset("touch_icon", "/apple-touch-icon.png", PNG, "The icon of a home screen."),
+	asset("web_manifest", "/site.webmanifest", WebManifest,
+		"Name, colours and icons of the site, for who puts it on a home screen."),
+	asset("preview_store", "/preview/store.png", PNG, "The picture beside links to the site."),
 	{
 		Name: "not_found", Summary: "What a browser is shown at an unknown address.",
 		Files: []Representation{{MediaType: HTML, Path: "404.html"}}, Cache: Checked, Hidden: true,

@@ -117,18 +117,9 @@ var recordFiles = []Document{
 			"requests with Range, only the parts that a question needs.",
 		Tags: []string{tagRecord}, Files: pages("/corpus/query", HTML, Markdown),
 	},
-	{
-		Name: "query_style", Path: "/corpus/query.css", Summary: "What /corpus/query adds to the style sheet.",
-		Files: pages("/corpus/query.css", CSS), Hidden: true,
-	},
-	{
-		Name: "query_script", Path: "/corpus/query.js", Summary: "The script of /corpus/query.",
-		Files: pages("/corpus/query.js", JavaScript), Hidden: true,
-	},
-	{
-		Name: "query_worker", Path: "/corpus/query/worker.js", Summary: "The script of its worker.",
-		Files: pages("/corpus/query/worker.js", JavaScript), Hidden: true,
-	},
+	asset("query_style", "/corpus/query.css", CSS, "What /corpus/query adds to the style sheet."),
+	asset("query_script", "/corpus/query.js", JavaScript, "The script of /corpus/query."),
+	asset("query_worker", "/corpus/query/worker.js", JavaScript, "The script of its worker."),
 	{
 		// A version of SQLite has an address of its own.
 		Name: "query_program", Summary: "SQLite as a program for browsers, by the digest of its bytes.",
