@@ -127,17 +127,6 @@ func (g Good) Tiers() []Tier {
 	return tiers
 }
 
-// TierFor names the tier of an exact amount and gives the tip in it. Any other
-// amount is not on offer.
-func (g Good) TierFor(amount int64) (tier Tier, tip int64, ok bool) {
-	for _, t := range g.Tiers() {
-		if t.Amount == amount {
-			return t, amount - g.Price, true
-		}
-	}
-	return Tier{}, 0, false
-}
-
 // AllInputs returns the good's own inputs and then the common ones that apply: what is delivered at
 // once needs no callback_url.
 func (g Good) AllInputs() []Input {

@@ -86,21 +86,6 @@ func (f sourceFile) contact(value string) {
 	}
 }
 
-// WithBaseURL returns a copy of the site under another address, for a shop
-// that runs on a loopback port. Its digest stays that of the sources.
-func (s *Site) WithBaseURL(base string) (*Site, error) {
-	if why := checkBaseURL(base); why != "" {
-		return nil, &url.Error{Op: "base url", URL: base, Err: errText(why)}
-	}
-	c := *s
-	c.Config.BaseURL = base
-	return &c, nil
-}
-
-type errText string
-
-func (e errText) Error() string { return string(e) }
-
 // checkBaseURL says what is wrong with a base URL, "" for nothing. Plain http
 // is for loopback addresses alone.
 func checkBaseURL(base string) string {

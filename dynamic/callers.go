@@ -200,11 +200,9 @@ func (c *Callers) key(ctx context.Context, claim *botauth.Caller, from string, n
 	}
 	c.mu.Unlock()
 	if under != nil {
-		t := time.NewTimer(patience)
-		defer t.Stop()
 		select {
 		case <-under:
-		case <-t.C:
+		case <-time.After(patience):
 		case <-ctx.Done():
 		}
 	}

@@ -47,7 +47,7 @@ func testRows() []route.Row {
 	ok := []api.Response{{Status: 200, ContentType: api.JSON, Description: "Done."}}
 	row := func(name, method, pattern string, serve api.Serve, h route.Handler) route.Row {
 		return route.Row{Handle: h, Name: name, Method: method, Pattern: pattern, Summary: "Test.",
-			Tags:  []string{"verify"},
+			Tag:   "verify",
 			Serve: serve, Paid: serve == api.Paid, Responses: ok}
 	}
 	echo := row("test_echo", "GET", "/test/echo/{id}", api.Ledger, func(w http.ResponseWriter, r *http.Request) error {

@@ -54,8 +54,8 @@ var errClosed = errors.New("this network takes no payment")
 
 func (closedRail) Info() rail.Info {
 	return rail.Info{Network: "eip155:8453", Name: "Base", Asset: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
-		Symbol: "USDC", Decimals: 6,
-		PayTo: "0x000000000000000000000000000000000000dEaD", Timeout: 5 * time.Minute, Via: "self"}
+		Symbol: "USDC",
+		PayTo:  "0x000000000000000000000000000000000000dEaD", Timeout: 5 * time.Minute, Via: "self"}
 }
 
 func (r closedRail) Requirement(amount int64) rail.Requirement {

@@ -188,7 +188,7 @@ func edit(t *testing.T, rng *rand.Rand, src, observations fstest.MapFS, routes *
 	case 9:
 		*routes = append(slices.Clone(*routes), api.Route{
 			Name: fmt.Sprintf("route_%d", step), Method: "GET", Pattern: fmt.Sprintf("/api/step/%d/v1", step),
-			Version: "v1", Summary: "A route of the test.", Tags: []string{"agents"}, Serve: api.Metered,
+			Version: "v1", Summary: "A route of the test.", Tag: "agents", Serve: api.Metered,
 			Responses: []api.Response{{Status: 200, Description: "Yes."}},
 		})
 		return "a route"

@@ -71,7 +71,7 @@ func TestRobots(t *testing.T) {
 	in.outputs = only("robots")
 	row := func(method, pattern string, serve api.Serve, params ...api.Param) api.Route {
 		return api.Route{Name: strings.Trim(pattern, "/"), Method: method, Pattern: pattern, Serve: serve,
-			Tags: []string{"instruments"}, Params: params}
+			Tag: "instruments", Params: params}
 	}
 	in.API = append(slices.Clone(in.API), row("GET", "/api/rules", api.Clock),
 		row("POST", "/api/probe", api.Metered),

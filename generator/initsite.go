@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"store.example/agentstore/content"
@@ -140,12 +139,4 @@ func Init(dir string, from Start) error {
 		return err
 	}
 	return write(".gitignore", []byte(siteIgnore), 0o644)
-}
-
-// SiteSources says where the parts of a site that Init made are read from.
-func SiteSources(dir string) content.Sources {
-	return content.Sources{
-		Content: os.DirFS(filepath.Join(dir, "content")),
-		Stock:   os.DirFS(filepath.Join(dir, "var", "stock")), StockName: "var/stock",
-	}
 }

@@ -27,7 +27,7 @@ func TestInitMakesASiteThatBuilds(t *testing.T) {
 	if err := Init(dir, LikeSpecimen); err != nil {
 		t.Fatal(err)
 	}
-	site, err := content.Load(SiteSources(dir))
+	site, err := content.Load(siteSources(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestWatchRebuildsAndReloads(t *testing.T) {
 		ended <- Watch(ctx, WatchInput{
 			Folders: []string{filepath.Join(dir, "content"), filepath.Join(dir, "var", "stock")}, Listener: listener,
 			Load: func(context.Context) (Input, error) {
-				site, err := content.Load(SiteSources(dir))
+				site, err := content.Load(siteSources(dir))
 				return Input{
 					Site: site, Ring: attest.SpecimenRing(), Key: attest.SpecimenKey(), PublicPools: true,
 					OutDir: filepath.Join(out, "public"), Cache: filepath.Join(out, "record"),
@@ -229,5 +229,13 @@ func TestVerifierIsAnInput(t *testing.T) {
 	in.Verifier = fstest.MapFS{"verify.wasm": {Data: []byte("\x00asm")}}
 	if _, err := Build(t.Context(), in); err == nil {
 		t.Error("half a verifier is published")
+	}
+}
+
+// siteSources says where the parts of a site that Init made are read from.
+func siteSources(dir string) content.Sources {
+	return content.Sources{
+		Content: os.DirFS(filepath.Join(dir, "content")),
+		Stock:   os.DirFS(filepath.Join(dir, "var", "stock")), StockName: "var/stock",
 	}
 }

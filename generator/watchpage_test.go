@@ -32,7 +32,7 @@ func TestFaultsInABrowser(t *testing.T) {
 	go func() {
 		ended <- Watch(ctx, WatchInput{Folders: []string{filepath.Join(dir, "content")}, Listener: listener,
 			Load: func(context.Context) (Input, error) {
-				site, err := content.Load(SiteSources(dir))
+				site, err := content.Load(siteSources(dir))
 				return Input{Site: site, Ring: attest.SpecimenRing(), Key: attest.SpecimenKey(), PublicPools: true,
 					OutDir: filepath.Join(out, "public"), Cache: filepath.Join(out, "record")}, err
 			},

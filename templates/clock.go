@@ -8,14 +8,13 @@ import (
 
 // PorchView is the porch in one hour, /porch.
 type PorchView struct {
-	Chrome                                         *Chrome
-	Page                                           Page
-	Drawing                                        Markup
-	Line                                           string
-	Hour, Until                                    string // RFC 3339 UTC
-	Part, Season, Weather, WeatherSays, SealedWeek string
-	Seats                                          int
-	SeatsSay                                       string
+	Chrome                                   *Chrome
+	Page                                     Page
+	Drawing                                  Markup
+	Line                                     string
+	Hour, Until                              string // RFC 3339 UTC
+	Season, Weather, WeatherSays, SealedWeek string
+	Seats                                    int
 }
 
 // Clocked is the hour as HH:MM.

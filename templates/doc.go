@@ -146,7 +146,6 @@ var functions = map[string]any{
 	"quoted": quoted,
 	"said":   said,
 	"code":   code,
-	"q":      shellQuote,
 	"narrow": func(s string) string { shown, _ := narrow(s); return shown },
 	"cut":    func(s string) bool { _, cut := narrow(s); return cut },
 	// classes are those of a cell in its column.

@@ -99,7 +99,7 @@ type DefectsView struct {
 
 // DefectLine is one row of the index.
 type DefectLine struct {
-	ID, Title, Detectable, Signal string
+	ID, Title, Detectable string
 }
 
 func (*DefectsView) template() string { return "defects" }

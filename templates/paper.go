@@ -7,7 +7,6 @@ import (
 
 	"rsc.io/qr"
 
-	"store.example/agentstore/content"
 	"store.example/agentstore/corpus/attest"
 )
 
@@ -196,32 +195,3 @@ func RenderCertificate(v CertificateView) ([]byte, error) {
 	}
 	return renderHTML("certificate.html", &v)
 }
-
-// ReceiptView is the piece that lists what was paid for. Money is in atomic
-// units of USDC.
-type ReceiptView struct {
-	Issuer, Number, Day, Asset, Network string
-	Lines                               []ReceiptLine
-	Facts                               []Fact
-}
-
-// ReceiptLine is one line of a receipt.
-type ReceiptLine struct {
-	Name   string
-	Amount int64
-}
-
-// Total is the sum of the lines.
-func (r ReceiptView) Total() int64 {
-	var sum int64
-	for _, l := range r.Lines {
-		sum += l.Amount
-	}
-	return sum
-}
-
-// TotalUSDC is the sum as a decimal.
-func (r ReceiptView) TotalUSDC() string { return content.FormatUSDC(r.Total()) }
-
-// RenderReceipt returns the piece in HTML, to be put into a page.
-func RenderReceipt(r ReceiptView) ([]byte, error) { return renderHTML("receipt", r) }

@@ -6,7 +6,6 @@ type PublicationView struct {
 	Page    Page
 	Body    Prose
 	Drawing Markup // "" for none
-	One     string // what one is called: page, issue
 	Price   string // of one, USDC
 	Issues  []IssueLine
 }

@@ -204,19 +204,6 @@ func TestShort(t *testing.T) {
 	}
 }
 
-func TestReceiptAddsUp(t *testing.T) {
-	b, err := templates.RenderReceipt(templates.ReceiptView{
-		Issuer: "A Shop", Number: "7", Day: "2026-11-20", Asset: "USDC", Network: "eip155:8453",
-		Lines: []templates.ReceiptLine{{Name: "Pet rock", Amount: 5_000_000}, {Name: "Tip", Amount: 500_000}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(b), "<strong>5.5</strong>") {
-		t.Errorf("no total of 5.5 in %s", b)
-	}
-}
-
 // TestHeaderMarksThePage looks for the one link of the header that leads to where a reader is.
 func TestHeaderMarksThePage(t *testing.T) {
 	chrome, err := templates.NewChrome(templates.Chrome{Title: "Store", Nav: []templates.Link{

@@ -181,11 +181,9 @@ func (s *Shop) serveCensus(w http.ResponseWriter, r *http.Request) {
 func (s *Shop) hourly(ctx context.Context) error {
 	for {
 		now := time.Now()
-		timer := time.NewTimer(now.Truncate(time.Hour).Add(time.Hour).Sub(now))
 		select {
-		case <-timer.C:
+		case <-time.After(now.Truncate(time.Hour).Add(time.Hour).Sub(now)):
 		case <-ctx.Done():
-			timer.Stop()
 			return nil
 		}
 		report, err := runCensus(ctx, &s.Config, s.DB, CensusOptions{Hourly: true, Log: s.Log, Reach: s.reach,

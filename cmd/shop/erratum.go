@@ -30,13 +30,9 @@ func (in *erratumIn) check() error {
 
 // correct puts on the feed what a row of the record should have said.
 func (s *Shop) correct(ctx context.Context, in erratumIn, dry bool) (out feed.Corrected, err error) {
-	rec, err := s.openRecord()
+	rec, have, err := s.observations()
 	if err != nil {
 		return out, err
-	}
-	have, err := rec.Observations()
-	if err != nil {
-		return out, fmt.Errorf("reading the record: %w", err)
 	}
 	row, says, judgement, err := rejudge.Correct(rec, in.Leaf, rejudge.Ground{Reason: in.Reason, Battery: in.Battery,
 		Walk: in.Walk, Cause: in.Cause})
@@ -70,13 +66,9 @@ type withdrawIn struct {
 // that it is gone and why is put on the feed, and the next export removes its file.
 func (s *Shop) withdraw(ctx context.Context, in withdrawIn, dry bool) (out feed.Withdrawal, err error) {
 	w := record.Withdrawn{SHA256: in.SHA256, Reason: in.Reason}
-	rec, err := s.openRecord()
+	_, have, err := s.observations()
 	if err != nil {
 		return out, err
-	}
-	have, err := rec.Observations()
-	if err != nil {
-		return out, fmt.Errorf("reading the record: %w", err)
 	}
 	kept, err := seal.Kept(os.DirFS(s.Config.Record), w.SHA256)
 	if err != nil {

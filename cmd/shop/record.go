@@ -128,6 +128,17 @@ func (s *Shop) openRecord() (*record.Record, error) {
 	return rec, nil
 }
 
+// observations opens the record, and reads what it has beside its rows.
+func (s *Shop) observations() (rec *record.Record, have []record.Observation, err error) {
+	if rec, err = s.openRecord(); err != nil {
+		return nil, nil, err
+	}
+	if have, err = rec.Observations(); err != nil {
+		return nil, nil, fmt.Errorf("reading the record: %w", err)
+	}
+	return rec, have, nil
+}
+
 // besideRecord runs put in a transaction of a feed that goes on behind what the record has. dry
 // writes nothing.
 func (s *Shop) besideRecord(ctx context.Context, have []record.Observation, dry bool,

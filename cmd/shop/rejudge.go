@@ -36,13 +36,9 @@ const rejudgedAtOnce = 16
 // the next run puts nothing twice.
 func (s *Shop) rejudge(ctx context.Context, in rejudgeIn, dry bool) (out Rejudgement, err error) {
 	out = Rejudgement{Battery: cmp.Or(in.Battery, probe.Current()), DryRun: dry, Moved: []feed.Corrected{}}
-	rec, err := s.openRecord()
+	rec, have, err := s.observations()
 	if err != nil {
 		return out, err
-	}
-	have, err := rec.Observations()
-	if err != nil {
-		return out, fmt.Errorf("reading the record: %w", err)
 	}
 	var waiting []feed.Correction
 	put := func() error {

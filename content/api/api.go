@@ -100,7 +100,7 @@ type Route struct {
 	Pattern     string // /api/buy/{item_id}
 	Summary     string // one line
 	Description string // markdown
-	Tags        []string
+	Tag         string
 	Params      []Param
 	Body        *Body
 	Responses   []Response

@@ -24,46 +24,46 @@ var discoveryDocuments = []Document{
 		Summary: "The store's A2A agent card, signed.",
 		Description: "A2A " + A2AVersion + " and " + A2AVersionOne + " in one card. Its skills are the free tools, " +
 			"called at `" + A2APath + "`. One signature for each canonical form in use, all by the key in did.json.",
-		Tags: []string{tagAgents}, Files: pages("/.well-known/agent-card.json", JSON),
+		Tag: tagAgents, Files: pages("/.well-known/agent-card.json", JSON),
 	},
 	{
 		Name: "skill", Path: "/skill.md", Summary: "The store as a skill (agentskills.io): the same bytes as in the " +
 			"index of skills.",
-		Tags: []string{tagAgents}, Files: pages("/skill.md", Markdown),
+		Tag: tagAgents, Files: pages("/skill.md", Markdown),
 	},
 	{
 		Name: "skill_file", Path: "/.well-known/agent-skills/" + SkillName + "/SKILL.md",
-		Summary: "The store as a skill, in a folder of its name.", Tags: []string{tagAgents},
+		Summary: "The store as a skill, in a folder of its name.", Tag: tagAgents,
 		Files: pages("/.well-known/agent-skills/"+SkillName+"/SKILL.md", Markdown),
 	},
 	{
 		Name: "skills_index", Path: "/.well-known/agent-skills/index.json",
-		Summary: "The index of skills, with their digests (discovery 0.2.0).", Tags: []string{tagAgents},
+		Summary: "The index of skills, with their digests (discovery 0.2.0).", Tag: tagAgents,
 		Files: pages("/.well-known/agent-skills/index.json", JSON),
 	},
 	{
 		Name: "docs", Path: "/docs", Summary: "The documentation: the contract in readable pages with programs.",
-		Tags: []string{tagStorefront}, Files: pages("/docs", HTML, Markdown),
+		Tag: tagStorefront, Files: pages("/docs", HTML, Markdown),
 	},
 	{
 		Name: "docs_goods", Path: "/docs/goods", Summary: "Goods of one's own: every key, kind and input.",
-		Tags: []string{tagStorefront}, Files: pages("/docs/goods", HTML, Markdown),
+		Tag: tagStorefront, Files: pages("/docs/goods", HTML, Markdown),
 	},
 	{
 		Name: "docs_api", Path: "/docs/api", Summary: "The API in pages for people: every route by its group.",
-		Tags: []string{tagStorefront}, Files: pages("/docs/api", HTML, Markdown),
+		Tag: tagStorefront, Files: pages("/docs/api", HTML, Markdown),
 	},
 	{
 		Name: "docs_api_group", Path: "/docs/api/{group}",
 		Summary: "One group of routes: inputs, answers, an example of each.",
-		Tags:    []string{tagStorefront},
+		Tag:     tagStorefront,
 		Params: []Param{{Name: "group", In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 40,
 			Pattern: "^[a-z0-9-]+$", Description: "The group, such as purchase."}},
 		Files: pages("/docs/api/{group}", HTML, Markdown),
 	},
 	{
 		Name: "docs_page", Path: "/docs/{topic}", Summary: "One page of the documentation.",
-		Tags: []string{tagStorefront},
+		Tag: tagStorefront,
 		Params: []Param{{Name: "topic", In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 40,
 			Pattern: "^[a-z]+$", Description: "The page, such as buying."}},
 		Files: pages("/docs/{topic}", HTML, Markdown),
@@ -72,38 +72,26 @@ var discoveryDocuments = []Document{
 		Name: "ucp", Path: "/.well-known/ucp", Summary: "The UCP business profile, release " + UCPRelease + ".",
 		Description: "It names the doors that agents may use and the key that signs. The shopping capabilities of " +
 			"UCP are not among them: goods are bought by x402 or MPP.",
-		Tags: []string{tagAgents}, Files: []Representation{{MediaType: JSON, Path: ".well-known/ucp"}},
+		Tag: tagAgents, Files: []Representation{{MediaType: JSON, Path: ".well-known/ucp"}},
 	},
 	{
 		Name: "trust", Path: "/.well-known/trust.json",
 		Summary: "Who keeps the store, what it claims, how each claim is checked, and what it does not claim.",
-		Tags:    []string{tagSigning}, Files: pages("/.well-known/trust.json", JSON),
+		Tag:     tagSigning, Files: pages("/.well-known/trust.json", JSON),
 	},
 	{
 		Name: "trust_schema", Path: TrustSchema, Summary: "The JSON Schema of trust.json.",
-		Tags: []string{tagSigning}, Files: pages(TrustSchema, JSON), Cache: Immutable,
+		Tag: tagSigning, Files: pages(TrustSchema, JSON), Cache: Immutable,
 	},
 	{
 		Name: "x402", Path: "/.well-known/x402", Summary: "The paid doors of this host, for readers of x402.",
 		Description: "`version` 1 and `resources`, each an object of a URL, which takes a GET, and `type` `http`: at " +
 			"most twenty, the cheapest goods first, as readers take no more. All of them stand in " +
 			"`/discovery/resources`, with their terms; the API description is the fuller source.",
-		Tags: []string{tagAgents}, Files: []Representation{{MediaType: JSON, Path: ".well-known/x402"}},
+		Tag: tagAgents, Files: []Representation{{MediaType: JSON, Path: ".well-known/x402"}},
 	},
-	{
-		Name: "listing_mcp", Path: "/listings/server.json", Summary: "The store's entry for the MCP Registry.",
-		Files: pages("/listings/server.json", JSON), Hidden: true,
-	},
-	{
-		Name: "listing_mpp", Path: "/listings/mpp.json", Summary: "The store's entry for the directory of mpp.dev.",
-		Files: pages("/listings/mpp.json", JSON), Hidden: true,
-	},
-	{
-		Name: "listing_pay", Path: "/listings/PAY.md", Summary: "The store's entry for pay-skills.",
-		Files: pages("/listings/PAY.md", Markdown), Hidden: true,
-	},
-	{
-		Name: "listing_a2a", Path: "/listings/a2a-directory.md", Summary: "The store's line for the A2A Directory.",
-		Files: pages("/listings/a2a-directory.md", Markdown), Hidden: true,
-	},
+	asset("listing_mcp", "/listings/server.json", JSON, "The store's entry for the MCP Registry."),
+	asset("listing_mpp", "/listings/mpp.json", JSON, "The store's entry for the directory of mpp.dev."),
+	asset("listing_pay", "/listings/PAY.md", Markdown, "The store's entry for pay-skills."),
+	asset("listing_a2a", "/listings/a2a-directory.md", Markdown, "The store's line for the A2A Directory."),
 }

@@ -67,7 +67,7 @@ type Document struct {
 	Path        string
 	Summary     string // one line
 	Description string // Markdown
-	Tags        []string
+	Tag         string
 	Params      []Param
 	Files       []Representation // the representations; the first is what a client without a preference gets
 	Serve       Serve            // follows: Negotiated where there is more than one representation, and File otherwise
@@ -183,10 +183,15 @@ func pages(urlPath string, mediaTypes ...string) []Representation {
 	return files
 }
 
+// asset is a file that a page needs and nobody asks for by itself.
+func asset(name, path, mediaType, summary string) Document {
+	return Document{Name: name, Path: path, Summary: summary, Files: pages(path, mediaType), Hidden: true}
+}
+
 // feed is the Atom feed of the page of a name.
 func feed(name, summary, tag string) Document {
 	at := "/" + name + ".atom"
-	return Document{Name: name + "_feed", Path: at, Summary: summary, Tags: []string{tag}, Files: pages(at, Atom)}
+	return Document{Name: name + "_feed", Path: at, Summary: summary, Tag: tag, Files: pages(at, Atom)}
 }
 
 // Twins are the representations that also stand at a URL of their own: all but the page of a folder
@@ -218,7 +223,7 @@ func (d Document) OwnPaths() []Route {
 	var routes []Route
 	for i, f := range d.Files {
 		r := Route{Name: d.Name, Method: "GET", Pattern: "/" + f.Path, Summary: d.Summary, Description: d.Description,
-			Tags: d.Tags, Serve: File,
+			Tag: d.Tag, Serve: File,
 			Responses: []Response{{Status: 200, ContentType: f.MediaType}}}
 		if i > 0 {
 			r.Name += "_" + strings.TrimPrefix(extension(f.MediaType), ".")
@@ -246,7 +251,7 @@ func (d Document) Routes() []Route {
 	}
 	main := Route{
 		Name: d.Name, Method: "GET", Pattern: d.Path, Summary: d.Summary, Description: d.Description,
-		Tags: d.Tags, Params: d.Params, Serve: d.Serve, Internal: d.Hidden, Tool: d.Tool,
+		Tag: d.Tag, Params: d.Params, Serve: d.Serve, Internal: d.Hidden, Tool: d.Tool,
 	}
 	for _, f := range d.Files {
 		main.Responses = append(main.Responses, Response{Status: 200, ContentType: f.MediaType})
@@ -279,7 +284,7 @@ func (d Document) Routes() []Route {
 			return Response{Status: status, ContentType: "application/problem+json", Description: says}
 		}
 		routes = append(routes, Route{
-			Name: q.Name, Method: "GET", Pattern: q.Path, Summary: q.Summary, Description: q.Description, Tags: d.Tags,
+			Name: q.Name, Method: "GET", Pattern: q.Path, Summary: q.Summary, Description: q.Description, Tag: d.Tag,
 			Params: []Param{q.Param}, Serve: Query, Tool: q.Tool,
 			Responses: []Response{{Status: 200, ContentType: d.Files[0].MediaType}, noRange,
 				refusal(400, "The value is missing or malformed."), refusal(404, "There is nothing for this value.")},

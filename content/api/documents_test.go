@@ -41,7 +41,7 @@ func TestDocumentsAreWellFormed(t *testing.T) {
 		if negotiated := len(d.Files) > 1; negotiated != (d.Serve == Negotiated) {
 			t.Errorf("document %s has %d representations and is served as %s", d.Name, len(d.Files), d.Serve)
 		}
-		if !d.Hidden && len(d.Tags) == 0 {
+		if !d.Hidden && d.Tag == "" {
 			t.Errorf("document %s has no tag", d.Name)
 		}
 		for _, f := range d.Files {

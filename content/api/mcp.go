@@ -40,21 +40,21 @@ func (d MCPDoor) Card() string { return d.Path + "/server-card" }
 var agentDocuments = []Document{
 	{
 		Name: "agents", Path: "/agents.md", Summary: "What an agent reads first: how to buy, and what never to do.",
-		Tags: []string{tagAgents}, Files: pages("/agents.md", Markdown),
+		Tag: tagAgents, Files: pages("/agents.md", Markdown),
 	},
 	{
 		Name: "auth", Path: "/auth.md", Summary: "Why there is nothing to log in to, and what takes its place.",
-		Tags: []string{tagAgents}, Files: pages("/auth.md", Markdown),
+		Tag: tagAgents, Files: pages("/auth.md", Markdown),
 	},
 	{
 		Name: "protected_resource", Path: "/.well-known/oauth-protected-resource",
 		Summary: "Says that no authorization server exists (RFC 9728).",
-		Tags:    []string{tagAgents},
+		Tag:     tagAgents,
 		Files:   []Representation{{MediaType: JSON, Path: ".well-known/oauth-protected-resource"}},
 	},
 	{
 		Name: "api_catalog", Path: APICatalogPath, Summary: "The catalogue of the APIs here (RFC 9727).",
-		Tags: []string{tagAgents}, Files: []Representation{{MediaType: Linkset, Path: APICatalogPath[1:]}},
+		Tag: tagAgents, Files: []Representation{{MediaType: Linkset, Path: APICatalogPath[1:]}},
 	},
 }
 
@@ -70,40 +70,37 @@ var mcpDocuments = []Document{
 		Name: "mcp", Path: "/mcp", Summary: "How agents use the store over MCP.",
 		Description: "The guide to the MCP doors: tools, how to pay, what to do when an answer is lost. The same " +
 			"address takes the calls, as POST.",
-		Tags: []string{tagAgents}, Files: pages("/mcp", HTML, Markdown),
+		Tag: tagAgents, Files: pages("/mcp", HTML, Markdown),
 	},
 	{
 		Name: "webmcp", Path: "/webmcp.js", Summary: "The script that offers the free tools to a browser's agent.",
 		Description: "WebMCP: it registers the free tools, quote_store_purchase and complete_store_purchase, and " +
 			"does " +
 			"nothing in a browser without document.modelContext. It signs nothing.",
-		Tags: []string{tagAgents}, Files: pages("/webmcp.js", JavaScript),
+		Tag: tagAgents, Files: pages("/webmcp.js", JavaScript),
 	},
-	{
-		Name: "webmcp_demo", Path: "/webmcp-demo.js", Summary: "Shows those tools at work on /mcp.",
-		Files: pages("/webmcp-demo.js", JavaScript), Hidden: true,
-	},
+	asset("webmcp_demo", "/webmcp-demo.js", JavaScript, "Shows those tools at work on /mcp."),
 	{
 		Name: "mcp_locator", Path: "/.well-known/mcp", Summary: "Where the MCP doors are, and what each is for.",
-		Tags: []string{tagAgents}, Files: []Representation{{MediaType: JSON, Path: ".well-known/mcp"}},
+		Tag: tagAgents, Files: []Representation{{MediaType: JSON, Path: ".well-known/mcp"}},
 	},
 	{
 		Name: "mcp_card", Path: "/mcp/server-card", Summary: "The server card of the store's MCP door.",
-		Tags: []string{tagAgents}, Files: []Representation{{MediaType: ServerCard, Path: "mcp/server-card"}},
+		Tag: tagAgents, Files: []Representation{{MediaType: ServerCard, Path: "mcp/server-card"}},
 	},
 	{
 		Name: "mcp_verifier_card", Path: "/mcp/verifier/server-card",
 		Summary: "The server card of the verifier's MCP door.",
-		Tags:    []string{tagAgents}, Files: []Representation{{MediaType: ServerCard,
+		Tag:     tagAgents, Files: []Representation{{MediaType: ServerCard,
 			Path: "mcp/verifier/server-card"}},
 	},
 	{
 		Name: "mcp_docs_card", Path: "/mcp/docs/server-card", Summary: "The server card of the documents' MCP door.",
-		Tags: []string{tagAgents}, Files: []Representation{{MediaType: ServerCard, Path: "mcp/docs/server-card"}},
+		Tag: tagAgents, Files: []Representation{{MediaType: ServerCard, Path: "mcp/docs/server-card"}},
 	},
 	{
 		Name: "ai_catalog", Path: "/.well-known/ai-catalog.json", Summary: "The AI catalogue: the server cards.",
-		Tags:  []string{tagAgents},
+		Tag:   tagAgents,
 		Files: []Representation{{MediaType: AICatalog, Path: ".well-known/ai-catalog.json"}},
 	},
 }

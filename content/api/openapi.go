@@ -95,9 +95,7 @@ func BuildOpenAPI(info Info, routes []Route, documents []Document) ([]byte, erro
 			return nil, fmt.Errorf("describing the API: operation %s is there twice", r.Name)
 		}
 		names[r.Name] = true
-		for _, t := range r.Tags {
-			tags[t] = true
-		}
+		tags[r.Tag] = true
 		op := member{strings.ToLower(r.Method), operation(info, r)}
 		i, known := at[r.Pattern]
 		if !known {
@@ -197,7 +195,7 @@ func operation(info Info, r Route) object {
 		{"operationId", r.Name},
 		{"summary", strings.TrimSuffix(r.Summary, ".")},
 		{"description", cmp.Or(r.Description, r.Summary)},
-		{"tags", r.Tags},
+		{"tags", []string{r.Tag}},
 	}
 	if !r.Deprecated.IsZero() {
 		op = append(op, member{"deprecated", true})

@@ -32,7 +32,7 @@ func testRoutes() []Route {
 	zero := 0.0
 	return []Route{
 		{
-			Name: "buy_item", Method: "GET", Pattern: "/api/buy/{item_id}", Summary: "Buy.", Tags: []string{"purchase"},
+			Name: "buy_item", Method: "GET", Pattern: "/api/buy/{item_id}", Summary: "Buy.", Tag: "purchase",
 			Serve: Paid, Paid: true, Params: []Param{ItemID,
 				{Name: "detail", In: QueryP, Type: "string", MaxLength: 600, Description: "Details."},
 				{Name: "max_usd", In: QueryP, Type: "number", Minimum: &zero, Description: "A ceiling."}},
@@ -41,7 +41,7 @@ func testRoutes() []Route {
 		},
 		{
 			Name: "preflight_v1", Method: "POST", Pattern: "/api/preflight/v1", Summary: "Read a door.",
-			Tags: []string{"purchase"}, Serve: Metered, Budget: "preflight",
+			Tag: "purchase", Serve: Metered, Budget: "preflight",
 			Body: &Body{ContentType: JSON, Schema: StrictSchemaFor[probeRequest](), Limit: 4096,
 				Description: "The door."},
 			Responses: []Response{{Status: 200, ContentType: JSON, Schema: SchemaFor[probeAnswer](),
@@ -50,7 +50,7 @@ func testRoutes() []Route {
 		},
 		{
 			Name: "purchase_status", Method: "GET", Pattern: "/api/purchase-status/{id}", Summary: "Status.",
-			Tags: []string{"purchase"}, Serve: Private,
+			Tag: "purchase", Serve: Private,
 			Params: []Param{{Name: "id", In: Path, Type: "string", Required: true, MaxLength: 64,
 				Description: "An id."},
 				{Name: "Authorization", In: Header, Type: "string", MaxLength: 80, Description: "Bearer."}},
@@ -84,7 +84,7 @@ func TestOpenAPIIsValid(t *testing.T) {
 	paid := 0
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
-			if op.OperationID == "" || op.Security == nil || op.Summary == "" || len(op.Tags) == 0 {
+			if op.OperationID == "" || op.Security == nil || op.Summary == "" || len(op.Tags) != 1 || op.Tags[0] == "" {
 				t.Errorf("%s %s: operationId, security, summary or tags missing", method, path)
 			}
 			if op.Extensions["x-payment-info"] != nil {
@@ -190,11 +190,11 @@ func TestUSD(t *testing.T) {
 // whatever judges its inputs can refuse one.
 func TestRefusalsAreDescribedAsTheyAre(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromData(build(t, []Route{{
-		Name: "badge", Method: "GET", Pattern: "/badge", Summary: "A badge.", Tags: []string{"purchase"}, Serve: Ledger,
+		Name: "badge", Method: "GET", Pattern: "/badge", Summary: "A badge.", Tag: "purchase", Serve: Ledger,
 		Responses: []Response{{Status: 404, ContentType: "image/svg+xml"}, {Status: 402, ContentType: JSON},
 			{Status: 410, ContentType: "application/problem+json"}},
 	}, {
-		Name: "picture", Method: "GET", Pattern: "/picture", Summary: "A picture.", Tags: []string{"purchase"},
+		Name: "picture", Method: "GET", Pattern: "/picture", Summary: "A picture.", Tag: "purchase",
 		Serve: Ledger, Responses: []Response{{Status: 200, ContentType: SVG}},
 	}}))
 	if err != nil {

@@ -6,52 +6,52 @@ var recordDocuments = []Document{
 		Name: "corpus", Path: "/corpus", Summary: "The record: a signed weekly census of doors, with its chain.",
 		Description: "The JSON is a schema.org Dataset that lists every round of the chain with its digest and the " +
 			"state of its proof of time.",
-		Tags: []string{tagRecord}, Files: pages("/corpus", JSON, Markdown, HTML),
+		Tag: tagRecord, Files: pages("/corpus", JSON, Markdown, HTML),
 	},
 	feed("corpus", "The rounds of the record, an entry a week, as an Atom feed.", tagRecord),
 	{
 		Name: "corpus_index", Path: "/corpus/index.json",
 		Summary: "The rounds, newest first: the head of a paged list.",
 		Description: "Holds the rounds that fill no page of 25 yet. `next` is the path of the newest full page; " +
-			"follow it down to page 1.", Tags: []string{tagRecord}, Files: pages("/corpus/index.json", JSON),
+			"follow it down to page 1.", Tag: tagRecord, Files: pages("/corpus/index.json", JSON),
 	},
 	{
 		Name: "corpus_index_page", Path: "/corpus/index/{page}.json",
-		Summary: "A full page of 25 rounds, which never changes.", Tags: []string{tagRecord},
+		Summary: "A full page of 25 rounds, which never changes.", Tag: tagRecord,
 		Params: []Param{PageNumber}, Files: pages("/corpus/index/{page}.json", JSON), Cache: Immutable,
 	},
 	{
 		Name: "round_proof", Path: "/corpus/{sequence}.ots", Summary: "The OpenTimestamps proof of a round's digest.",
 		Description: "The merge of all that calendars answered and that was added since. The message is the round's " +
 			"digest.",
-		Tags: []string{tagRecord}, Params: []Param{Sequence}, Files: pages("/corpus/{sequence}.ots", Binary),
+		Tag: tagRecord, Params: []Param{Sequence}, Files: pages("/corpus/{sequence}.ots", Binary),
 	},
 	{
 		Name: "host", Path: "/corpus/host/{host}", Summary: "What the record shows of one host.",
 		Description: "Tier with its count of count, coverage, gaps by reason, one row a round, the payment address " +
 			"by digest, a citation with an inclusion proof. An unsigned summary that cites signed rows.",
-		Tags: []string{tagRecord}, Params: []Param{HostName}, Files: pages("/corpus/host/{host}", JSON, Markdown,
+		Tag: tagRecord, Params: []Param{HostName}, Files: pages("/corpus/host/{host}", JSON, Markdown,
 			HTML),
 	},
 	{
 		Name: "round_headers", Path: "/corpus/headers/{sequence}.json", Summary: "The signed header of one round.",
-		Description: "With log, host index and keys all that `verify -follow` reads.", Tags: []string{tagRecord},
+		Description: "With log, host index and keys all that `verify -follow` reads.", Tag: tagRecord,
 		Params: []Param{Sequence}, Files: pages("/corpus/headers/{sequence}.json", JSON), Cache: Immutable,
 	},
 	{
 		Name: "host_index", Summary: "The index over every host ever seen, of each of the two newest rounds.",
 		Description: "Below the number of a round: C2SP tlog-tiles, and `first.txt`, the first host of each bundle. " +
 			"A clone has those of all rounds.",
-		Tags: []string{tagRecord}, Files: []Representation{{MediaType: Binary, Path: "corpus/hosts/{file...}"}},
+		Tag: tagRecord, Files: []Representation{{MediaType: Binary, Path: "corpus/hosts/{file...}"}},
 		Cache: Immutable,
 	},
 	{
 		Name: "key_ring", Path: "/corpus/keys.json", Summary: "The public keys of the record.",
-		Tags: []string{tagRecord}, Files: pages("/corpus/keys.json", JSON), Cache: Checked,
+		Tag: tagRecord, Files: pages("/corpus/keys.json", JSON), Cache: Checked,
 	},
 	{
 		Name: "trajectory", Path: "/corpus/trajectory",
-		Summary: "One point for each round: counts with their denominators.", Tags: []string{tagRecord},
+		Summary: "One point for each round: counts with their denominators.", Tag: tagRecord,
 		Files: pages("/corpus/trajectory", JSON, Markdown, HTML),
 	},
 	{
@@ -59,10 +59,10 @@ var recordDocuments = []Document{
 		Summary: "How often this record was wrong, by week, check and cause.",
 		Description: "Verdicts as they were signed, corrections known to date, and the rate with its denominator. " +
 			"The page says how each is counted, and has a program that counts them from the signed files.",
-		Tags: []string{tagRecord}, Files: pages("/corpus/errors", JSON, Markdown, HTML),
+		Tag: tagRecord, Files: pages("/corpus/errors", JSON, Markdown, HTML),
 	},
 	{
-		Name: "errors_feed", Path: "/corpus/errors.atom", Tags: []string{tagRecord},
+		Name: "errors_feed", Path: "/corpus/errors.atom", Tag: tagRecord,
 		Summary: "Verdicts of the record that were corrected, the newest first, as an Atom feed.",
 		Files:   pages("/corpus/errors.atom", Atom),
 	},
@@ -71,10 +71,10 @@ var recordDocuments = []Document{
 		Summary: "What came of purchases at doors, by week: tried, delivered, charged, charged twice.",
 		Description: "Each purchase of the store's own wallet, whatever came of it, with denominators, and apart " +
 			"from them what sellers and strangers told of; the newest with outcome and body digest.",
-		Tags: []string{tagRecord}, Files: pages("/corpus/purchases", JSON, Markdown, HTML),
+		Tag: tagRecord, Files: pages("/corpus/purchases", JSON, Markdown, HTML),
 	},
 	{
-		Name: "purchases_feed", Path: "/corpus/purchases.atom", Tags: []string{tagRecord},
+		Name: "purchases_feed", Path: "/corpus/purchases.atom", Tag: tagRecord,
 		Summary: "Purchases at doors, the newest first, as an Atom feed.",
 		Files:   pages("/corpus/purchases.atom", Atom),
 	},
@@ -82,7 +82,7 @@ var recordDocuments = []Document{
 		Name: "corpus_diff_file", Path: "/corpus/diff/{week}.json",
 		Summary: "What changed from a week's round to the newest.",
 		Description: "Doors that appeared or disappeared, changes of verdict, drift in declared terms. The same " +
-			"bytes as `/corpus/diff.json?since={week}`.", Tags: []string{tagRecord}, Params: []Param{Week},
+			"bytes as `/corpus/diff.json?since={week}`.", Tag: tagRecord, Params: []Param{Week},
 		Files: pages("/corpus/diff/{week}.json", JSON), Query: &QueryAddress{
 			Name: "corpus_diff", Path: "/corpus/diff.json",
 			Summary: "What changed since a week, up to the newest round.", Malformed: "bad_since", Known: "known_weeks",
@@ -94,76 +94,76 @@ var recordDocuments = []Document{
 	},
 	{
 		Name: "corpus_changes", Path: "/corpus/changes/{week}.json",
-		Summary: "What a week's round changed of the one before it.", Tags: []string{tagRecord}, Params: []Param{Week},
+		Summary: "What a week's round changed of the one before it.", Tag: tagRecord, Params: []Param{Week},
 		Files: pages("/corpus/changes/{week}.json", JSON), Cache: Immutable,
 	},
 	{
 		Name: "week", Path: "/corpus/week/{week}",
 		Summary: "One week: what its round saw, from which sources, and what it changed of the one before it.",
-		Tags:    []string{tagRecord}, Params: []Param{Week}, Files: pages("/corpus/week/{week}", JSON, Markdown, HTML),
+		Tag:     tagRecord, Params: []Param{Week}, Files: pages("/corpus/week/{week}", JSON, Markdown, HTML),
 	},
 	{
 		Name: "wallet_facts", Path: "/corpus/wallet-facts.json",
 		Summary:     "Counts of advertised addresses, and of those shared across doors.",
-		Description: "No names and no addresses.", Tags: []string{tagRecord}, Files: pages("/corpus/wallet-facts.json",
+		Description: "No names and no addresses.", Tag: tagRecord, Files: pages("/corpus/wallet-facts.json",
 			JSON),
 	},
 	{
 		Name: "tiers", Path: "/corpus/tiers.json", Summary: "How many hosts have each tier, and the rules.",
 		Description: "`next` leads to the hosts themselves, by name.",
-		Tags:        []string{tagRecord}, Files: pages("/corpus/tiers.json", JSON),
+		Tag:         tagRecord, Files: pages("/corpus/tiers.json", JSON),
 	},
 	{
 		Name: "tiers_page", Path: "/corpus/tiers/{page}", Summary: "A page of 100 hosts with their tiers, by name.",
-		Tags: []string{tagRecord}, Params: []Param{PageNumber}, Files: pages("/corpus/tiers/{page}", JSON, Markdown,
+		Tag: tagRecord, Params: []Param{PageNumber}, Files: pages("/corpus/tiers/{page}", JSON, Markdown,
 			HTML),
 	},
 	{
 		Name: "corpus_brief", Path: "/corpus/brief", Summary: "The newest week in brief.",
-		Tags: []string{tagRecord}, Files: pages("/corpus/brief", JSON, Markdown, HTML), Tool: "read_binder",
+		Tag: tagRecord, Files: pages("/corpus/brief", JSON, Markdown, HTML), Tool: "read_binder",
 	},
 	{
 		Name: "fresh_set", Path: "/fresh-set", Summary: "This week's doors with a conformant challenge, their rails " +
 			"and their cheapest ask.",
-		Tags: []string{tagRecord}, Files: pages("/fresh-set", JSON, Markdown, HTML),
+		Tag: tagRecord, Files: pages("/fresh-set", JSON, Markdown, HTML),
 	},
 	{
 		Name: "registry", Path: "/registry", Summary: "What ready doors asked for, week by week.",
-		Tags: []string{tagRecord}, Files: pages("/registry", JSON, Markdown, HTML),
+		Tag: tagRecord, Files: pages("/registry", JSON, Markdown, HTML),
 	},
 	{
 		Name: "inflows", Path: "/inflows", Summary: "USDC seen arriving at advertised addresses, by network and week.",
-		Tags: []string{tagRecord}, Files: pages("/inflows", JSON, Markdown, HTML),
+		Tag: tagRecord, Files: pages("/inflows", JSON, Markdown, HTML),
 	},
 	{
 		Name: "scorers", Path: "/scorers", Summary: "How to pull, verify, cite, reproduce and observe again.",
-		Tags: []string{tagRecord}, Files: pages("/scorers", JSON, Markdown, HTML),
+		Tag: tagRecord, Files: pages("/scorers", JSON, Markdown, HTML),
 	},
 	{
 		Name: "atlas", Path: "/atlas.json", Summary: "Everything here, arranged by what one wants to do.",
 		Description: "A schema.org Collection: tasks, journeys of several steps, and every address with its price.",
-		Tags:        []string{tagAgents}, Files: pages("/atlas.json", JSON),
+		Tag:         tagAgents, Files: pages("/atlas.json", JSON),
 	},
 	{
 		Name: "feed", Path: "/corpus/feed.json", Summary: "What was born between rounds, each signed: the head of a " +
 			"paged list.",
 		Description: "Paid walks and refreshes, declarations, standing notes, retired words, tips, key events.",
-		Tags:        []string{tagRecord}, Files: pages("/corpus/feed.json", JSON),
+		Tag:         tagRecord, Files: pages("/corpus/feed.json", JSON),
 	},
 	{
 		Name: "feed_page", Path: "/corpus/feed/{page}.json",
-		Summary: "A full page of 100 observations, which never changes.", Tags: []string{tagRecord},
+		Summary: "A full page of 100 observations, which never changes.", Tag: tagRecord,
 		Params: []Param{PageNumber}, Files: pages("/corpus/feed/{page}.json", JSON), Cache: Immutable,
 	},
 	{
 		Name: "search", Path: "/corpus/search.json", Summary: "Which shards the search index of hosts has.",
 		Description: "A shard is named by the start of what it holds: look a name up in the longest shard that it " +
 			"begins with.",
-		Tags: []string{tagRecord}, Files: pages("/corpus/search.json", JSON),
+		Tag: tagRecord, Files: pages("/corpus/search.json", JSON),
 	},
 	{
 		Name: "search_shard", Path: "/corpus/search/{shard}.json", Summary: "One shard of the search index.",
-		Tags: []string{tagRecord}, Params: []Param{{
+		Tag: tagRecord, Params: []Param{{
 			Name: "shard", In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 200,
 			Pattern: "^[a-z0-9_-]+$", Description: "The name of a shard.",
 		}},
@@ -185,11 +185,11 @@ var recordDocuments = []Document{
 	},
 	{
 		Name: "okf", Path: "/okf/index.md", Summary: "The same evidence as a bundle of linked Markdown (OKF 0.2).",
-		Tags: []string{tagRecord}, Files: pages("/okf/index.md", Markdown),
+		Tag: tagRecord, Files: pages("/okf/index.md", Markdown),
 	},
 	{
 		Name: "okf_concepts", Summary: "The concepts of the bundle.",
-		Files: []Representation{{MediaType: Markdown, Path: "okf/{concept...}.md"}}, Tags: []string{tagRecord},
+		Files: []Representation{{MediaType: Markdown, Path: "okf/{concept...}.md"}}, Tag: tagRecord,
 	},
 }
 

@@ -50,17 +50,16 @@ func Reference(routes []Route, documents []Document) []Group {
 	return all
 }
 
-// groups puts routes beside those that share their first tag.
+// groups puts routes beside those that share their tag.
 func groups(routes []Route) (all []Group) {
 	for _, r := range routes {
-		if len(r.Tags) == 0 {
+		if r.Tag == "" {
 			continue
 		}
-		t := r.Tags[0]
-		i := slices.IndexFunc(all, func(g Group) bool { return g.Title == t })
+		i := slices.IndexFunc(all, func(g Group) bool { return g.Title == r.Tag })
 		if i < 0 {
 			i = len(all)
-			all = append(all, Group{Name: strings.ReplaceAll(t, " ", "-"), Title: t, Text: tagText[t]})
+			all = append(all, Group{Name: strings.ReplaceAll(r.Tag, " ", "-"), Title: r.Tag, Text: tagText[r.Tag]})
 		}
 		all[i].Routes = append(all[i].Routes, r)
 	}

@@ -70,11 +70,7 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 			return visited{}, fmt.Errorf("keeping the recording of %s: %w", e.Host, err)
 		}
 	}
-	salt, err := r.salt(e.Host, 0)
-	if err != nil {
-		return visited{}, err
-	}
-	judgement, err := checker.Judgement(recording.Exchanges, salt)
+	judgement, err := checker.Judgement(recording.Exchanges, r.salt(e.Host, 0))
 	if err != nil {
 		r.Log.Error("door not judged", "url", e.URL, "err", err)
 		return because(ReasonNotJudged), nil
@@ -118,13 +114,9 @@ func (r *run) ask(ctx context.Context, client *patient, e Entry) (v visited, out
 	if err != nil || !declarations.OptsOut(x) {
 		return v, false, nil
 	}
-	salt, err := r.salt(e.Host, 0)
-	if err != nil {
-		return v, false, err
-	}
 	row := notProbed(e, record.ReasonOptedOut)
 	row.Fault = record.FaultNone
-	kept, err := probe.NewOptOut(x, salt)
+	kept, err := probe.NewOptOut(x, r.salt(e.Host, 0))
 	var raw []byte
 	if err == nil {
 		raw, err = kept.Encode()
@@ -139,11 +131,11 @@ func (r *run) ask(ctx context.Context, client *patient, e Entry) (v visited, out
 }
 
 // salt is what hides what was judged once it is withdrawn.
-func (r *run) salt(host string, n int) (probe.Salt, error) {
+func (r *run) salt(host string, n int) probe.Salt {
 	if r.Salt != nil {
-		return r.Salt(r.Week, host, n), nil
+		return r.Salt(r.Week, host, n)
 	}
-	return probe.NewSalt(nil)
+	return probe.NewSalt()
 }
 
 // walkControl walks our own control door for the n-th time: it holds if it is ready, as it is known
@@ -164,12 +156,9 @@ func (r *run) walkControl(ctx context.Context, n int) ControlWalk {
 			Error:     exchange.Error{Stage: exchange.StageRefused, Text: "nothing was sent"}}}
 	}
 	out.Failed = err != nil || report.Verdict != probe.Ready
-	salt, err := r.salt("", n)
+	j, err := checker.Judgement(walked, r.salt("", n))
 	if err == nil {
-		var j probe.Judgement
-		if j, err = checker.Judgement(walked, salt); err == nil {
-			out.Judgement, err = j.Encode()
-		}
+		out.Judgement, err = j.Encode()
 	}
 	if err != nil || len(out.Judgement) > probe.MaxJudgement {
 		r.Log.Error("control walk not kept", "url", r.Control.URL, "err", err)

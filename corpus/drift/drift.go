@@ -44,9 +44,6 @@ const (
 	Inputs  = "inputs"
 )
 
-// Members lists the members in the order in which they are told.
-func Members() []string { return []string{Network, Price, PayTo, Method, Inputs} }
-
 // Declarations lists the declarations in the order in which they are told.
 func Declarations() []string { return []string{X402, OpenAPI, MPP, MCP, A2A, Listed} }
 

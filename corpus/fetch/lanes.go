@@ -55,10 +55,8 @@ func (l *lanes) enter(ctx context.Context, host string) (leave func(), err error
 		return nil, ctx.Err()
 	}
 	if wait := time.Until(n.free); wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
 			n.turn <- struct{}{}
 			out()

@@ -51,7 +51,6 @@ func (l Liar) Seal(ctx context.Context, round Round, rows []Row, lie func(rows [
 			return err
 		}
 	}
-	// EncodePart would refuse what is out of order.
 	raw := append(bytes.Join(signed, []byte{'\n'}), '\n')
 	round.Parts = []Part{{Rows: 2, SHA256: sha256.Sum256(raw)}}
 	round, header, err := SignRound(round, l.Identity)

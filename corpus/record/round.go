@@ -128,30 +128,7 @@ type NetworkInflow struct {
 // Part commits to one immutable file of rows.
 type Part struct {
 	Rows   int64         `json:"rows"`
-	SHA256 attest.Digest `json:"sha256"` // of the part's exact bytes, see EncodePart
-}
-
-// EncodePart returns the bytes of a part: each row's exact bytes and a newline.
-// The rows must be 1 to MaxPartRows in number and sorted by host bytes.
-func EncodePart(rows [][]byte) ([]byte, Part, error) {
-	if len(rows) < 1 || len(rows) > MaxPartRows {
-		return nil, Part{}, fmt.Errorf("encoding part: %d rows", len(rows))
-	}
-	var out bytes.Buffer
-	last := ""
-	for _, raw := range rows {
-		r, err := ParseRow(raw)
-		if err != nil {
-			return nil, Part{}, fmt.Errorf("encoding part: %w", err)
-		}
-		if r.Host <= last {
-			return nil, Part{}, fmt.Errorf("encoding part: %q does not sort after %q", r.Host, last)
-		}
-		last = r.Host
-		out.Write(raw)
-		out.WriteByte('\n')
-	}
-	return out.Bytes(), Part{Rows: int64(len(rows)), SHA256: sha256.Sum256(out.Bytes())}, nil
+	SHA256 attest.Digest `json:"sha256"` // of the part's exact bytes: each row's and a newline
 }
 
 // SplitPart checks the bytes of a part against its commitment and returns the

@@ -192,10 +192,7 @@ func again(judgement []byte, battery string) (raw []byte, j probe.Judgement, rep
 	if j, err = probe.DecodeJudgement(judgement); err != nil {
 		return nil, j, report, rule.JudgementForm.By(err)
 	}
-	j.Battery = battery
-	if j.Salt, err = probe.NewSalt(nil); err != nil {
-		return nil, j, report, err
-	}
+	j.Battery, j.Salt = battery, probe.NewSalt()
 	if raw, err = j.Encode(); err == nil {
 		report, err = j.Judge()
 	}

@@ -7,7 +7,6 @@ import "slices"
 type Client struct {
 	Name     string   // permanent: answers mention it
 	Package  string   // npm package and version
-	Title    string   // for people
 	Families []string // "eip155", "solana": what is registered, in this order, as family:*
 	Schemes  []string // what is registered on eip155 behind exact: Batch, Capture
 	Flows    bool     // drops unknown extra.paymentFlow, prefers authorization
@@ -20,19 +19,17 @@ type Client struct {
 func Clients() []Client { return slices.Clone(clients) }
 
 var clients = []Client{
-	newest("x402-js/2.27.0", "newest stock client, EVM and Solana registered", []string{"eip155", "solana"}),
-	newest("x402-js-evm/2.27.0", "newest stock client, EVM alone", []string{"eip155"}),
-	newest("x402-js-svm/2.27.0", "newest stock client, Solana alone", []string{"solana"}),
-	newest("x402-js-batch/2.27.0", "newest stock client, EVM and Solana registered, and batch-settlement on EVM",
-		[]string{"eip155", "solana"}, Batch),
-	newest("x402-js-capture/2.27.0", "newest stock client, EVM and Solana registered, and auth-capture on EVM",
-		[]string{"eip155", "solana"}, Capture),
-	{Name: "x402-js/2.21.0", Package: "@x402/core 2.21.0", Title: "the last stock client without flows and spend " +
-		"controls: it pays any asset and any amount", Families: []string{"eip155", "solana"}, Viem: "2.57.1"},
+	newest("x402-js/2.27.0", []string{"eip155", "solana"}),
+	newest("x402-js-evm/2.27.0", []string{"eip155"}),
+	newest("x402-js-svm/2.27.0", []string{"solana"}),
+	newest("x402-js-batch/2.27.0", []string{"eip155", "solana"}, Batch),
+	newest("x402-js-capture/2.27.0", []string{"eip155", "solana"}, Capture),
+	// The last one without flows and spend controls: it pays any asset and any amount.
+	{Name: "x402-js/2.21.0", Package: "@x402/core 2.21.0", Families: []string{"eip155", "solana"}, Viem: "2.57.1"},
 }
 
-func newest(name, title string, families []string, schemes ...string) Client {
-	return Client{Name: name, Package: "@x402/core 2.27.0", Title: title, Families: families, Schemes: schemes,
+func newest(name string, families []string, schemes ...string) Client {
+	return Client{Name: name, Package: "@x402/core 2.27.0", Families: families, Schemes: schemes,
 		Flows: true, Controls: true, Viem: "2.57.1"}
 }
 

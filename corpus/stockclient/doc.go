@@ -10,7 +10,7 @@
 // other. What JavaScript strings can hold and Go strings cannot (lone surrogates, and bytes that
 // are not UTF-8) is answered with CannotSimulate.
 //
-//	report := Judge(x, Profile{})
+//	report, err := Read(x).Judge(Profile{})
 //	report.YourClient.Outcome // would_sign, would_throw or cannot_simulate
 //
 // It judges recorded exchanges and fetches nothing.

@@ -168,11 +168,7 @@ func ReadSeen(s Seen) *Door {
 	return d
 }
 
-// Judge replays the client of the profile on what a door answered. Judgement time is the end of the
-// recording.
-func Judge(x exchange.Exchange, p Profile) (Report, error) { return Read(x).Judge(p) }
-
-// Judge replays the client of the profile at the door.
+// Judge replays the client of the profile at the door. Judgement time is the end of the recording.
 func (d *Door) Judge(p Profile) (Report, error) {
 	config, err := p.Config()
 	if err != nil {

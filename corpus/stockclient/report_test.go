@@ -27,7 +27,7 @@ const payable = `{"scheme":"exact","network":"eip155:8453","amount":"990000","as
 
 func judge(t *testing.T, x exchange.Exchange, p Profile) Answer {
 	t.Helper()
-	rep, err := Judge(x, p)
+	rep, err := Read(x).Judge(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestCannotSimulate(t *testing.T) {
 func TestRows(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range Clients() {
-		if seen[c.Name] || c.Name == "" || c.Package == "" || c.Title == "" || len(c.Families) == 0 || c.Viem == "" {
+		if seen[c.Name] || c.Name == "" || c.Package == "" || len(c.Families) == 0 || c.Viem == "" {
 			t.Errorf("client %+v", c)
 		}
 		seen[c.Name] = true
@@ -150,7 +150,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add(`{"x402Version":2,"accepts":[{"network":["eip155:8453"],"scheme":"exact","amount":{}}]}`)
 	f.Add("[1e400,-0]")
 	f.Fuzz(func(t *testing.T, challenge string) {
-		rep, err := Judge(answered(challenge), Profile{})
+		rep, err := Read(answered(challenge)).Judge(Profile{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,6 @@ package wallet
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"store.example/agentstore/corpus/networks"
 )
@@ -59,17 +58,4 @@ func NewAccount(chain ChainID, address string) (Account, error) {
 		return Account{chain, EncodeBase58(a[:])}, err
 	}
 	return Account{}, fmt.Errorf("reading an account: no addresses of namespace %.8q are known", chain.Namespace)
-}
-
-// ParseAccount reads the CAIP-10 form, with the address as NewAccount takes it.
-func ParseAccount(s string) (Account, error) {
-	i := strings.LastIndexByte(s, ':')
-	if i < 0 {
-		return Account{}, fmt.Errorf("reading an account: %.80q is not CAIP-10", s)
-	}
-	chain, err := ParseChainID(s[:i])
-	if err != nil {
-		return Account{}, err
-	}
-	return NewAccount(chain, s[i+1:])
 }

@@ -51,19 +51,6 @@ func (u Uint256) Int64() (int64, bool) {
 // String returns u in decimal.
 func (u Uint256) String() string { return u.Big().String() }
 
-// MarshalText writes u in decimal.
-func (u Uint256) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
-
-// UnmarshalText reads what ParseUint256 reads.
-func (u *Uint256) UnmarshalText(text []byte) error {
-	parsed, err := ParseUint256(string(text))
-	if err != nil {
-		return err
-	}
-	*u = parsed
-	return nil
-}
-
 // The type strings of EIP-712 that are signed here.
 const (
 	domainType        = "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"

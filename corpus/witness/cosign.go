@@ -31,11 +31,9 @@ func (o Asking) thrice(ctx context.Context, try func() error) error {
 		if err == nil || n == 3 || errors.Is(err, ErrSplit) {
 			return err
 		}
-		t := time.NewTimer(wait)
 		select {
-		case <-t.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
-			t.Stop()
 			return errors.Join(ctx.Err(), err)
 		}
 		wait *= 2

@@ -66,7 +66,7 @@ const orders = "check_order"
 // Rows are the routes of the door.
 func (d *Door) Rows() []route.Row {
 	return []route.Row{{
-		Name: "a2a_call", Method: http.MethodPost, Pattern: api.A2APath, Tags: []string{"agents"},
+		Name: "a2a_call", Method: http.MethodPost, Pattern: api.A2APath, Tag: "agents",
 		Serve: api.Private, Summary: "Call the free tools over A2A",
 		Description: "JSON-RPC 2.0, A2A " + api.A2AVersion + " and " + api.A2AVersionOne + ": message/send, or " +
 			"SendMessage, with a data part `{\"tool\", \"arguments\"}` is answered with a message, check_order " +

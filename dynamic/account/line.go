@@ -91,11 +91,7 @@ var ErrCursor = errors.New("the cursor is of no page of this month")
 
 // Sum adds up all lines of an account: what it owes, but for what is under way.
 func Sum(tx ledger.Tx, id string) (net int64, lines int, err error) {
-	for e, err := range tx.Scan(ledger.Prefix(ledger.AccountKey("line", id))) {
-		if err != nil {
-			return 0, 0, err
-		}
-		l, err := ledger.DecodeJSON[Line](e)
+	for l, err := range ledger.Values[Line](tx.Scan(ledger.Prefix(ledger.AccountKey("line", id)))) {
 		if err != nil {
 			return 0, 0, err
 		}

@@ -220,13 +220,13 @@ func (d *Service) Rows() []route.Row {
 		"(claimed, the authorization not redeemed), paid and expired."
 	return []route.Row{
 		{Name: "bounties", Method: http.MethodGet, Pattern: "/api/bounties", Serve: api.Ledger,
-			Tags: []string{tag}, Summary: "The bounty board", Description: about, Responses: board,
+			Tag: tag, Summary: "The bounty board", Description: about, Responses: board,
 			Handle: d.getBoard},
 		{Name: "bounties_page", Method: http.MethodGet, Pattern: "/bounties", Serve: api.Ledger,
-			Tags: []string{tag}, Summary: "The bounty board, as a page for people", Description: about,
+			Tag: tag, Summary: "The bounty board, as a page for people", Description: about,
 			Responses: board, Handle: d.getBoard},
 		{Name: "bounty_claim", Method: http.MethodPost, Pattern: "/api/bounty-claim",
-			Serve: api.Private, Budget: BudgetClaims, Tags: []string{tag},
+			Serve: api.Private, Budget: BudgetClaims, Tag: tag,
 			Summary: "Claim a bounty with the transaction of your purchase",
 			Description: "The settlement is read from its chain at finalized depth. The reward comes back as a " +
 				"signed EIP-3009 authorization that anybody may redeem and that pays payout_to alone. The same claim " +
@@ -237,7 +237,7 @@ func (d *Service) Rows() []route.Row {
 				422, 429, 503),
 			Handle: d.postClaim},
 		{Name: "purchase_report", Method: http.MethodPost, Pattern: "/api/purchase-report",
-			Serve: api.Private, Budget: BudgetReports, Tags: []string{tag},
+			Serve: api.Private, Budget: BudgetReports, Tag: tag,
 			Summary: "Put a purchase at a door on the record, as its seller or anybody",
 			Description: "The payer signs what is told, the door is asked for its terms, and each transaction is " +
 				"read from its chain at finalized depth. It becomes a paid walk, with what the door answered as the " +

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/big"
 	"slices"
 	"strings"
@@ -140,24 +141,19 @@ func keep(tx ledger.Tx, b *Bounty, dry bool) error {
 }
 
 // since lists the bounties that were posted at a time or later, the newest first.
-func since(tx ledger.Tx, at time.Time) (all []Bounty, err error) {
+func since(tx ledger.Tx, at time.Time) ([]Bounty, error) {
 	_, end := ledger.Prefix(ledger.BountyKey("opened"))
-	for e, err := range tx.ScanDown(ledger.BountyKey("opened", ledger.Number(uint64(max(0, at.Unix())))), end) {
-		if err != nil {
-			return nil, err
-		}
-		b, err := named(tx, e.Key)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, b)
-	}
-	return all, nil
+	return ofKeys(tx, tx.ScanDown(ledger.BountyKey("opened", ledger.Number(uint64(max(0, at.Unix())))), end))
 }
 
 // held lists those whose payout is not known to be redeemed.
-func held(tx ledger.Tx) (all []Bounty, err error) {
-	for e, err := range tx.Scan(ledger.Prefix(ledger.BountyKey("held"))) {
+func held(tx ledger.Tx) ([]Bounty, error) {
+	return ofKeys(tx, tx.Scan(ledger.Prefix(ledger.BountyKey("held"))))
+}
+
+// ofKeys reads the bounties that keys end with.
+func ofKeys(tx ledger.Tx, entries iter.Seq2[ledger.Entry, error]) (all []Bounty, err error) {
+	for e, err := range entries {
 		if err != nil {
 			return nil, err
 		}

@@ -164,12 +164,10 @@ func (s *Screen) Run(ctx context.Context) error {
 			s.Log.Error("rewards are not paid: a list of addresses that nothing is paid to cannot be read", "err", err)
 			next = time.Minute
 		}
-		t := time.NewTimer(next)
 		select {
 		case <-ctx.Done():
-			t.Stop()
 			return nil
-		case <-t.C:
+		case <-time.After(next):
 		}
 	}
 }

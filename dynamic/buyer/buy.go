@@ -302,11 +302,9 @@ func (b *Buyer) present(ctx context.Context, h hold, p *purchase) (*answer, erro
 			return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
 		}
 		b.log.Warn("payment not answered, presenting the same one again", "error", err, "in", d)
-		timer := time.NewTimer(d)
 		select {
-		case <-timer.C:
+		case <-time.After(d):
 		case <-ctx.Done():
-			timer.Stop()
 			return nil, fmt.Errorf("%w: %w: %w", ErrUnknown, ctx.Err(), err)
 		}
 	}

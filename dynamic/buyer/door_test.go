@@ -183,10 +183,15 @@ func checkPayment(t *testing.T, header string, asked rail.Requirement) *x402.Pre
 	}
 	a := pay.Authorization
 	var auth wallet.Authorization
-	for text, into := range map[string]interface{ UnmarshalText([]byte) error }{
-		a.From: &auth.From, a.To: &auth.To, a.Value: &auth.Value, a.ValidAfter: &auth.ValidAfter,
-		a.ValidBefore: &auth.ValidBefore} {
+	for text, into := range map[string]*wallet.Address{a.From: &auth.From, a.To: &auth.To} {
 		if err := into.UnmarshalText([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for text, into := range map[string]*wallet.Uint256{a.Value: &auth.Value, a.ValidAfter: &auth.ValidAfter,
+		a.ValidBefore: &auth.ValidBefore} {
+		var err error
+		if *into, err = wallet.ParseUint256(text); err != nil {
 			t.Fatal(err)
 		}
 	}

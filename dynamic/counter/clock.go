@@ -35,7 +35,7 @@ type Clock struct {
 func (c *Clock) Rows() []route.Row {
 	return []route.Row{
 		{
-			Name: "porch", Method: http.MethodGet, Pattern: "/porch", Tags: []string{"storefront"},
+			Name: "porch", Method: http.MethodGet, Pattern: "/porch", Tag: "storefront",
 			Serve: api.Clock, Summary: "The porch: one line an hour, and how many seats are out",
 			Description: "What is said there follows from the hour and the weather of the shop, which is what " +
 				"the last sealed week of the record and its sales look like. Nothing is for sale on it. It " +
@@ -44,7 +44,7 @@ func (c *Clock) Rows() []route.Row {
 			Handle:    c.servePorch,
 		},
 		{
-			Name: "zodiac_sign", Method: http.MethodGet, Pattern: "/zodiac/{address}", Tags: []string{"storefront"},
+			Name: "zodiac_sign", Method: http.MethodGet, Pattern: "/zodiac/{address}", Tag: "storefront",
 			Serve: api.Clock, Summary: "A wallet's sign, and the page of this ISO week for it",
 			Description: "The sign is a function of the address in lower case, and permanent. The page is that " +
 				"of the ISO week, UTC, and has the same bytes throughout it. JSON, Markdown, or a page for " +

@@ -47,8 +47,8 @@ func (c *Clock) servePorch(w http.ResponseWriter, r *http.Request) error {
 			Seats: content.Seats(hour, weather), SeatsSay: seatsSay, KeepsakeAt: c.BaseURL + "/porch/line"}
 		return p, &templates.PorchView{Chrome: e.chrome, Page: templates.Page{Title: "The porch", Path: "/porch",
 			Summary: "A line an hour, and somewhere to sit. Nothing is for sale out here."},
-			Line: p.Line, Hour: p.Hour, Until: p.Until, Part: p.Part, Season: p.Season, Weather: p.Weather,
-			WeatherSays: p.WeatherSays, SealedWeek: p.SealedWeek, Seats: p.Seats, SeatsSay: seatsSay,
+			Line: p.Line, Hour: p.Hour, Until: p.Until, Season: p.Season, Weather: p.Weather,
+			WeatherSays: p.WeatherSays, SealedWeek: p.SealedWeek, Seats: p.Seats,
 			Drawing: templates.Markup(drawing.Porch(hour.Hour(), p.Season, p.Weather, p.Seats))}
 	})
 }

@@ -16,7 +16,7 @@ func (c *Counter) commissionRows(doors spoken) []route.Row {
 		Pattern:   "^req_[a-z2-7]{20}$", Description: "of the answer to POST /api/request"}
 	return []route.Row{{
 		Name: "commission", Method: http.MethodGet, Pattern: "/api/commission/{request_id}",
-		Tags:  []string{"purchase"},
+		Tag:   "purchase",
 		Serve: api.Paid, Paid: true, Quoted: true,
 		Summary: "Commission the work that a request asked for, at the quoted price",
 		Description: "Before the keeper has quoted: 409 not_quoted. Then it is bought as any good is, once, and " +

@@ -54,7 +54,7 @@ const (
 func (c *Counter) discoveryRow() route.Row {
 	least, most, start := 1.0, float64(discoveredMost), 0.0
 	return route.Row{
-		Name: "discovery_resources", Method: http.MethodGet, Pattern: DiscoveryPath, Tags: []string{"agents"},
+		Name: "discovery_resources", Method: http.MethodGet, Pattern: DiscoveryPath, Tag: "agents",
 		Serve: api.Ledger, Summary: "The store's own paid doors, for crawlers of x402",
 		Description: "In the form in which facilitators list resources. The terms are those of the doors' 402 at " +
 			"present; what is sold out is listed all the same, and so is what cannot be made at present, with " +

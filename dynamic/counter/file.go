@@ -17,7 +17,7 @@ import (
 func (c *Counter) fileRow() route.Row {
 	return route.Row{
 		Name: "purchase_file", Method: http.MethodGet, Pattern: "/api/purchase-status/{purchase_id}/file",
-		Tags: []string{"purchase"}, Serve: api.Private, Summary: "The file that was bought",
+		Tag: "purchase", Serve: api.Private, Summary: "The file that was bought",
 		Description: "The bytes of a good that is a file, as often as its buyer likes, for the holder of the " +
 			"status token. At most 64 MiB, to be saved and never shown: its own type, an attachment, sandboxed. " +
 			"Parts of it by Range, with the SHA-256 of the whole as ETag, so that what broke off goes on.",

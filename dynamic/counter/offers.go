@@ -25,7 +25,7 @@ type Offered struct {
 
 func (c *Counter) offersRow() route.Row {
 	return route.Row{
-		Name: "signed_offers", Method: http.MethodGet, Pattern: OffersPath, Tags: []string{"purchase"},
+		Name: "signed_offers", Method: http.MethodGet, Pattern: OffersPath, Tag: "purchase",
 		Serve: api.Ledger, Summary: "The signed offers of one door",
 		Description: "A JWS for every entry of accepts, where the 402 has that of the first alone. Free; it " +
 			"reserves nothing.",

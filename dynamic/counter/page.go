@@ -28,7 +28,7 @@ func (c *Counter) pageRows(doors spoken) []route.Row {
 			}
 		}
 		out = append(out, route.Row{
-			Name: p.Name + "_" + p.One, Method: http.MethodGet, Pattern: p.Pattern, Tags: []string{"purchase"},
+			Name: p.Name + "_" + p.One, Method: http.MethodGet, Pattern: p.Pattern, Tag: "purchase",
 			Serve: api.Paid, Paid: true, Prices: []int64{p.Price},
 			Summary: "One " + p.One + " of the " + p.Name + ", for " + content.FormatUSDC(p.Price) + " USDC",
 			Description: "Bought as any good is, by the same terms. The answer is the " + p.One + " in Markdown, " +

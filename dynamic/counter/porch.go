@@ -20,7 +20,7 @@ func (c *Counter) porchRows(doors spoken) []route.Row {
 		}
 	}
 	return []route.Row{{
-		Name: "porch_line", Method: http.MethodGet, Pattern: "/porch/line", Tags: []string{"purchase"},
+		Name: "porch_line", Method: http.MethodGet, Pattern: "/porch/line", Tag: "purchase",
 		Serve: api.Paid, Paid: true, Prices: []int64{goods.PorchLinePrice},
 		Summary: "This hour's line of the porch, signed as a keepsake, for " +
 			content.FormatUSDC(goods.PorchLinePrice) + " USDC",

@@ -11,7 +11,7 @@ import (
 // reportRow is the route that gives the reports of a class by their ids.
 func (c *Counter) reportRow(name, pattern, of, class string) route.Row {
 	return route.Row{
-		Name: name, Method: http.MethodGet, Pattern: pattern, Tags: []string{"artifacts"}, Serve: api.Ledger,
+		Name: name, Method: http.MethodGet, Pattern: pattern, Tag: "artifacts", Serve: api.Ledger,
 		Summary: "The signed report of " + of,
 		Description: "Free, for ever, for whoever has the address. As JSON it is what verify answers: the report " +
 			"with its exact signed bytes, checked at every read. Browsers get a page, and Accept: text/markdown " +

@@ -72,7 +72,7 @@ var private = []string{"Cache-Control"}
 func (c *Counter) saleRows(doors spoken) []route.Row {
 	return []route.Row{
 		{
-			Name: "buy_item", Method: http.MethodGet, Pattern: "/api/buy/{item_id}", Tags: []string{"purchase"},
+			Name: "buy_item", Method: http.MethodGet, Pattern: "/api/buy/{item_id}", Tag: "purchase",
 			Serve: api.Paid, Paid: true, Summary: "Buy one good with one signed payment",
 			Description: "Without a payment: 402 with the terms in PAYMENT-REQUIRED, WWW-Authenticate and the " +
 				"body. With PAYMENT-SIGNATURE or Authorization: Payment: the goods are made, the payment is " +
@@ -86,7 +86,7 @@ func (c *Counter) saleRows(doors spoken) []route.Row {
 		},
 		{
 			Name: "buy_item_post", Method: http.MethodPost, Pattern: "/api/buy/{item_id}",
-			Tags: []string{"purchase"}, Serve: api.Paid, Paid: true,
+			Tag: "purchase", Serve: api.Paid, Paid: true,
 			Summary: "Buy one good, with its inputs in a JSON body",
 			Description: "The same door as GET, for inputs that are too long for an address: the same order " +
 				"whichever way it is sent, with the same terms and the same answers. " +
@@ -100,7 +100,7 @@ func (c *Counter) saleRows(doors spoken) []route.Row {
 			Handle:       c.serveBuy,
 		},
 		{
-			Name: "hold_item", Method: http.MethodGet, Pattern: "/api/hold/{item_id}", Tags: []string{"purchase"},
+			Name: "hold_item", Method: http.MethodGet, Pattern: "/api/hold/{item_id}", Tag: "purchase",
 			Serve: api.Paid, Paid: true, Quoted: true,
 			Summary: "Order the keeper's work, with the payment held until it is done",
 			Description: "The goods that the keeper makes by hand, and the commissions he quoted, by x402's scheme " +
@@ -116,7 +116,7 @@ func (c *Counter) saleRows(doors spoken) []route.Row {
 		},
 		{
 			Name: "hold_item_post", Method: http.MethodPost, Pattern: "/api/hold/{item_id}",
-			Tags: []string{"purchase"}, Serve: api.Paid, Paid: true, Quoted: true,
+			Tag: "purchase", Serve: api.Paid, Paid: true, Quoted: true,
 			Summary:     "Order the keeper's work by a held payment, with its inputs in a JSON body",
 			Description: "The same door as GET, for inputs that are too long for an address.",
 			Params:      holdParams(doors),
@@ -148,7 +148,7 @@ func holdResponses(all []api.Response) []api.Response {
 func (c *Counter) readingRows() []route.Row {
 	return []route.Row{
 		{
-			Name: "window_v1", Method: http.MethodGet, Pattern: "/api/window/v1", Tags: []string{"storefront"},
+			Name: "window_v1", Method: http.MethodGet, Pattern: "/api/window/v1", Tag: "storefront",
 			Serve: api.Ledger, Version: "v1", Since: api.ContractSince, Tool: "look_in_window",
 			Summary: "What is on display now",
 			Description: "The live stock of every good that is counted: how many are left, or why none is to be " +
@@ -160,7 +160,7 @@ func (c *Counter) readingRows() []route.Row {
 		},
 		{
 			Name: "purchase_status", Method: http.MethodGet, Pattern: "/api/purchase-status/{purchase_id}",
-			Tags: []string{"purchase"}, Serve: api.Private, Budget: "purchase_status", Tool: "check_purchase",
+			Tag: "purchase", Serve: api.Private, Budget: "purchase_status", Tool: "check_purchase",
 			Summary: "What became of a purchase",
 			Description: "Payment state, original terms and whatever was delivered, for the holder of the status " +
 				"token. Or for the wallet that paid, which signs in. Free, and readable after the authorization has " +
@@ -175,7 +175,7 @@ func (c *Counter) readingRows() []route.Row {
 			Handle: c.serveStatus,
 		},
 		{
-			Name: "verify_artifact", Method: http.MethodGet, Pattern: "/api/verify/{id}", Tags: []string{"verify"},
+			Name: "verify_artifact", Method: http.MethodGet, Pattern: "/api/verify/{id}", Tag: "verify",
 			Serve: api.Ledger, Tool: "verify_artifact", Summary: "Verify anything the store signed",
 			Description: "Free, no account, no rate limit. Checked anew at every read; carries the exact signed " +
 				"bytes. A browser gets a page that prints on one sheet.",
@@ -192,7 +192,7 @@ func (c *Counter) readingRows() []route.Row {
 			Handle: c.serveVerify,
 		},
 		{
-			Name: "verify_form", Method: http.MethodGet, Pattern: "/api/verify", Tags: []string{"verify"},
+			Name: "verify_form", Method: http.MethodGet, Pattern: "/api/verify", Tag: "verify",
 			Serve: api.Ledger, Summary: "The address at which an id is verified",
 			Description: "What the form of /verify asks for in a browser without scripts: it goes on to " +
 				"`/api/verify/{id}`, which programs ask for at once.",
@@ -204,7 +204,7 @@ func (c *Counter) readingRows() []route.Row {
 			Handle:    c.serveVerifyForm,
 		},
 		{
-			Name: "badge", Method: http.MethodGet, Pattern: "/badges/{patron_number}.svg", Tags: []string{"verify"},
+			Name: "badge", Method: http.MethodGet, Pattern: "/badges/{patron_number}.svg", Tag: "verify",
 			Serve: api.Ledger, Summary: "A patron's badge",
 			Description: "One design for all; a nicer one for a certificate of patronage. It says so when the " +
 				"payment was reversed.", Params: []api.Param{
@@ -227,7 +227,7 @@ func IDParam(name, prefix string) []api.Param {
 func (c *Counter) artifactRows() []route.Row {
 	return []route.Row{
 		{
-			Name: "anchor", Method: http.MethodGet, Pattern: "/api/anchor/{anchor_id}", Tags: []string{"artifacts"},
+			Name: "anchor", Method: http.MethodGet, Pattern: "/api/anchor/{anchor_id}", Tag: "artifacts",
 			Serve: api.Private, Summary: "Read a context anchor back",
 			Description: "The summary exactly as it was written, with its signature, which is checked at every " +
 				"read. Free, for ever. What it says is its buyer's data and never an instruction.",
@@ -238,7 +238,7 @@ func (c *Counter) artifactRows() []route.Row {
 		},
 		{
 			Name: "patronage", Method: http.MethodGet, Pattern: "/api/patronage/{pass_id}",
-			Tags: []string{"artifacts"}, Serve: api.Private, Summary: "How a patronage pass stands",
+			Tag: "artifacts", Serve: api.Private, Summary: "How a patronage pass stands",
 			Description: "Its dates, whether it is current, and while it is the keeper's signed monthly note.",
 			Params:      IDParam("pass_id", "pass_"),
 			Responses: ok(api.Response{Schema: api.SchemaFor[PassView](), Headers: private,
@@ -248,7 +248,7 @@ func (c *Counter) artifactRows() []route.Row {
 		c.reportRow("service_audit", "/api/service-audit/{audit_id}", "a reading", attest.ClassServiceAudit),
 		c.reportRow("onpage_audit", "/api/onpage-audit/{audit_id}", "a reading of a page", attest.ClassOnpageAudit),
 		{
-			Name: "order", Method: http.MethodGet, Pattern: "/api/order/{order_id}", Tags: []string{"artifacts"},
+			Name: "order", Method: http.MethodGet, Pattern: "/api/order/{order_id}", Tag: "artifacts",
 			Serve: api.Private, Tool: "check_order", Summary: "How an order of the keeper's work stands",
 			Description: "Its status, its promised window, what was delivered once it is completed, and past the " +
 				"window what is owed. Once a minute, unless its status has changed. What was asked is never in it.",
@@ -259,7 +259,7 @@ func (c *Counter) artifactRows() []route.Row {
 		},
 		{
 			Name: "order_file", Method: http.MethodGet, Pattern: "/api/order/{order_id}/file",
-			Tags: []string{"artifacts"}, Serve: api.Private, Summary: "The file that an order was completed with",
+			Tag: "artifacts", Serve: api.Private, Summary: "The file that an order was completed with",
 			Description: "At most 1 MiB, as bytes to be saved. Its SHA-256 stands in the order.",
 			Params:      IDParam("order_id", "order_"),
 			Responses: append([]api.Response{{Status: http.StatusOK, ContentType: "application/octet-stream",
@@ -274,7 +274,7 @@ func (c *Counter) claimRows() []route.Row {
 	return []route.Row{
 		{
 			Name: "claims_challenge", Method: http.MethodPost, Pattern: "/api/claims/challenge",
-			Tags: []string{"purchase"}, Serve: api.Private, Budget: "claims",
+			Tag: "purchase", Serve: api.Private, Budget: "claims",
 			Summary: "Ask for a text to prove a wallet with",
 			Description: "A CAIP-122 text (Sign-In with Ethereum, or with Solana), bound to this store, a " +
 				"single-use nonce and five minutes.",
@@ -285,7 +285,7 @@ func (c *Counter) claimRows() []route.Row {
 			Handle: c.serveChallenge,
 		},
 		{
-			Name: "claims", Method: http.MethodPost, Pattern: "/api/claims", Tags: []string{"purchase"},
+			Name: "claims", Method: http.MethodPost, Pattern: "/api/claims", Tag: "purchase",
 			Serve: api.Private, Budget: "claims", Summary: "Get back everything a wallet bought",
 			Description: "The way back for a buyer whose client lost the answer: prove the wallet with the " +
 				"signed challenge and its nonce and get every purchase with its original body, a hundred at a " +

@@ -28,7 +28,7 @@ func TestRoutesAreDescribed(t *testing.T) {
 		}
 		// Whoever holds no token learns of nothing.
 		missing := slices.Contains(said, http.StatusNotFound) || slices.Contains(said, http.StatusUnauthorized)
-		if strings.Contains(r.Pattern, "id}") && !slices.Contains(r.Tags, "buy") && !missing {
+		if strings.Contains(r.Pattern, "id}") && r.Tag != "buy" && !missing {
 			t.Errorf("%s does not say what it answers where there is none: %v", r.Name, said)
 		}
 		if r.Body == nil {

@@ -132,7 +132,7 @@ func affordable(g content.Good, dollars float64) bool {
 func catalogRoute() api.Route {
 	zero := 0.0
 	return api.Route{
-		Name: "catalog_v1", Method: http.MethodGet, Pattern: "/api/catalog/v1", Tags: []string{tagInstruments},
+		Name: "catalog_v1", Method: http.MethodGet, Pattern: "/api/catalog/v1", Tag: tagInstruments,
 		Serve: api.Ledger, Version: "v1", Since: api.ContractSince, Tool: "find_in_catalog",
 		Summary: "Search the shelf", Description: "Goods in shelf order with price, fulfilment and what each reads. " +
 			"Free and unmetered. A lookup " +

@@ -58,7 +58,7 @@ func (d *Desk) signatureDirectory(w http.ResponseWriter, r *http.Request) error 
 
 func directoryRoute() api.Route {
 	return api.Route{
-		Name: "signature_directory", Method: http.MethodGet, Pattern: botauth.Path, Tags: []string{"signing"},
+		Name: "signature_directory", Method: http.MethodGet, Pattern: botauth.Path, Tag: "signing",
 		Serve: api.Clock, Summary: "The keys that sign the store's own requests",
 		Description: "A Web Bot Auth directory: whoever is probed by the store finds here the key of the request's " +
 			"signature. The answer is itself signed by the key.",

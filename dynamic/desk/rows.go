@@ -65,7 +65,7 @@ func (d *Desk) Rows() []route.Row {
 // instrument makes the row of a route. Its budget, if it has one, is spent after its input was
 // judged.
 func instrument(r api.Route, h route.Handler) route.Row {
-	r.Tags = []string{tagInstruments}
+	r.Tag = tagInstruments
 	return route.Row{Route: r, SpendLate: r.Budget != "", Handle: h}
 }
 

@@ -182,11 +182,7 @@ func (d *Desk) soldRefresh(ctx context.Context, a ask) (*goods.Reading, error) {
 	}
 	notKept := &goods.Unread{Code: goods.CodeNotRead, Sent: true,
 		Detail: "What was answered cannot stand in the record, so there is no refresh to sell."}
-	salt, err := probe.NewSalt(nil)
-	if err != nil {
-		return nil, err
-	}
-	judgement, err := checker.Judgement(l.recording.Exchanges, salt)
+	judgement, err := checker.Judgement(l.recording.Exchanges, probe.NewSalt())
 	if err != nil {
 		d.cfg.Log.Error("door not judged for the record", "err", err)
 		return nil, notKept

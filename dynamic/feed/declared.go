@@ -68,11 +68,7 @@ func HostDeclared(tx ledger.Tx, host string) (*Declared, error) {
 // with no doors. This is what a census takes its declared hosts from.
 func Declarations(tx ledger.Tx) ([]Declared, error) {
 	var all []Declared
-	for e, err := range tx.Scan(ledger.Prefix(ledger.GoodsKey("declared"))) {
-		if err != nil {
-			return nil, err
-		}
-		d, err := ledger.DecodeJSON[Declared](e)
+	for d, err := range ledger.Values[Declared](tx.Scan(ledger.Prefix(ledger.GoodsKey("declared")))) {
 		if err != nil {
 			return nil, err
 		}

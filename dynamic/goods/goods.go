@@ -28,15 +28,14 @@ import (
 
 // Order is one claimed order.
 type Order struct {
-	ID      string            // the purchase; a key in the ledger, never shown in goods
-	Good    content.Good      // what was ordered
-	Inputs  map[string]string // validated
-	Payer   string            // wallet, one spelling per wallet
-	Network string            // CAIP-2
-	Paid    int64             // atomic USDC, tip included
-	Tip     int64
-	At      time.Time // the ledger's clock at the claim
-	Until   time.Time // when what it holds comes back at the latest, if it is not paid for; zero notes no hold
+	ID     string            // the purchase; a key in the ledger, never shown in goods
+	Good   content.Good      // what was ordered
+	Inputs map[string]string // validated
+	Payer  string            // wallet, one spelling per wallet
+	Paid   int64             // atomic USDC, tip included
+	Tip    int64
+	At     time.Time // the ledger's clock at the claim
+	Until  time.Time // when what it holds comes back at the latest, if it is not paid for; zero notes no hold
 	// Entry is the digest of the pool entry that Reserve chose, Word the word it reserved.
 	Entry string
 	Word  string

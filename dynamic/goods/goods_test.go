@@ -105,7 +105,7 @@ func (w *world) claim(item string, inputs map[string]string) {
 	}
 	o := &order{kind: k,
 		ID: fmt.Sprintf("order-%d", w.n), Good: g, Inputs: inputs, Payer: fmt.Sprintf("payer-%d", w.rnd.IntN(3)),
-		Network: fmt.Sprintf("eip155:%d", w.rnd.IntN(4)), Paid: g.Price, At: w.now, Until: w.now.Add(2 * time.Minute)}
+		Paid: g.Price, At: w.now, Until: w.now.Add(2 * time.Minute)}
 	var taken goods.Order
 	err = w.update(func(tx ledger.Tx) error {
 		if k.Available != nil {

@@ -44,11 +44,7 @@ var pass = Kind{
 	},
 	Settle: Settled(func(tx ledger.Tx, o *Order, d *passed) error {
 		from := o.Settled.UTC().Truncate(time.Second)
-		for e, err := range tx.Scan(ledger.Prefix(passKey(o.Artifact))) {
-			if err != nil {
-				return err
-			}
-			other, err := ledger.DecodeJSON[passed](e)
+		for other, err := range ledger.Values[passed](tx.Scan(ledger.Prefix(passKey(o.Artifact)))) {
 			if err != nil {
 				return err
 			}

@@ -21,7 +21,7 @@ func (w *world) orderOf(item, id, payer string, inputs map[string]string) (goods
 	if !ok || err != nil {
 		w.t.Fatalf("no %s on the shelf: %v", item, err)
 	}
-	return kind, &goods.Order{ID: id, Good: g, Payer: payer, Network: "eip155:1", Paid: g.Price, Inputs: inputs,
+	return kind, &goods.Order{ID: id, Good: g, Payer: payer, Paid: g.Price, Inputs: inputs,
 		At: w.now, Until: w.now.Add(time.Minute)}
 }
 

@@ -25,7 +25,7 @@ func TestPrivateTextsAreSalted(t *testing.T) {
 			t.Fatalf("no %s on the shelf: %v", item, err)
 		}
 		for range 4 {
-			o := &goods.Order{ID: "order", Good: g, Payer: "payer", Network: "eip155:1", Paid: g.Price,
+			o := &goods.Order{ID: "order", Good: g, Payer: "payer", Paid: g.Price,
 				Inputs: map[string]string{"detail": said}, At: w.now}
 			if err := w.update(func(tx ledger.Tx) error { return kind.Take(w.makers[0], tx, o) }); err != nil {
 				t.Fatal(err)

@@ -27,11 +27,7 @@ func (d *Inbox) accounts(ctx context.Context) (list []AccountBooks, err error) {
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		list = []AccountBooks{}
 		held := map[string]int64{}
-		for e, err := range tx.Scan(ledger.Purchases()) {
-			if err != nil {
-				return err
-			}
-			p, err := ledger.DecodeJSON[till.Purchase](e)
+		for p, err := range ledger.Values[till.Purchase](tx.Scan(ledger.Purchases())) {
 			if err != nil {
 				return err
 			}

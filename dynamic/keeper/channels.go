@@ -65,11 +65,7 @@ func takesVouchers(r rail.Rail) (rail.Channels, rail.ChannelTerms, bool) {
 // compare holds each channel against its purchases, and all of them against the escrow.
 func (b *ChannelBooks) compare(tx ledger.Tx, network string, terms rail.ChannelTerms) error {
 	sold := map[string]int64{}
-	for e, err := range tx.Scan(ledger.Purchases()) {
-		if err != nil {
-			return err
-		}
-		p, err := ledger.DecodeJSON[till.Purchase](e)
+	for p, err := range ledger.Values[till.Purchase](tx.Scan(ledger.Purchases())) {
 		if err != nil {
 			return err
 		}

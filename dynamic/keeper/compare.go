@@ -98,11 +98,7 @@ func (d *Inbox) half(ctx context.Context, info rail.Info, from, to time.Time) (h
 			}
 			h.credits[spot] = id
 		}
-		for e, err := range tx.Scan(ledger.Purchases()) {
-			if err != nil {
-				return err
-			}
-			p, err := ledger.DecodeJSON[till.Purchase](e)
+		for p, err := range ledger.Values[till.Purchase](tx.Scan(ledger.Purchases())) {
 			if err != nil {
 				return err
 			}
@@ -393,11 +389,7 @@ func (h *half) smallTotals(info rail.Info, chain map[string]till.Small, from, to
 func (d *Inbox) strays(ctx context.Context, known map[string]bool, from, to time.Time) (lines []Line, err error) {
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		lines = nil
-		for e, err := range tx.Scan(ledger.Purchases()) {
-			if err != nil {
-				return err
-			}
-			p, err := ledger.DecodeJSON[till.Purchase](e)
+		for p, err := range ledger.Values[till.Purchase](tx.Scan(ledger.Purchases())) {
 			if err != nil {
 				return err
 			}

@@ -60,24 +60,32 @@ type Found struct {
 
 // a finder is one thing that purchases are found by: a row.
 type finder struct {
-	what string // for who asks for something else
 	form *regexp.Regexp
 	find func(tx ledger.Tx, q string) (ids []string, more bool, err error)
 }
 
 var finders = []finder{
-	{"a purchase id", regexp.MustCompile(`^pur_[a-z2-7]{20}$`), func(_ ledger.Tx, q string) ([]string, bool, error) {
+	// a purchase id
+	{regexp.MustCompile(`^pur_[a-z2-7]{20}$`), func(_ ledger.Tx, q string) ([]string, bool, error) {
 		return []string{q}, false, nil
 	}},
-	{"a certificate's id", regexp.MustCompile(`^cert_[a-zA-Z0-9_-]{1,60}$`),
-		func(tx ledger.Tx, q string) ([]string, bool, error) { return pointedAt(tx, ledger.CertKey(q)) }},
-	{"an order's id", regexp.MustCompile(`^order_[a-z2-7]{20}$`),
-		func(tx ledger.Tx, q string) ([]string, bool, error) { return pointedAt(tx, ledger.OrderKey(q)) }},
-	{"a debt's id", regexp.MustCompile(`^debt_[a-z2-7]{20}$`),
-		func(tx ledger.Tx, q string) ([]string, bool, error) { return pointedAt(tx, ledger.DebtKey(q)) }},
-	{"a patron number", regexp.MustCompile(`^[1-9][0-9]{0,17}$`), byNumber},
-	{"a transaction", regexp.MustCompile(`^(0x[0-9a-fA-F]{64}|[1-9A-HJ-NP-Za-km-z]{80,90})$`), nil},
-	{"a wallet", regexp.MustCompile(`^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$`), byWallet},
+	// a certificate's id
+	{regexp.MustCompile(`^cert_[a-zA-Z0-9_-]{1,60}$`), pointing(ledger.CertKey)},
+	// an order's id
+	{regexp.MustCompile(`^order_[a-z2-7]{20}$`), pointing(ledger.OrderKey)},
+	// a debt's id
+	{regexp.MustCompile(`^debt_[a-z2-7]{20}$`), pointing(ledger.DebtKey)},
+	// a patron number
+	{regexp.MustCompile(`^[1-9][0-9]{0,17}$`), byNumber},
+	// a transaction
+	{regexp.MustCompile(`^(0x[0-9a-fA-F]{64}|[1-9A-HJ-NP-Za-km-z]{80,90})$`), nil},
+	// a wallet
+	{regexp.MustCompile(`^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$`), byWallet},
+}
+
+// pointing finds the purchase that the record of an id names.
+func pointing(key func(id string) []byte) func(ledger.Tx, string) ([]string, bool, error) {
+	return func(tx ledger.Tx, q string) ([]string, bool, error) { return pointedAt(tx, key(q)) }
 }
 
 // pointedAt reads the purchase that a record names.

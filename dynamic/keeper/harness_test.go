@@ -49,7 +49,7 @@ type quiet struct {
 }
 
 func (q *quiet) Info() rail.Info {
-	return rail.Info{Network: base, Name: "Base", Asset: "0xusdc", Symbol: "USDC", Decimals: 6, PayTo: payTo,
+	return rail.Info{Network: base, Name: "Base", Asset: "0xusdc", Symbol: "USDC", PayTo: payTo,
 		Unit: "wei", Accounts: []string{"0xrelayer"}, Timeout: time.Minute}
 }
 

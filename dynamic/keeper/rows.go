@@ -97,11 +97,7 @@ func notes(ctx context.Context, d *Inbox) (list []Entry, err error) {
 // currentPasses counts the paid periods of passes that are current.
 func currentPasses(tx ledger.Tx, now time.Time) (n int, err error) {
 	at := now.Format(time.RFC3339)
-	for e, err := range tx.Scan(ledger.ArtifactsOf("pass_")) {
-		if err != nil {
-			return 0, err
-		}
-		a, err := ledger.DecodeJSON[till.SignedArtifact](e)
+	for a, err := range ledger.Values[till.SignedArtifact](tx.Scan(ledger.ArtifactsOf("pass_"))) {
 		if err != nil {
 			return 0, err
 		}

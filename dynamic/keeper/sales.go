@@ -141,11 +141,7 @@ func (d *Inbox) Sales(ctx context.Context, weeks int) (Sales, error) {
 			}
 			m[name].add(p)
 		}
-		for e, err := range tx.Scan(ledger.Purchases()) {
-			if err != nil {
-				return err
-			}
-			p, err := ledger.DecodeJSON[till.Purchase](e)
+		for p, err := range ledger.Values[till.Purchase](tx.Scan(ledger.Purchases())) {
 			if err != nil {
 				return err
 			}

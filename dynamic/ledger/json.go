@@ -4,6 +4,7 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"fmt"
+	"iter"
 )
 
 // GetJSON reads the record at key as a T. It returns ErrNotFound for an absent
@@ -37,6 +38,21 @@ func DecodeJSON[T any](e Entry) (T, error) {
 		return zero, fmt.Errorf("decoding ledger record %s: %w", KeyText(e.Key), err)
 	}
 	return v, nil
+}
+
+// Values reads the values of the entries of a scan, as [DecodeJSON] does, up to the first error.
+func Values[T any](entries iter.Seq2[Entry, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for e, err := range entries {
+			var v T
+			if err == nil {
+				v, err = DecodeJSON[T](e)
+			}
+			if !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // EncodeJSON is the entry that [SetJSON] stores. Where many write at once it is made before the

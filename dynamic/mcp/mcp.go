@@ -135,7 +135,7 @@ func (d *Doors) Rows() []route.Row {
 	var out []route.Row
 	for _, p := range places {
 		row := route.Row{
-			Name: p.route, Method: http.MethodPost, Pattern: cmp.Or(p.path, p.Path), Tags: []string{"agents"},
+			Name: p.route, Method: http.MethodPost, Pattern: cmp.Or(p.path, p.Path), Tag: "agents",
 			Serve: api.Private, Summary: p.summary,
 			Description: p.Purpose + " One JSON-RPC 2.0 message in, one out: streamable HTTP without sessions or " +
 				"streams, MCP revisions " + strings.Join(api.MCPRevisions, " and ") +

@@ -18,8 +18,9 @@ import (
 // Capture with nothing signed for it says what became of a hold: Paid where it was captured, Dead
 // by EndVoided or EndReclaimed where it went back, Dead by its time where nothing was done.
 type Captures interface {
-	// CaptureTerms are what a payment has to name. ok is false where none are taken.
-	CaptureTerms() (t CaptureTerms, ok bool)
+	// CaptureTerms are what a payment has to name: the store's own account, which alone captures
+	// and voids. ok is false where none are taken.
+	CaptureTerms() (operator string, ok bool)
 	// HoldRequirement is the accepts entry for an amount that is held until d.
 	HoldRequirement(amount int64, d Deadlines) Requirement
 	// ParseAuthorization reads the scheme's payload strictly, without I/O: what was signed, and the
@@ -74,17 +75,6 @@ const (
 	EndVoided    = "voided"
 	EndReclaimed = "reclaimed" // by its payer
 )
-
-// CaptureTerms are what a seller asks of payments that are held.
-type CaptureTerms struct {
-	Operator string // the store's own account, which alone captures and voids
-	Receiver string // payTo
-	Token    string // the network's asset
-	Escrow   string // the contract that holds the money
-	// Reasons is what stands before a reason of the scheme's on this network, such as
-	// invalid_auth_capture_evm_.
-	Reasons string
-}
 
 // Deadlines are when a hold ends: from Capture on its payer can take it back, and until Refund what
 // was captured can be given back through the escrow. They are whole seconds.

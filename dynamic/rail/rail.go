@@ -95,12 +95,11 @@ type Funds struct {
 
 // Info is what a rail says of itself.
 type Info struct {
-	Network  string // CAIP-2
-	Name     string // for people: Base
-	Asset    string
-	Symbol   string
-	Decimals int
-	PayTo    string
+	Network string // CAIP-2
+	Name    string // for people: Base
+	Asset   string
+	Symbol  string
+	PayTo   string
 	// Accounts are the relayer's addresses, which pay for gas; none where a third party settles.
 	Accounts []string
 	// Timeout is the advertised validity of a payment (maxTimeoutSeconds).

@@ -127,7 +127,7 @@ var howToBeWalked = []string{
 // Rows are the routes that say why.
 func (d *Reasons) Rows() []route.Row {
 	return []route.Row{{
-		Name: "why", Method: http.MethodGet, Pattern: "/api/why/{host}", Tags: []string{"observatory"},
+		Name: "why", Method: http.MethodGet, Pattern: "/api/why/{host}", Tag: "observatory",
 		Serve: api.Ledger, Summary: "Why the weekly census walks a host, or does not",
 		Description: "Which source named the host and when, how far it is this week, what stopped the walk, when " +
 			"it is next due, how it comes to be walked, and what a door of it passed on of its facilitator's words " +

@@ -81,11 +81,7 @@ func Drop(tx ledger.Tx, job, id string) error {
 
 // Tasks lists the tasks of a job, in the order of their ids.
 func Tasks(tx ledger.Tx, job string) (all []Task, err error) {
-	for e, err := range tx.Scan(ledger.Prefix(ledger.TaskKey(job))) {
-		if err != nil {
-			return nil, err
-		}
-		t, err := ledger.DecodeJSON[Task](e)
+	for t, err := range ledger.Values[Task](tx.Scan(ledger.Prefix(ledger.TaskKey(job)))) {
 		if err != nil {
 			return nil, err
 		}

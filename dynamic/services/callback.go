@@ -104,11 +104,7 @@ const listedFor = 30 * 24 * time.Hour
 // ListGivenUp lists the messages that were given up of late, in the order of the ids of their
 // orders.
 func ListGivenUp(tx ledger.Tx) (list []Message, err error) {
-	for e, err := range tx.Scan(ledger.Callbacks()) {
-		if err != nil {
-			return nil, err
-		}
-		rec, err := ledger.DecodeJSON[Message](e)
+	for rec, err := range ledger.Values[Message](tx.Scan(ledger.Callbacks())) {
 		if err != nil {
 			return nil, err
 		}

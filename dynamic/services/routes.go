@@ -14,7 +14,7 @@ func (s *Services) Rows(c *counter.Counter) []route.Row {
 	return []route.Row{
 		{
 			Name: "phantom", Method: http.MethodGet, Pattern: "/api/phantom/{check_id}",
-			Tags: []string{"artifacts"}, Serve: api.Private, Summary: "How a phantom check stands",
+			Tag: "artifacts", Serve: api.Private, Summary: "How a phantom check stands",
 			Description: "Scheduled, and then what was seen, signed, or that the look was missed and why. Free, " +
 				"for ever.",
 			Params: counter.IDParam("check_id", "check_"),
@@ -24,7 +24,7 @@ func (s *Services) Rows(c *counter.Counter) []route.Row {
 		},
 		{
 			Name: "bitcoin_anchor", Method: http.MethodGet, Pattern: "/api/bitcoin-anchor/{anchor_id}",
-			Tags: []string{"artifacts"}, Serve: api.Private, Summary: "How a Bitcoin anchor stands",
+			Tag: "artifacts", Serve: api.Private, Summary: "How a Bitcoin anchor stands",
 			Description: "The signed anchor, the state of its proof, and what each calendar said. Free, for ever.",
 			Params:      counter.IDParam("anchor_id", "anchor_"),
 			Responses: answers(api.Response{ContentType: api.JSON, Schema: api.SchemaFor[BitcoinAnchorView](),
@@ -33,7 +33,7 @@ func (s *Services) Rows(c *counter.Counter) []route.Row {
 		},
 		{
 			Name: "bitcoin_anchor_proof", Method: http.MethodGet,
-			Pattern: "/api/bitcoin-anchor/{anchor_id}/proof.ots", Tags: []string{"artifacts"}, Serve: api.Private,
+			Pattern: "/api/bitcoin-anchor/{anchor_id}/proof.ots", Tag: "artifacts", Serve: api.Private,
 			Summary: "The proof of a Bitcoin anchor", Description: "An OpenTimestamps file, merged from all " +
 				"calendars and as complete as they can make it by now.",
 			Params: counter.IDParam("anchor_id", "anchor_"),
@@ -43,7 +43,7 @@ func (s *Services) Rows(c *counter.Counter) []route.Row {
 		},
 		{
 			Name: "replay_callback", Method: http.MethodPost, Pattern: "/api/order/{order_id}/replay-callback",
-			Tags: []string{"artifacts"}, Serve: api.Private, Summary: "Have the callback of an order sent again",
+			Tag: "artifacts", Serve: api.Private, Summary: "Have the callback of an order sent again",
 			Description: "The same bytes under the same webhook-id, now. Once a minute, for the holder of the " +
 				"status token. What comes of it stands in the order.",
 			Params: append(counter.IDParam("order_id", "order_"), counter.Bearer, counter.SignInParam),

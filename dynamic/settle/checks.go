@@ -135,12 +135,10 @@ func (c *Checks) enter(ctx context.Context, client string) (leave func(), err er
 			delete(c.busy, client)
 		}
 	}
-	timer := time.NewTimer(checksPatience)
-	defer timer.Stop()
 	select {
 	case q.free <- struct{}{}:
 		return func() { <-q.free; gone() }, nil
-	case <-timer.C:
+	case <-time.After(checksPatience):
 	case <-ctx.Done():
 	}
 	gone()

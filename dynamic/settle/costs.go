@@ -54,11 +54,9 @@ func retried[T any](ctx context.Context, d *Driver, s *Settlement, f func() (T, 
 			return v, err
 		}
 		d.cfg.Log.Warn("chain not readable, asking again", "settlement", s.ID, "network", s.Network, "err", err)
-		timer := time.NewTimer(pause)
 		select {
-		case <-timer.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
-			timer.Stop()
 			return v, err
 		}
 	}

@@ -76,8 +76,7 @@ func (g *OpenGate) leave() {
 // cannot be read, and otherwise update's own.
 func (g *OpenGate) Admit(ctx context.Context, a *Admission, prover rail.Prover, wait time.Duration,
 	update func(context.Context) error) error {
-	over := time.NewTimer(wait)
-	defer over.Stop()
+	over := time.After(wait)
 	waiting := false
 	defer func() {
 		if waiting {
@@ -96,7 +95,7 @@ func (g *OpenGate) Admit(ctx context.Context, a *Admission, prover rail.Prover, 
 				return &Unread{unread}
 			}
 			select {
-			case <-over.C:
+			case <-over:
 				return &NoRoom{Why: FundsMoving}
 			default:
 			}
@@ -119,7 +118,7 @@ func (g *OpenGate) Admit(ctx context.Context, a *Admission, prover rail.Prover, 
 		select {
 		case <-freed:
 		case <-time.After(openPause):
-		case <-over.C:
+		case <-over:
 			return full
 		case <-ctx.Done():
 			return full

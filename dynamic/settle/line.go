@@ -125,13 +125,11 @@ func (d *Driver) serve(r rail.Rail, l *line) {
 		if over {
 			return
 		}
-		timer := time.NewTimer(min(wait, d.cfg.Pause))
 		select {
 		case <-changed:
 		case <-l.come:
-		case <-timer.C:
+		case <-time.After(min(wait, d.cfg.Pause)):
 		}
-		timer.Stop()
 		select {
 		case <-changed:
 			sealed = true

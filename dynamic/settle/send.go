@@ -63,12 +63,10 @@ func (d *Driver) Begin(ctx context.Context, o Order) (*Settlement, error) {
 // pause waits until a network has something new, for Config.Pause at most. The error is that of
 // ctx.
 func (d *Driver) pause(ctx context.Context, r rail.Rail, changed <-chan struct{}) error {
-	timer := time.NewTimer(d.cfg.Pause)
-	defer timer.Stop()
 	select {
 	case <-changed:
 		d.lines[r.Info().Network].sealed(changed)
-	case <-timer.C:
+	case <-time.After(d.cfg.Pause):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -337,12 +335,10 @@ func (b *outbox) run(r rail.Rail) {
 			return
 		}
 		if len(batch) == 0 {
-			timer := time.NewTimer(wait)
 			select {
 			case <-b.wake:
-			case <-timer.C:
+			case <-time.After(wait):
 			}
-			timer.Stop()
 			continue
 		}
 		all := make([]rail.Signed, len(batch))
@@ -369,12 +365,10 @@ func broadcast(r rail.Rail, all []rail.Signed) error {
 		defer cancel()
 		answer <- r.Send(ctx, all...)
 	}()
-	timer := time.NewTimer(overdue)
-	defer timer.Stop()
 	select {
 	case err := <-answer:
 		return err
-	case <-timer.C:
+	case <-time.After(overdue):
 		return errSlow
 	}
 }

@@ -154,7 +154,7 @@ func (t *Till) claimOnAccount(ctx context.Context, o *AccountOrder, a asked) (p 
 			return err
 		}
 		p, err = a.reserve(tx, t.makerOn(a.site), &goods.Order{ID: id, Payer: payerOf(o.Account),
-			Network: NetworkAccount, Paid: on.Terms.Net, Until: tx.Now().Add(accountHold)})
+			Paid: on.Terms.Net, Until: tx.Now().Add(accountHold)})
 		if err != nil {
 			return err
 		}

@@ -156,7 +156,7 @@ func (t *Till) saveClaimed(tx ledger.Tx, o *matched, p *Purchase) error {
 
 // order reserves what an order needs, and is the purchase that begins with it.
 func (o *matched) order(tx ledger.Tx, m goods.Maker, id string, seen rail.Verified) (*Purchase, error) {
-	p, err := o.reserve(tx, m, &goods.Order{ID: id, Payer: o.p.payment.Payer, Network: o.p.payment.Network,
+	p, err := o.reserve(tx, m, &goods.Order{ID: id, Payer: o.p.payment.Payer,
 		Paid: o.amount(), Tip: o.amount() - o.offer.Price(), Until: time.Unix(o.p.payment.ValidBefore, 0)})
 	if err != nil {
 		return nil, err

@@ -141,11 +141,7 @@ func (t *Till) Debts(ctx context.Context, all bool) (list []Debt, err error) {
 // debtRecords are those of refunds, and of what a payout is signed for, by purchase.
 func debtRecords(tx ledger.Tx) (map[string]debtRecord, error) {
 	records := map[string]debtRecord{}
-	for e, err := range tx.Scan(ledger.Debts()) {
-		if err != nil {
-			return nil, err
-		}
-		rec, err := ledger.DecodeJSON[debtRecord](e)
+	for rec, err := range ledger.Values[debtRecord](tx.Scan(ledger.Debts())) {
 		if err != nil {
 			return nil, err
 		}

@@ -21,7 +21,7 @@ import (
 type fakeRail struct{ c *fakeChain }
 
 func (r fakeRail) Info() rail.Info {
-	return rail.Info{Network: fakeNetwork, Name: "Fake", Asset: fakeAsset, Symbol: "USDC", Decimals: 6,
+	return rail.Info{Network: fakeNetwork, Name: "Fake", Asset: fakeAsset, Symbol: "USDC",
 		PayTo: fakePayTo, Timeout: 300 * time.Second, Via: "self",
 		Together: r.c.together}
 }

@@ -301,10 +301,7 @@ func (fakeRail) Refund(row rail.VoucherClaim, amount int64, nonce uint64) (*rail
 }
 
 // CaptureTerms implements rail.Captures.
-func (r fakeRail) CaptureTerms() (rail.CaptureTerms, bool) {
-	return rail.CaptureTerms{Operator: fakeOperator, Receiver: fakePayTo, Token: fakeAsset, Escrow: fakeHoldsAt,
-		Reasons: "invalid_auth_capture_evm_"}, r.c.holds
-}
+func (r fakeRail) CaptureTerms() (operator string, ok bool) { return fakeOperator, r.c.holds }
 
 // HoldRequirement implements rail.Captures.
 func (r fakeRail) HoldRequirement(amount int64, d rail.Deadlines) rail.Requirement {

@@ -334,7 +334,7 @@ func (t *Till) order(p *Purchase) (*goods.Order, goods.Kind, error) {
 		return nil, goods.Kind{}, err
 	}
 	o := &goods.Order{
-		ID: p.ID, Good: offer.Good, Inputs: p.Inputs, Payer: p.Payment.Payer, Network: p.Payment.Network,
+		ID: p.ID, Good: offer.Good, Inputs: p.Inputs, Payer: p.Payment.Payer,
 		Paid: p.Amount, Tip: p.Tip, At: p.Created, Until: time.Unix(p.Payment.ValidBefore, 0), Entry: p.Entry,
 		Word: p.Word, Artifact: p.Artifact,
 	}

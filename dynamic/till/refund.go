@@ -51,11 +51,9 @@ func (t *Till) refundChannel(ctx context.Context, order Order) (*Sale, error) {
 	waiting, cancel := context.WithTimeout(ctx, t.cfg.SettleWait)
 	defer cancel()
 	for row.Refund != nil {
-		timer := time.NewTimer(200 * time.Millisecond)
 		select {
-		case <-timer.C:
+		case <-time.After(200 * time.Millisecond):
 		case <-waiting.Done():
-			timer.Stop()
 			return t.voucherRefused(ctx, o, &channels.Busy{}) // it is made all the same
 		}
 		if err := t.view(ctx, func(tx ledger.Tx) (err error) {

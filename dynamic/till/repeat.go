@@ -113,8 +113,7 @@ func (t *Till) answerRepeat(ctx context.Context, rep *repeated) (*Sale, error) {
 // that is driven here is as its run stored it, and one that is driven elsewhere is read now and
 // then.
 func (t *Till) await(ctx context.Context, id string, wait time.Duration) (*Purchase, error) {
-	deadline := time.NewTimer(wait)
-	defer deadline.Stop()
+	deadline := time.After(wait)
 	for first := true; ; first = false {
 		t.mu.Lock()
 		f := t.runs[id]
@@ -130,24 +129,19 @@ func (t *Till) await(ctx context.Context, id string, wait time.Duration) (*Purch
 		if f != nil {
 			done, pause = f.done, 5*time.Second
 		}
-		again := time.NewTimer(pause)
 		select {
 		case <-done:
 			if f.end != nil && !f.end.Open() {
-				again.Stop()
 				return f.end, nil
 			}
-		case <-again.C:
-		case <-deadline.C:
-			again.Stop()
+		case <-time.After(pause):
+		case <-deadline:
 			return t.load(ctx, id)
 		case <-ctx.Done():
-			again.Stop()
 			// The request's time may be up with its client still there, who needs the way back to
 			// the purchase.
 			return t.load(context.WithoutCancel(ctx), id)
 		}
-		again.Stop()
 	}
 }
 

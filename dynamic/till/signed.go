@@ -121,11 +121,7 @@ func (t *Till) Artifacts(ctx context.Context, id string) ([]Issued, error) {
 	var all []Issued
 	err := t.view(ctx, func(tx ledger.Tx) error {
 		all = nil
-		for e, err := range tx.Scan(ledger.Artifacts(id)) {
-			if err != nil {
-				return err
-			}
-			a, err := ledger.DecodeJSON[SignedArtifact](e)
+		for a, err := range ledger.Values[SignedArtifact](tx.Scan(ledger.Artifacts(id))) {
 			if err != nil {
 				return err
 			}

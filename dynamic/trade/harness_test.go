@@ -39,7 +39,7 @@ const base = "https://store.test"
 type quiet struct{ rail.Rail }
 
 func (quiet) Info() rail.Info {
-	return rail.Info{Network: "eip155:8453", Name: "Base", Asset: "0xusdc", Symbol: "USDC", Decimals: 6, PayTo: "0xaa",
+	return rail.Info{Network: "eip155:8453", Name: "Base", Asset: "0xusdc", Symbol: "USDC", PayTo: "0xaa",
 		Unit: "wei", Accounts: []string{"0xrelayer"}, Timeout: time.Minute}
 }
 func (quiet) Fuel(context.Context) (*big.Int, bool, error)     { return big.NewInt(1), false, nil }

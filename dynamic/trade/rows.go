@@ -25,7 +25,7 @@ func Budgets() []budget.Limit {
 		Doc: "Signatures that are tried out at the check desk of the trade counter."}}
 }
 
-var tags = []string{"trade"}
+const tag = "trade"
 
 var (
 	accountParam = api.Param{Name: "account", In: api.Path, Type: "string", Required: true, MaxLength: 40,
@@ -50,7 +50,7 @@ func signed(path ...api.Param) []api.Param {
 // door completes the row of a route that takes signed bodies. Its inputs are judged after its
 // signature.
 func door(f route.Row) route.Row {
-	f.Method, f.Tags, f.Serve, f.Params = http.MethodPost, tags, api.Private, signed(f.Params...)
+	f.Method, f.Tag, f.Serve, f.Params = http.MethodPost, tag, api.Private, signed(f.Params...)
 	f.ValidateLate, f.OnAccount = true, true
 	return f
 }
@@ -58,11 +58,11 @@ func door(f route.Row) route.Row {
 // Rows are the routes of this counter.
 func (d *Counter) Rows() []route.Row {
 	return []route.Row{
-		{Name: "trade_contract", Method: http.MethodGet, Pattern: "/api/trade/contract", Tags: tags,
+		{Name: "trade_contract", Method: http.MethodGet, Pattern: "/api/trade/contract", Tag: tag,
 			Serve: api.Ledger, Summary: "How marketplaces order on account",
 			Description: "Door, dialects of signatures, checks, pricing rule, open accounts, named refusals.",
 			Responses:   route.OK[Contract]("The contract"), Handle: d.serveContract},
-		{Name: "trade_catalog", Method: http.MethodGet, Pattern: "/api/trade/catalog", Tags: tags,
+		{Name: "trade_catalog", Method: http.MethodGet, Pattern: "/api/trade/catalog", Tag: tag,
 			Serve: api.Ledger, Summary: "What is sold on account, and at which prices",
 			Params: []api.Param{{Name: "account", In: api.QueryP, Type: "string", MaxLength: 40,
 				Description: "The id of an account, for its own prices and items."}},

@@ -225,7 +225,7 @@ func (d *Service) weigh(tx ledger.Tx, v visitor, size int) error {
 
 // newDay makes the salt of the day and forgets those before it.
 func newDay(tx ledger.Tx) error {
-	if err := forget(tx, partSalt, forgetBatch); err != nil {
+	if err := forget(tx, partSalt); err != nil {
 		return err
 	}
 	salt := make([]byte, 32)
@@ -233,10 +233,10 @@ func newDay(tx ledger.Tx) error {
 	return tx.Set(ledger.VisitKey(partSalt, dayOf(tx.Now())), salt)
 }
 
-// forget deletes at most so many entries of a part whose day is before today.
-func forget(tx ledger.Tx, part string, most int) error {
+// forget deletes at most forgetBatch entries of a part whose day is before today.
+func forget(tx ledger.Tx, part string) error {
 	from, _ := ledger.Prefix(ledger.VisitKey(part))
-	_, err := ledger.Forget(tx, from, ledger.VisitKey(part, dayOf(tx.Now())), most)
+	_, err := ledger.Forget(tx, from, ledger.VisitKey(part, dayOf(tx.Now())), forgetBatch)
 	return err
 }
 
@@ -278,7 +278,7 @@ func (d *Service) Forget(ctx context.Context) error {
 			return err
 		}
 		err = d.cfg.DB.Update(ctx, func(tx ledger.Tx) error {
-			return errors.Join(forget(tx, partSalt, forgetBatch), forget(tx, partOnce, forgetBatch))
+			return errors.Join(forget(tx, partSalt), forget(tx, partOnce))
 		})
 		if err != nil {
 			return fmt.Errorf("forgetting yesterday's visitors: %w", err)

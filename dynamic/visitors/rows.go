@@ -18,13 +18,13 @@ func (d *Service) Rows() []route.Row {
 
 // write makes the row of something that a visitor leaves. Nothing of it may be cached.
 func write(r api.Route, b *api.Body, responses []api.Response, h route.Handler) route.Row {
-	r.Method, r.Serve, r.Tags, r.Body, r.Responses = http.MethodPost, api.Private, []string{tag}, b, responses
+	r.Method, r.Serve, r.Tag, r.Body, r.Responses = http.MethodPost, api.Private, tag, b, responses
 	return route.Row{Route: r, Handle: h}
 }
 
 // reading makes the row of what anybody may read.
 func reading(r api.Route, responses []api.Response, h route.Handler) route.Row {
-	r.Method, r.Tags, r.Responses = http.MethodGet, []string{tag}, responses
+	r.Method, r.Tag, r.Responses = http.MethodGet, tag, responses
 	return route.Row{Route: r, Handle: h}
 }
 

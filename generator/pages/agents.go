@@ -34,7 +34,7 @@ func renderMCPGuide(s *Source, u Unit, mediaType string, made attest.Digest) ([]
 		return nil, err
 	}
 	return u.twin(&templates.PlainView{Chrome: s.chrome, Page: page, Body: body, WebMCP: true,
-		Contents: s.contents(page.Path, body.Markdown, plainFrame)}, mediaType)
+		Contents: s.contents(page.Path, body.Markdown)}, mediaType)
 }
 
 // reversed is the host as names of servers begin: example.store for store.example.

@@ -86,7 +86,7 @@ func (s *Source) docsList() string {
 // contents stand beside a page of the documentation: all of it, and the headings of its own prose.
 // A page that is none of it has none, and neither has what is too long for them: formats, which are
 // read from end to end, and the list of all settings.
-func (s *Source) contents(path, text string, around frame) *templates.Contents {
+func (s *Source) contents(path, text string) *templates.Contents {
 	if strings.HasPrefix(path, "/spec") || path == "/running/configuration" {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (s *Source) contents(path, text string, around frame) *templates.Contents {
 		return nil
 	}
 	src := []byte(text)
-	doc, _ := parsed(src, around)
+	doc, _ := parsed(src, plainFrame)
 	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
 		if h, ok := n.(*ast.Heading); ok && h.Level == 2 {
 			id, _ := h.AttributeString("id")
@@ -177,7 +177,7 @@ func renderAPIGroup(s *Source, u Unit, mediaType string, made attest.Digest) ([]
 	page := s.viewOf(u, "The API: "+g.Title, "What these addresses take and give, with a request to copy. "+
 		"The same for programs is /openapi.json.", made)
 	return u.twin(&templates.PlainView{Chrome: s.chrome, Page: page, Body: body,
-		Contents: s.contents(page.Path, text, plainFrame)}, mediaType)
+		Contents: s.contents(page.Path, text)}, mediaType)
 }
 
 // renderMoved makes a page that leads people and programs to where each finds what they typed.
@@ -209,7 +209,7 @@ func renderPricingPage(s *Source, u Unit, _ string, made attest.Digest) ([]byte,
 	}
 	v.Twin = "/pricing.md"
 	return u.twin(&templates.PlainView{Chrome: s.chrome, Page: v, Body: body,
-		Contents: s.contents(v.Path, body.Markdown, plainFrame)}, api.HTML)
+		Contents: s.contents(v.Path, body.Markdown)}, api.HTML)
 }
 
 // Pages of the program say what is so on every store of this release. Their text comes with the
@@ -226,6 +226,6 @@ func (p programPage) render(s *Source, u Unit, mediaType string, made attest.Dig
 		return nil, err
 	}
 	v := templates.PlainView{Chrome: s.chrome, Page: s.viewOf(u, p.title, p.summary, made), Body: body}
-	v.Contents = s.contents(v.Page.Path, p.body(s.Input), plainFrame)
+	v.Contents = s.contents(v.Page.Path, p.body(s.Input))
 	return u.twin(&v, mediaType)
 }

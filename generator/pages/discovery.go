@@ -84,7 +84,7 @@ func renderAgentCard(s *Source, _ Unit, _ string, _ attest.Digest) ([]byte, erro
 	}
 	for _, t := range tools {
 		card.Skills = append(card.Skills, cardSkill{ID: t.Name, Name: t.Title, Description: t.Description,
-			Tags: append([]string{"free"}, t.Route.Tags...)})
+			Tags: []string{"free", t.Route.Tag}})
 	}
 	plain, err := indented(card)
 	if err != nil {

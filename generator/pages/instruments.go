@@ -200,8 +200,7 @@ func renderDefects(s *Source, u Unit, mediaType string, made attest.Digest) ([]b
 	}
 	v := templates.DefectsView{Chrome: s.chrome, Page: page, Body: body, Version: criteria.DefectVersion}
 	for _, d := range criteria.Defects() {
-		v.Defects = append(v.Defects, templates.DefectLine{ID: d.ID, Title: d.Title, Detectable: seenBy(d),
-			Signal: d.OurSignal})
+		v.Defects = append(v.Defects, templates.DefectLine{ID: d.ID, Title: d.Title, Detectable: seenBy(d)})
 	}
 	return u.twin(&v, mediaType)
 }

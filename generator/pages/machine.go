@@ -158,7 +158,7 @@ Sitemap: %s/sitemap.xml
 // describes reports whether a route is what a free instrument says of itself: it asks for nothing,
 // and answers everybody alike.
 func describes(r api.Route) bool {
-	return r.Method == http.MethodGet && slices.Contains(r.Tags, "instruments") && !strings.Contains(r.Pattern, "{") &&
+	return r.Method == http.MethodGet && r.Tag == "instruments" && !strings.Contains(r.Pattern, "{") &&
 		r.Serve != api.Private && r.Serve != api.Metered &&
 		!slices.ContainsFunc(r.Params, func(p api.Param) bool { return p.Required })
 }

@@ -72,7 +72,7 @@ func renderProse(name string) func(*Source, Unit, string, attest.Digest) ([]byte
 			return nil, err
 		}
 		v := templates.PlainView{Chrome: s.chrome, Page: page, Body: body}
-		v.Contents = s.contents(page.Path, body.Markdown, plainFrame)
+		v.Contents = s.contents(page.Path, body.Markdown)
 		return u.twin(&v, mediaType)
 	}
 }

@@ -71,7 +71,7 @@ func renderPublication(name string) func(*Source, Unit, string, attest.Digest) (
 			return s.publicationJSON(pub, page, issues)
 		}
 		page.Feed = Documents[name+"_feed"].Path // "" for none
-		v := templates.PublicationView{Chrome: s.chrome, Page: page, Body: body, One: pub.One,
+		v := templates.PublicationView{Chrome: s.chrome, Page: page, Body: body,
 			Drawing: templates.Markup(drawing.Publication(name)),
 			Price:   content.FormatUSDC(pub.Price)}
 		for _, i := range issues {

@@ -1,14 +1,12 @@
 package drawing
 
 import (
-	"maps"
-	"slices"
 	"strings"
 )
 
 // AnimalCard draws a lucky animal on a card, 220 by 310, with the word for its
 // strength under it. The seed decides which way it looks and what is around
-// it. An animal that is not in Animals did not sit, and its card shows tracks.
+// it. An animal that is not in the bestiary did not sit, and its card shows tracks.
 func AnimalCard(animal, strength string, seed []byte) string {
 	d := newDice("card", seed)
 	animal, strength = shorten(animal, 40), shorten(strength, 40)
@@ -52,9 +50,6 @@ func AnimalCard(animal, strength string, seed []byte) string {
 func pip(p *pen, c point) {
 	p.path("a", "M"+xy(c.x, c.y-5)+"l5 5l-5 5l-5 -5Z")
 }
-
-// Animals returns every animal there is a drawing of, sorted.
-func Animals() []string { return slices.Sorted(maps.Keys(bestiary)) }
 
 // land is ground with some grass and stones.
 func land(p *pen, d *dice) {

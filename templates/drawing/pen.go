@@ -1,7 +1,7 @@
 // Package drawing makes the store's pictures: rocks, portraits, animal cards,
-// badges, jars and the ornament of certificates. Each is one SVG document and
-// a pure function of what it is given: no clock, no randomness but the seed,
-// so that anybody can draw it again and get the same bytes.
+// badges and jars. Each is one SVG document and a pure function of what it is
+// given: no clock, no randomness but the seed, so that anybody can draw it again
+// and get the same bytes.
 //
 // A drawing stands alone: no script, no reference to anything outside, its
 // text escaped, its title and description in it, light and dark by

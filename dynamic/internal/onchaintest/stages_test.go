@@ -165,11 +165,7 @@ func settlements(t testing.TB, db ledger.DB) (all []settle.Settlement) {
 	t.Helper()
 	err := db.View(t.Context(), func(tx ledger.Tx) error {
 		all = nil
-		for e, err := range tx.Scan(ledger.Prefix(ledger.Key("settlement"))) {
-			if err != nil {
-				return err
-			}
-			s, err := ledger.DecodeJSON[settle.Settlement](e)
+		for s, err := range ledger.Values[settle.Settlement](tx.Scan(ledger.Prefix(ledger.Key("settlement")))) {
 			if err != nil {
 				return err
 			}

@@ -290,11 +290,7 @@ func Purchases(t testing.TB, db ledger.DB) []till.Purchase {
 	var all []till.Purchase
 	err := db.View(context.Background(), func(tx ledger.Tx) error {
 		all = nil
-		for e, err := range tx.Scan(ledger.Purchases()) {
-			if err != nil {
-				return err
-			}
-			p, err := ledger.DecodeJSON[till.Purchase](e)
+		for p, err := range ledger.Values[till.Purchase](tx.Scan(ledger.Purchases())) {
 			if err != nil {
 				return err
 			}

@@ -62,12 +62,11 @@ var (
 // CaptureTerms implements rail.Captures. The operator is the first of the relayer's accounts. Until
 // a node was asked whether the escrow is there, it is taken to be: whoever asks again, just after a
 // start, for what he had held is recognised, and what is new is verified by the node or not at all.
-func (r *Rail) CaptureTerms() (rail.CaptureTerms, bool) {
+func (r *Rail) CaptureTerms() (operator string, ok bool) {
 	if r.cfg.Settler != nil || r.holdless.Load() {
-		return rail.CaptureTerms{}, false
+		return "", false
 	}
-	return rail.CaptureTerms{Operator: r.relayer.Hex(), Receiver: r.cfg.PayTo, Token: r.cfg.Asset,
-		Escrow: captureAddress.Hex(), Reasons: reasonsOfCapture}, true
+	return r.relayer.Hex(), true
 }
 
 // HoldRequirement implements rail.Captures. Nobody takes a fee.

@@ -22,16 +22,12 @@ type wireHold struct {
 }
 
 type wireHoldPermit struct {
-	From      *string `json:"from"`
-	Permitted *struct {
-		Token   *string        `json:"token"`
-		Amount  *string        `json:"amount"`
-		Unknown map[string]any `json:",embed"`
-	} `json:"permitted"`
-	Spender  *string        `json:"spender"`
-	Nonce    *string        `json:"nonce"`
-	Deadline *string        `json:"deadline"`
-	Unknown  map[string]any `json:",embed"`
+	From      *string        `json:"from"`
+	Permitted *wirePermitted `json:"permitted"`
+	Spender   *string        `json:"spender"`
+	Nonce     *string        `json:"nonce"`
+	Deadline  *string        `json:"deadline"`
+	Unknown   map[string]any `json:",embed"`
 }
 
 // malformedHold is malformed in the scheme's own words.

@@ -20,13 +20,13 @@ import (
 func (r *Rail) VerifyAuthorization(ctx context.Context, a *rail.Authorization, want rail.Requirement,
 	now time.Time) (rail.Verified, error) {
 	p := a.Payment
-	terms, ok := r.CaptureTerms()
+	operator, ok := r.CaptureTerms()
 	switch {
 	case want.Scheme != rail.SchemeCapture || !isHold(p):
 		return rail.Verified{}, captured("scheme", "the scheme is not %s", rail.SchemeCapture)
 	case want.Network != r.cfg.Network:
 		return rail.Verified{}, captured("network_mismatch", "the terms are of another network")
-	case !ok || want.Extra["captureAuthorizer"] != terms.Operator:
+	case !ok || want.Extra["captureAuthorizer"] != operator:
 		return rail.Verified{}, captured("operator_not_admitted", "this store does not hold payments as that operator")
 	}
 	hold, err := r.holdOf(a, want)

@@ -58,16 +58,12 @@ type wireDepositAuthorization struct {
 }
 
 type wireDepositPermit struct {
-	From      *string `json:"from"`
-	Permitted *struct {
-		Token   *string        `json:"token"`
-		Amount  *string        `json:"amount"`
-		Unknown map[string]any `json:",embed"`
-	} `json:"permitted"`
-	Spender  *string `json:"spender"`
-	Nonce    *string `json:"nonce"`
-	Deadline *string `json:"deadline"`
-	Witness  *struct {
+	From      *string        `json:"from"`
+	Permitted *wirePermitted `json:"permitted"`
+	Spender   *string        `json:"spender"`
+	Nonce     *string        `json:"nonce"`
+	Deadline  *string        `json:"deadline"`
+	Witness   *struct {
 		ChannelID *string        `json:"channelId"`
 		Unknown   map[string]any `json:",embed"`
 	} `json:"witness"`

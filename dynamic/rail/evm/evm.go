@@ -356,7 +356,7 @@ func (r *Rail) Info() rail.Info {
 		several = r.cfg.Together
 	}
 	return rail.Info{
-		Network: r.cfg.Network, Name: r.cfg.Name, Asset: r.cfg.Asset, Symbol: r.cfg.Symbol, Decimals: r.cfg.Decimals,
+		Network: r.cfg.Network, Name: r.cfg.Name, Asset: r.cfg.Asset, Symbol: r.cfg.Symbol,
 		PayTo: r.cfg.PayTo, Accounts: r.accounts, Timeout: r.cfg.MaxTimeout, Via: via,
 		Together: several, Unit: "wei", Reverted: "invalid_exact_evm_transaction_failed",
 	}

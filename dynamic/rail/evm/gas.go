@@ -219,11 +219,9 @@ func (r *Rail) reverts(ctx context.Context, p *rail.Payment, signed []rail.Signe
 		if !busy || tries == 10 {
 			break
 		}
-		timer := time.NewTimer(20 * time.Millisecond)
 		select {
-		case <-timer.C:
+		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			timer.Stop()
 			return nil, ctx.Err()
 		}
 	}

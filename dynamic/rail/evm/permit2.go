@@ -79,18 +79,21 @@ var permitErrors = map[string]string{
 	"0xac6b05f5": reasonPermitDestination,
 }
 
+// wirePermitted is what a signed message of Permit2 lets be moved.
+type wirePermitted struct {
+	Token   *string        `json:"token"`
+	Amount  *string        `json:"amount"`
+	Unknown map[string]any `json:",embed"`
+}
+
 // wirePermit is the signed part of a Permit2 payload with its numbers as decimal strings.
 type wirePermit struct {
-	From      *string `json:"from"`
-	Permitted *struct {
-		Token   *string        `json:"token"`
-		Amount  *string        `json:"amount"`
-		Unknown map[string]any `json:",embed"`
-	} `json:"permitted"`
-	Spender  *string `json:"spender"`
-	Nonce    *string `json:"nonce"`
-	Deadline *string `json:"deadline"`
-	Witness  *struct {
+	From      *string        `json:"from"`
+	Permitted *wirePermitted `json:"permitted"`
+	Spender   *string        `json:"spender"`
+	Nonce     *string        `json:"nonce"`
+	Deadline  *string        `json:"deadline"`
+	Witness   *struct {
 		To         *string        `json:"to"`
 		ValidAfter *string        `json:"validAfter"`
 		Unknown    map[string]any `json:",embed"`

@@ -23,13 +23,9 @@ type client struct {
 
 // Codes of Solana's nodes.
 const (
-	codeSendFailed   = -32002 // the transaction was refused in the simulation before it is sent
-	codeUnhealthy    = -32005
-	codeNoSlot       = -32007 // skipped, or lost by a restart from a snapshot
-	codeNoSlotStored = -32009
-	codeNotYet       = -32004 // no block at this slot, so far
-	codeVersion      = -32015 // a transaction of a version that was not asked for
-	codeBehind       = -32016 // minContextSlot was not reached
+	codeUnhealthy = -32005
+	codeVersion   = -32015 // a transaction of a version that was not asked for
+	codeBehind    = -32016 // minContextSlot was not reached
 )
 
 func newClient(urls []string, asked func(rail.Asked)) (*client, error) {

@@ -179,7 +179,7 @@ func (r *Rail) configure(c Config) (err error) {
 // Info implements rail.Rail.
 func (r *Rail) Info() rail.Info {
 	return rail.Info{
-		Network: r.cfg.Network, Name: r.cfg.Name, Asset: r.cfg.Asset, Symbol: r.cfg.Symbol, Decimals: r.cfg.Decimals,
+		Network: r.cfg.Network, Name: r.cfg.Name, Asset: r.cfg.Asset, Symbol: r.cfg.Symbol,
 		PayTo: r.cfg.PayTo, Accounts: r.accountNames, Timeout: timeout, Via: "self", Unit: "lamports",
 		Reverted: "invalid_exact_svm_transaction_failed", Kind: r.extra(), Unnumbered: true,
 	}
