@@ -3,7 +3,6 @@ package till
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -450,13 +449,4 @@ func (t *Till) releasedHeard(ctx context.Context, p *Purchase, n settle.News) (m
 		return n.State == rail.Waiting && n.Advice != rail.Wait, t.lookedAt(ctx, p, func(p *Purchase) { p.Tries = 0 })
 	}
 	return false, t.lookedAt(ctx, p, func(*Purchase) {})
-}
-
-// IsHeld reports whether an answer is that of an order that is held, so that it is accepted and not
-// done.
-func IsHeld(body []byte) bool {
-	var d struct {
-		Held json.RawMessage `json:"held"`
-	}
-	return json.Unmarshal(body, &d) == nil && d.Held != nil
 }
