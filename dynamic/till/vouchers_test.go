@@ -31,6 +31,12 @@ func vouching(t *testing.T) *model {
 	return m
 }
 
+// reverted is how many transactions of the store's reverted.
+func (m *model) reverted() (n int) {
+	fakeHarness{m.t, m.chain}.with(func(c *fakeChain) { n = len(c.reverted) })
+	return n
+}
+
 // voucherSale is a payment for a greeting by a voucher that says most.
 func (m *model) voucherSale(s *spender, key string, most int64) *modelSale {
 	r, _ := m.do(hello, nil)
@@ -168,7 +174,7 @@ func TestRevertedRefundIsNotSold(t *testing.T) {
 		}
 		traps(true)
 		asksBack()
-		if n := len(m.chain.reverted); n == 0 {
+		if m.reverted() == 0 {
 			t.Fatal("no refund reverted")
 		}
 		traps(false)
@@ -212,7 +218,7 @@ func TestDeniedClaimsAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := vouching(t)
 		defer func() { m.stop() }()
-		m.chain.gasPrice = 20
+		fakeHarness{t, m.chain}.with(func(c *fakeChain) { c.gasPrice = 20 })
 		s := newSpender("code:spender", modelDelay)
 		m.buys(s, "")
 		traps := func(is bool) { fakeHarness{t, m.chain}.with(func(c *fakeChain) { c.traps["code:spender"] = is }) }
@@ -222,7 +228,7 @@ func TestDeniedClaimsAreFew(t *testing.T) {
 			m.seal()
 		}
 		// An eighth of an hour is the longest pause.
-		if n := len(m.chain.reverted); n < 4 || n > 2*(6*8+6) {
+		if n := m.reverted(); n < 4 || n > 2*(6*8+6) {
 			t.Errorf("in six hours %d claims reverted", n)
 		}
 		other := newSpender("spender", modelDelay)
